@@ -30,8 +30,8 @@ A gang's pods come one by one, those who give way take a moment to end, and a sc
 """
 _EVERY: Final = 0.1
 _MOST: Final = re.compile(
-    r"insufficient quota for (\S+) in flavor \S+, previously considered podsets requests \((\S+)\) "
-    r"\+ current podset request \((\S+)\) > maximum capacity \((\S+)\)"
+    r"insufficient quota for (?P<resource>\S+) in flavor (?P<flavor>[^\s,]+), previously considered podsets requests "
+    r"\((?P<before>\S+)\) \+ current podset request \((?P<asked>\S+)\) > maximum capacity \((?P<most>[^\s)]+)\)"
 )
 _LACKS: Final = re.compile(r"insufficient unused quota(?: in cohort)? for (\S+) in flavor \S+, ([^\s,;]+) more needed")
 _SHORT: Final = re.compile(
@@ -40,7 +40,9 @@ _SHORT: Final = re.compile(
 )
 """What Kueue 0.8.3, of OpenShift AI, lacks, be it for now or for ever: its words do not tell one from the other."""
 _UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
-_OTHER_NODES: Final = re.compile(r"flavor \S+ doesn't match node affinity|untolerated taint .* in flavor \S+")
+_OTHER_NODES: Final = re.compile(
+    r"flavor (?P<selected>[^\s,]+) doesn't match node affinity|untolerated taint [^,]* in flavor (?P<tainted>[^\s,]+)"
+)
 """What Kueue says of a job that it does not admit (v0.15.2, `pkg/scheduler/flavorassigner/flavorassigner.go`). That of
 OpenShift AI (0.8.3, the same file) has another word for what lacks, and none for the most that there is.
 """
@@ -282,23 +284,25 @@ class Question:
         if found:
             change = f"{room.without(found[1], self._covered())}: no queue covers it"
             return self._answer(Verdict.NEVER, resource=found[1], reason=said, change=change)
-        found = _MOST.search(said)
-        if found:
-            resource, most, wanted = found[1], found[4], _sum(found[2], found[3])
-            if wanted.nano <= self._lent_without_loss(resource):
+        beyond = {found["flavor"]: found for found in _MOST.finditer(said)}
+        others = {found["selected"] or found["tainted"] for found in _OTHER_NODES.finditer(said)}
+        if beyond and self._flavors() <= beyond.keys() | others:
+            found = max(beyond.values(), key=lambda each: Quantity.parse(each["most"]).nano)
+            resource, most, wanted = found["resource"], found["most"], _sum(found["before"], found["asked"])
+            if wanted.nano <= self._lent_without_loss(resource, workload):
                 lost = f"nodes that are lost now: the queues lend {most} {resource} until they are back"
                 return self._answer(Verdict.WAITS, resource=lost, behind=self._ahead(workload), reason=said)
             change = f"ask for {most} {resource} in all, in place of {wanted}"
             return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
         for each in _SHORT.finditer(said):
             resource = each[each.lastindex or 0]
-            total, lent = _total(workload, resource), self._lent_without_loss(resource)
+            total, lent = _total(workload, resource), self._lent_without_loss(resource, workload)
             if total > lent:
                 amounts = [room.text(resource, nano) for nano in (lent, total)]
                 change = f"ask for {amounts[0]} {resource} in all, in place of {amounts[1]}"
                 return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
         missing = dict(_LACKS.findall(said))
-        if not missing and _OTHER_NODES.search(said):
+        if not missing and not beyond and others:
             change = "take out of the job which nodes it selects: those of its queue are the only ones with quota"
             return self._answer(Verdict.NEVER, resource="nodes", reason=said, change=change)
         lacks = ", ".join(f"{amount} {name} more" for name, amount in sorted(missing.items())) or None
@@ -318,27 +322,34 @@ class Question:
         groups = self._queue()["spec"].get("resourceGroups") or ()
         return [name for group in groups for name in group["coveredResources"]]
 
-    def _node_labels(self) -> dict[str, str]:
-        """Return the labels of the nodes of which the job's queue has quotas; none where it has several kinds."""
-        groups = self._queue()["spec"].get("resourceGroups") or ()
-        flavors = {flavor["name"] for group in groups for flavor in group["flavors"]}
-        found = queueing(self.client, "ResourceFlavor")
-        labels = [item.get("spec", {}).get("nodeLabels") or {} for item in found if item["metadata"]["name"] in flavors]
-        return dict(labels[0]) if len(labels) == 1 else {}
+    def _flavors(self) -> set[str]:
+        """Return the names of the flavors of which the job's queue has quotas."""
+        return {flavor["name"] for flavor in _flavors(self._queue())}
 
-    def _lent_without_loss(self, resource: str) -> int:
-        """Return the most that the job's queue could have of a resource when no node is lost, in billionths.
+    def _node_labels(self) -> list[dict[str, str]]:
+        """Return the labels of the nodes of which the job's queue has quotas, for each flavor; else of all nodes."""
+        flavors = self._flavors()
+        found = [item for item in queueing(self.client, "ResourceFlavor") if item["metadata"]["name"] in flavors]
+        return [item.get("spec", {}).get("nodeLabels") or {} for item in found] or [{}]
 
-        The slack controller lowers what queues lend while nodes are lost, and notes what was declared.
+    def _lent_without_loss(self, resource: str, workload: Document) -> int:
+        """Return the most that a job could have of a resource when no node is lost, in billionths.
+
+        Like pods are all of one flavor; of several kinds of pods each may have another. The slack controller lowers
+        what queues lend while nodes are lost, and notes what was declared.
         """
+        most = [self._lent_of(flavor, resource) for flavor in self._flavors()]
+        return max(most, default=0) if len(workload["spec"]["podSets"]) == 1 else sum(most)
+
+    def _lent_of(self, flavor: str, resource: str) -> int:
         own = self._queue()
         others = [
             item
             for item in self._queues()
             if item["metadata"]["name"] != own["metadata"]["name"] and _cohort(item) == _cohort(own)
         ]
-        nominal, borrowing = _quota(own, resource, "nominalQuota"), _quota(own, resource, "borrowingLimit")
-        lent = sum(_declared(item, resource) for item in others) if _cohort(own) else 0
+        nominal, borrowing = (_quota(own, flavor, resource, key) for key in ("nominalQuota", "borrowingLimit"))
+        lent = sum(_declared(item, flavor, resource) for item in others) if _cohort(own) else 0
         return (nominal or 0) + (lent if borrowing is None else min(lent, borrowing))
 
     def _refusal(self, error: ApiException | DynamicApiError) -> Answer:
@@ -484,17 +495,20 @@ def _sum(first: str, second: str) -> Quantity:
     return Quantity(one.nano + other.nano, other.format)
 
 
-def _quota(queue: Document, resource: str, key: str) -> int | None:
-    """Return a limit of a queue for a resource, over its flavors, in billionths; None where it has none."""
-    groups = queue["spec"].get("resourceGroups") or ()
-    found = [
+def _quota(queue: Document, flavor: str, resource: str, key: str) -> int | None:
+    """Return a limit of a queue for a resource of a flavor, in billionths; None where it has none."""
+    found = (
         Quantity.parse(item[key]).nano
-        for group in groups
-        for flavor in group["flavors"]
-        for item in flavor["resources"]
+        for each in _flavors(queue)
+        if each["name"] == flavor
+        for item in each["resources"]
         if item["name"] == resource and item.get(key) is not None
-    ]
-    return sum(found) if found else None
+    )
+    return next(found, None)
+
+
+def _flavors(queue: Document) -> list[Document]:
+    return [flavor for group in queue["spec"].get("resourceGroups") or () for flavor in group["flavors"]]
 
 
 def _cohort(queue: Document) -> str | None:
@@ -503,11 +517,13 @@ def _cohort(queue: Document) -> str | None:
     return cohort
 
 
-def _declared(queue: Document, resource: str) -> int:
-    """Return how much of a resource a queue lends by its settings, in billionths."""
+def _declared(queue: Document, flavor: str, resource: str) -> int:
+    """Return how much of a resource of a flavor a queue lends by its settings, in billionths."""
     noted = json.loads((queue["metadata"].get("annotations") or {}).get(DECLARED) or "{}")
-    nominal = _quota(queue, resource, "nominalQuota") or 0
-    return min(nominal, Quantity.parse(noted[resource]).nano) if resource in noted else nominal
+    names_of = [each["name"] for each in _flavors(queue)]
+    limits = dict(zip(names_of, noted if isinstance(noted, list) else [noted], strict=False)).get(flavor) or {}
+    nominal = _quota(queue, flavor, resource, "nominalQuota") or 0
+    return min(nominal, Quantity.parse(limits[resource]).nano) if resource in limits else nominal
 
 
 def _beyond(said: str) -> str:

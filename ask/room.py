@@ -42,10 +42,11 @@ class Shortage:
     change: str
 
 
-def rooms(client: Client, labels: Mapping[str, str]) -> list[Room]:
+def rooms(client: Client, labels: Sequence[Mapping[str, str]]) -> list[Room]:
     """Return what each node with these labels has beside what others than teams run there.
 
-    labels: of the nodes that a job's queue has quotas of. The replica's own node is none of the cluster's.
+    labels: of the nodes that a job's queue has quotas of, for each flavor. The replica's own node is none of
+        the cluster's.
     """
     teams = {item["metadata"]["name"] for item in objects(client, "v1", "Namespace", label_selector=TEAM_LABEL)}
     taken: dict[str, Counter[str]] = {}
@@ -55,8 +56,13 @@ def rooms(client: Client, labels: Mapping[str, str]) -> list[Room]:
     return [
         _room(node, taken.get(node["metadata"]["name"], Counter()))
         for node in objects(client, "v1", "Node")
-        if node["metadata"]["name"] != NODE and labels.items() <= (node["metadata"].get("labels") or {}).items()
+        if node["metadata"]["name"] != NODE and _has_any(node, labels)
     ]
+
+
+def _has_any(node: Mapping[str, Any], labels: Sequence[Mapping[str, str]]) -> bool:
+    found = node["metadata"].get("labels") or {}
+    return any(each.items() <= found.items() for each in labels)
 
 
 def _room(node: Mapping[str, Any], taken: Counter[str]) -> Room:

@@ -54,13 +54,14 @@ def _quotas(plan: Plan | None) -> dict[str, dict[str, str]]:
 
 
 def _amounts(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield resource, kind of limit and amount; those of several flavors one after the other."""
+    """Yield resource, kind of limit and amount. Of each flavor but the first, its name stands before the resource."""
     for group in inputs.get("spec", {}).get("resourceGroups") or ():
-        for flavor in group.get("flavors") or ():
+        for position, flavor in enumerate(group.get("flavors") or ()):
+            of = f"{flavor.get('name')}: " if position else ""
             for entry in flavor.get("resources") or ():
                 for limit in _LIMITS:
                     if limit in entry:
-                        yield str(entry["name"]), limit, str(entry[limit])
+                        yield f"{of}{entry['name']}", limit, str(entry[limit])
 
 
 def _sum(queues: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

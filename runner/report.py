@@ -171,19 +171,19 @@ def _nodes(client: Client) -> Iterable[Sequence[Any]]:
 
 def _queues(client: Client) -> Iterable[Sequence[Any]]:
     for queue in queueing(client, "ClusterQueue"):
-        status = queue.get("status") or {}
-        quota = _gpu(
-            [r for g in queue["spec"].get("resourceGroups") or () for f in g["flavors"] for r in f["resources"]]
-        )
-        used = _gpu([r for flavor in status.get("flavorsReservation") or () for r in flavor["resources"]])
-        yield (
-            queue["metadata"]["name"],
-            quota.get("nominalQuota", "-"),
-            quota.get("lendingLimit", "all"),
-            used.get("total", "0"),
-            used.get("borrowed", "0"),
-            status.get("pendingWorkloads", 0),
-        )
+        status, name = queue.get("status") or {}, queue["metadata"]["name"]
+        flavors = [flavor for group in queue["spec"].get("resourceGroups") or () for flavor in group["flavors"]]
+        used = {flavor["name"]: _gpu(flavor["resources"]) for flavor in status.get("flavorsReservation") or ()}
+        for position, flavor in enumerate(flavors or [{"name": "", "resources": []}]):
+            quota, taken = _gpu(flavor["resources"]), used.get(flavor["name"], {})
+            yield (
+                name if position == 0 else f"  and of {flavor['name']}",
+                quota.get("nominalQuota", "-"),
+                quota.get("lendingLimit", "all"),
+                taken.get("total", "0"),
+                taken.get("borrowed", "0"),
+                status.get("pendingWorkloads", 0) if position == 0 else "",
+            )
 
 
 def _teams(client: Client) -> Iterable[Sequence[Any]]:

@@ -78,6 +78,10 @@ class ClusterFacts:
     gpu_policies: tuple[GpuPolicy, ...] = ()
     data_science: tuple[str, ...] = ()
 
+    def nodes_with(self, labels: Mapping[str, str]) -> tuple[NodeFacts, ...]:
+        """Return the nodes that have all of some labels."""
+        return tuple(node for node in self.nodes if labels.items() <= node.labels.items())
+
 
 def comes_with_admission_policies(version: str) -> bool:
     """Return whether a version of Kubernetes, such as 1.34, has ValidatingAdmissionPolicies on by default.
@@ -88,9 +92,9 @@ def comes_with_admission_policies(version: str) -> bool:
 
 
 def ask(
-    kubeconfig: Kubeconfig, settings: KubernetesSettings, node_selector: Mapping[str, str] | None = None
+    kubeconfig: Kubeconfig, settings: KubernetesSettings, node_selectors: Iterable[Mapping[str, str]] = ()
 ) -> ClusterFacts:
-    """Return what the cluster says of itself, and of the nodes with these labels where they are given.
+    """Return what the cluster says of itself, and of the nodes that have one of these sets of labels.
 
     Signs in as the kubeconfig says, with its exec plugins. Raises KubeconfigError when the cluster does not answer, or
     does not let the user read what is needed.
@@ -109,10 +113,11 @@ def ask(
         openshift = _openshift(client)
         has_registry, gpu_policies = _has_registry(client), _gpu_policies(client)
         data_science = _data_science(client)
-        nodes: tuple[NodeFacts, ...] = ()
-        if node_selector is not None:
-            selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
-            nodes = tuple(_node(item) for item in _read(client, "/api/v1/nodes", labelSelector=selector)["items"])
+        nodes: dict[str, NodeFacts] = {}
+        for labels in node_selectors:
+            selector = ",".join(f"{name}={value}" for name, value in labels.items())
+            found = _read(client, "/api/v1/nodes", labelSelector=selector)["items"]
+            nodes |= {node.name: node for node in map(_node, found)}
     except kubernetes.client.ApiException as error:
         if error.status == _UNAUTHORIZED:
             raise _unknown(kubeconfig, settings) from None
@@ -130,7 +135,7 @@ def ask(
     return ClusterFacts(
         identifier=uid or identity(kubeconfig),
         version=f"{version['major']}.{minor}",
-        nodes=nodes,
+        nodes=tuple(nodes.values()),
         has_admission_policies=judges,
         priority_classes=frozenset(item["metadata"]["name"] for item in ranks),
         default_priority=_default_priority(ranks),

@@ -53,7 +53,7 @@ class NamedCluster:
     facts: ClusterFacts
 
 
-Ask = Callable[[Kubeconfig, KubernetesSettings, Mapping[str, str] | None], ClusterFacts]
+Ask = Callable[[Kubeconfig, KubernetesSettings, Sequence[Mapping[str, str]]], ClusterFacts]
 """Asks a cluster about itself, and about the nodes with these labels; raises KubeconfigError without an answer."""
 
 
@@ -128,7 +128,7 @@ def _is_misspelt(full: str) -> bool:
     return namespace != NAMESPACE and bool(get_close_matches(namespace.lower(), [NAMESPACE], cutoff=_NEARLY))
 
 
-def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Mapping[str, str] | None) -> ClusterFacts:
+def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Sequence[Mapping[str, str]]) -> ClusterFacts:
     """Ask a cluster about itself, once it is known to answer within bounds; raises KubeconfigError."""
     kubeconfigs.check_answers(kubeconfig, settings)
     return cluster_facts.ask(kubeconfig, settings, nodes)
@@ -151,8 +151,8 @@ def interpret(
     if kubernetes is not None and (partial.target is None or partial.target.has_kubeconfig):
         try:
             kubeconfig = kubeconfigs.read(kubernetes, base=base, environment=environment)
-            selector = partial.target.node_selector(partial) if partial.target is not None else None
-            facts = ask(kubeconfig, kubernetes, selector)
+            selectors = partial.target.node_selectors(partial) if partial.target is not None else ()
+            facts = ask(kubeconfig, kubernetes, selectors)
             cluster_facts.require_identity(kubeconfig, kubernetes, facts)
             partial.facts, named_cluster = facts, NamedCluster(kubeconfig=kubeconfig, facts=facts)
         except KubeconfigError as error:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pulumi
 
 from components import names
-from components.kubernetes.quantity import Quantity
-from components.tenancy.quota import offered
+from components.kubernetes.node_pool import NodePool
+from components.kubernetes.quantity import ZERO, Quantity
+from components.tenancy.quota import Quota, offered
 from stacks.resolution import Resolved
 from stacks.settings import PlatformSettings
 
@@ -22,22 +23,23 @@ def outputs(
 ) -> Mapping[str, Any]:
     """Return the outputs, all of them known before the update but for a password that is made.
 
-    nodes: count, instance type and GPUs, or shares of them, in all. queues: nominal quota by queue and resource,
-    canonical.
+    nodes: count, instance type and GPUs, or shares of them, in all; of more pools than one by their names. queues:
+    nominal quota by queue and resource, canonical, over all pools.
     teams: namespace, queues, users and groups by team. unenforced: promises to them that nothing holds.
     sample: namespace and name of the sample job, or None. grafana: how it is reached, or None. mlops: who signs in to
     the MLOps platform's user interfaces, a secret, or None.
     """
-    pool, gang = resolved.pool, settings.samples.gang
-    quotas = {names.SLACK_QUEUE: resolved.slack} if settings.queueing.enabled else {}
-    quotas |= {names.cluster_queue(name): quota for name, quota in resolved.quotas.items()}
+    gang = settings.samples.gang
+    quotas = {names.SLACK_QUEUE: _sum(each.slack for each in resolved.divisions)} if settings.queueing.enabled else {}
+    quotas |= {
+        names.cluster_queue(team.name): _sum(each.quotas[team.name] for each in resolved.divisions)
+        for team in settings.teams
+    }
     return {
         "target": settings.target,
-        "nodes": {
-            "count": pool.count,
-            "instanceType": pool.shape.instance_type,
-            "gpus": str(pool.resources[names.GPU]),
-        },
+        "nodes": _nodes(resolved.pool)
+        if len(resolved.pools) == 1
+        else {pool.name: _nodes(pool) for pool in resolved.pools},
         "queues": {
             queue: _text(quota, settings.queueing.covered, resolved.gpu_resource) for queue, quota in quotas.items()
         },
@@ -56,6 +58,21 @@ def outputs(
         "grafana": grafana,
         "mlops": mlops,
     }
+
+
+def _nodes(pool: NodePool) -> Mapping[str, Any]:
+    return {
+        "count": pool.count,
+        "instanceType": pool.shape.instance_type,
+        "gpus": str(pool.resources[names.GPU]),
+    }
+
+
+def _sum(quotas: Iterable[Quota]) -> Quota:
+    total = dict.fromkeys(names.RESOURCES, ZERO)
+    for quota in quotas:
+        total = {resource: amount + quota[resource] for resource, amount in total.items()}
+    return total
 
 
 def _text(quota: Mapping[str, Quantity], covered: Sequence[str], gpu_resource: str) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from stacks.quotas import slack_quota, team_quotas
 from stacks.settings.model import SettingsModel
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.scheduling import SchedulingSettings
-from stacks.settings.tenancy import QueueingSettings, TeamSettings
+from stacks.settings.tenancy import QueueingSettings, QuotaSettings, TeamSettings
 from stacks.target import TargetSpec
 
 M = TypeVar("M", bound=SettingsModel)
@@ -36,6 +36,7 @@ class PartialSettings:
     secrets: the keys of the secrets that are set.
     facts: what the cluster says of itself, None where nobody asked or it did not answer.
     site: what the cloud says in which the target makes its own, in the target's words; None likewise.
+    which: position of the node pool that `pool`, quotas and limits are about; see `of_pool`.
 
     Set everything before the first look at what is derived, which is kept.
     """
@@ -48,6 +49,7 @@ class PartialSettings:
     secrets: frozenset[str] = frozenset()
     facts: ClusterFacts | None = None
     site: object = None
+    which: int = 0
 
     def section(self, model: type[M]) -> M | None:
         """Return the section of a model, None when it could not be read or the target has none."""
@@ -60,12 +62,56 @@ class PartialSettings:
         default = self.target.reserved if self.target is not None else {}
         return {**default, **(queueing.node_reserve.amounts() if queueing is not None else {})}
 
+    def of_pool(self, which: int) -> PartialSettings:
+        """Return the same settings with the quotas, shares and limits that teams have of another pool than the first.
+
+        which: its position, 0 for the first.
+        """
+        if which == 0:
+            return self
+        name = self.pools[which].name
+        teams = [team.of_pool(name) if team is not None else None for team in self.teams]
+        return replace(self, teams=teams, which=which)
+
+    @property
+    def every_pool(self) -> list[PartialSettings]:
+        """The settings as each pool has them."""
+        return [self.of_pool(which) for which in range(len(self.pools))]
+
+    @cached_property
+    def pools(self) -> Sequence[NodePool]:
+        """The node pools, as the target describes them."""
+        return self.target.pools(self) if self.target is not None else ()
+
+    @property
+    def count_key(self) -> Path:
+        """The key of the number of the pool's nodes; empty without a target."""
+        if self.target is None:
+            return ()
+        return self.target.count_key if self.which == 0 else (*self.target.pools_key, self.which - 1, "count")
+
+    @property
+    def slack_key(self) -> Path:
+        """The key of the slack queue's quota of the pool."""
+        if self.target is None or self.which == 0:
+            return ("queueing", "slack")
+        return (*self.target.pools_key, self.which - 1, "slack")
+
+    def team_key(self, index: int) -> Path:
+        """Return the key under which a team's quota, share and limits of the pool are."""
+        team = self.teams[index]
+        if self.which == 0 or team is None:
+            return ("teams", index)
+        listed = [pool.name for pool in team.pools]
+        name = self.pools[self.which].name
+        return ("teams", index, "pools", listed.index(name)) if name in listed else ("teams", index)
+
     @cached_property
     def pool(self) -> NodePool | None:
-        """The GPU nodes, what they offer, and what they keep of it."""
-        pool = self.target.pool(self) if self.target is not None else None
-        if pool is None:
+        """The pool's nodes, what they offer, and what they keep of it."""
+        if self.which >= len(self.pools):
             return None
+        pool = self.pools[self.which]
         has = self.shared(pool.shape.resources)
         kept = {resource: amount for resource, amount in self.reserved.items() if amount < has[resource]}
         return replace(pool, shape=replace(pool.shape, resources=has), reserved=kept)
@@ -117,13 +163,22 @@ class PartialSettings:
     @cached_property
     def slack(self) -> Quota | None:
         """The slack queue's quota."""
+        if self.section(QueueingSettings) is None or self.pool is None:
+            return None
+        return slack_quota(self.slack_given, self.pool)
+
+    @property
+    def slack_given(self) -> QuotaSettings | None:
+        """The slack queue's quota that the settings name."""
+        if self.which and self.target is not None:
+            return self.target.further(self)[self.which - 1].slack
         queueing = self.section(QueueingSettings)
-        return slack_quota(queueing, self.pool) if queueing is not None and self.pool is not None else None
+        return queueing.slack if queueing is not None else None
 
     @cached_property
     def queues(self) -> Mapping[str, Quota]:
-        """The quotas of the target's own queues, by section."""
-        return self.target.queues(self) if self.target is not None else {}
+        """The quotas of the target's own queues, by section, which have none but of the first pool."""
+        return self.target.queues(self) if self.target is not None and self.which == 0 else {}
 
     @cached_property
     def undivided(self) -> Quota | None:

@@ -9,20 +9,37 @@ from functools import partial
 from typing import Final
 
 from components import names
+from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from stacks.settings.tenancy import LARGEST_SHARE, QueueingSettings, TeamSettings
+from stacks.settings.tenancy import LARGEST_SHARE, QuotaSettings, TeamSettings
 
 _ONE: Final = Quantity.parse(1)
 _PIECES: Final = {names.MEMORY: Quantity.parse("1Gi")}
 """The smallest piece of a resource that is handed out; one of all others."""
 
 
-def slack_quota(queueing: QueueingSettings, pool: NodePool) -> Quota:
-    """Return the slack queue's quota by resource: the one that is set, or the default."""
-    if queueing.slack is not None:
-        return queueing.slack.amounts()
+@dataclass(frozen=True, kw_only=True)
+class Division:
+    """What queues have of a node pool.
+
+    fabric: what a pod that takes a whole node asks of the network.
+    slack: the slack queue's quota. quotas, borrowing_limits, lending_limits: the teams', by name.
+    """
+
+    pool: NodePool
+    fabric: Fabric
+    slack: Quota
+    quotas: Mapping[str, Quota]
+    borrowing_limits: Mapping[str, Quota]
+    lending_limits: Mapping[str, Quota]
+
+
+def slack_quota(given: QuotaSettings | None, pool: NodePool) -> Quota:
+    """Return the slack queue's quota of a pool by resource: the given one, or the default."""
+    if given is not None:
+        return given.amounts()
     if pool.count > 1:
         return pool.for_jobs
     return dict.fromkeys(names.RESOURCES, ZERO)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from components.health.thresholds import Threshold
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
-from components.tenancy.quota import Quota
+from components.kubernetes.placement import NodeGroup, union
 from stacks.partial import PartialSettings
+from stacks.quotas import Division
 from stacks.settings.health import HealthSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation import isolation
@@ -19,11 +20,10 @@ from stacks.validation import isolation
 class Resolved:
     """What follows from the settings.
 
-    pool: the GPU nodes, with the GPUs that pods may ask for. gpu_resource: as which they ask.
-    fabric: what a pod that takes a whole one asks of the network.
+    divisions: what queues have of each pool of GPU nodes, with the GPUs that pods may ask for. gpu_resource: as which
+    they ask.
     has_admission_policies: the cluster judges requests by them. unenforced: promises to teams that nothing holds,
     because it does not.
-    slack: the slack queue's quota; quotas: the teams', by name. borrowing_limits: what each team may borrow at most.
     nodes_at_first: how many GPU nodes there are before an autoscaler changes that.
     volumes: claims that workloads may mount, by name, with their namespaces.
     images: that workloads run, by their key, as far as somebody says which. gate_image: of the check of a single node.
@@ -32,14 +32,10 @@ class Resolved:
     installs_operators: Kueue, AppWrapper and the operators of jobs come from upstream's manifests.
     """
 
-    pool: NodePool
+    divisions: Sequence[Division]
     gpu_resource: str
-    fabric: Fabric
     has_admission_policies: bool
     unenforced: Sequence[str]
-    slack: Quota
-    quotas: Mapping[str, Quota]
-    borrowing_limits: Mapping[str, Quota]
     nodes_at_first: int
     volumes: Mapping[str, str]
     images: Mapping[str, str]
@@ -48,6 +44,26 @@ class Resolved:
     scheduler_version: str
     installs_operators: bool
 
+    @property
+    def pool(self) -> NodePool:
+        """The first pool, on which the stack's own checks and jobs run."""
+        return self.divisions[0].pool
+
+    @property
+    def fabric(self) -> Fabric:
+        """What a pod that takes a whole node of the first pool asks of the network."""
+        return self.divisions[0].fabric
+
+    @property
+    def pools(self) -> Sequence[NodePool]:
+        """All pools, in the order in which queues try them."""
+        return [division.pool for division in self.divisions]
+
+    @property
+    def gpu_nodes(self) -> NodeGroup:
+        """Where pods go that run on the nodes of all pools."""
+        return union([pool.nodes for pool in self.pools])
+
 
 def resolve(partial: PartialSettings) -> Resolved | None:
     """Return what follows from settings, None while something that it follows from could not be read."""
@@ -55,14 +71,10 @@ def resolve(partial: PartialSettings) -> Resolved | None:
         return None
     health = partial.section(HealthSettings)
     return Resolved(
-        pool=partial.pool,
+        divisions=[_division(each) for each in partial.every_pool],
         gpu_resource=partial.gpu_resource,
-        fabric=partial.fabric,
         has_admission_policies=partial.has_admission_policies is not False,
         unenforced=isolation.unenforced(partial),
-        slack=partial.slack,
-        quotas=partial.quotas,
-        borrowing_limits=partial.borrowing_limits,
         nodes_at_first=partial.target.nodes_at_first(partial, partial.pool),
         volumes=partial.target.volumes(partial) or {},
         images=images(partial.section(WorkloadsSettings), partial.target.registry(partial)),
@@ -70,6 +82,20 @@ def resolve(partial: PartialSettings) -> Resolved | None:
         threshold=health.nccl_gate.threshold(partial.pool) if health is not None else None,
         scheduler_version=partial.scheduler_version,
         installs_operators=partial.target.installs_operators(partial),
+    )
+
+
+def _division(partial: PartialSettings) -> Division:
+    pool, fabric, slack = partial.pool, partial.fabric, partial.slack
+    if pool is None or fabric is None or slack is None:
+        raise LookupError(f"node pool {partial.which} is not known")
+    return Division(
+        pool=pool,
+        fabric=fabric,
+        slack=slack,
+        quotas=partial.quotas,
+        borrowing_limits=partial.borrowing_limits,
+        lending_limits={team.name: team.lending_limit.amounts() for team in partial.known_teams},
     )
 
 

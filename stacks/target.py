@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from components import names
-from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
 from components.kubernetes.volumes import AccessMode
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from stacks.inputs import StackInputs
     from stacks.layers.releases import Releases
     from stacks.partial import PartialSettings
+    from stacks.settings.pools import FurtherPoolSettings
 
 S = TypeVar("S", bound=PlatformSettings)
 
@@ -76,7 +76,8 @@ class TargetSpec(ABC, Generic[S]):
     settings: the whole tree of its configuration, of which a section without a default is required.
     sections: the keys of the tree that mean something on it, in the order of the documentation; others are refused.
     secrets: the keys of its secrets, beside those that every target has.
-    count_key: of the number of its GPU nodes. registry_key: of the registry of the site's own images, where
+    count_key: of the number of its GPU nodes. pools_key: of the list of pools behind the first.
+    registry_key: of the registry of the site's own images, where
         it has workloads.
     namespaces: prefixes of those that the cluster has itself.
     version_path: of its Kubernetes version, where a setting says it. kubernetes_versions: those that it can have, none
@@ -100,6 +101,7 @@ class TargetSpec(ABC, Generic[S]):
     sections: ClassVar[tuple[str, ...]]
     secrets: ClassVar[tuple[str, ...]] = ()
     count_key: ClassVar[Path]
+    pools_key: ClassVar[Path] = ()
     registry_key: ClassVar[Path] = ()
     namespaces: ClassVar[tuple[str, ...]] = ()
     version_path: ClassVar[Path] = ()
@@ -117,16 +119,19 @@ class TargetSpec(ABC, Generic[S]):
     gpu_advice: ClassVar[str] = "choose nodes with GPUs"
 
     @abstractmethod
-    def pool(self, partial: PartialSettings) -> NodePool | None:
-        """Return its GPU nodes as they are, None while the sections that describe them could not be read."""
+    def pools(self, partial: PartialSettings) -> Sequence[NodePool]:
+        """Return its GPU nodes as they are, in the order in which queues try them.
+
+        There are none while the sections that describe them could not be read.
+        """
+
+    def further(self, partial: PartialSettings) -> Sequence[FurtherPoolSettings]:
+        """Return the settings of the pools behind the first."""
+        return ()
 
     @abstractmethod
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return what a pod that takes a whole node asks of the network between the nodes."""
-
-    @abstractmethod
-    def gpu_nodes(self, settings: S) -> NodeGroup:
-        """Return where pods go that ask for GPUs."""
 
     def nodes_at_first(self, partial: PartialSettings, pool: NodePool) -> int:
         """Return how many GPU nodes there are when the stack is created, of a pool that may grow."""
@@ -177,9 +182,9 @@ class TargetSpec(ABC, Generic[S]):
         """Return the quotas of queues of its own, beside the slack queue and the teams', by section."""
         return {}
 
-    def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:
-        """Return the labels by which GPU nodes are looked up on the cluster, None where the settings say it all."""
-        return None
+    def node_selectors(self, partial: PartialSettings) -> Sequence[Mapping[str, str]]:
+        """Return the labels of the pools whose nodes are looked up, as the settings do not say it all."""
+        return ()
 
     def ask(self, partial: PartialSettings, environment: Mapping[str, str]) -> object:
         """Return what the cloud says of itself in which it makes its own, None where nobody needs to be asked.

@@ -41,9 +41,22 @@ LONGEST_IDENTITY: Final = 128
 resource-name-rules, Microsoft.ManagedIdentity)."""
 
 
-def gpu_nodes(*, taint: bool) -> NodeGroup:
-    """Return the nodes with GPUs. taint: they have the GPU taint."""
-    return NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION] if taint else [])
+SPOT_TAINT: Final = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
+"""Of spot machines (learn.microsoft.com/azure/aks/spot-node-pool)."""
+_POOL: Final = "kubernetes.azure.com/agentpool"
+"""The label of each node with its pool's name (learn.microsoft.com/azure/aks/use-labels, reserved system labels)."""
+
+
+def gpu_nodes(*, taint: bool, spot: bool = False, pool: str | None = None) -> NodeGroup:
+    """Return the nodes with GPUs.
+
+    taint: they have the GPU taint. spot: and that of spot machines. pool: those of one pool, None for all of them.
+    """
+    labels = GPU_LABEL if pool is None else {**GPU_LABEL, _POOL: pool}
+    bought = {"key": SPOT_TAINT["key"], "operator": "Equal", "value": "spot", "effect": SPOT_TAINT["effect"]}
+    return NodeGroup(
+        node_selector=labels, tolerations=[*([GPU_TOLERATION] if taint else []), *([bought] if spot else [])]
+    )
 
 
 def infiniband_deployment(cluster: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 import pulumi
 from pulumi_azure_native import containerservice
 
-from components.azure.aks import RETIRED_TAG
+from components.azure.aks import RETIRED_TAG, SPOT_TAINT
 from components.azure.scope import ResourceScope
 from components.kubernetes.node_pool import GPU_TAINT
 from components.layer import Layer
@@ -20,6 +20,9 @@ FIXED: Final = (
     "maxPods",
     "osDiskSizeGB",
     "proximityPlacementGroupID",
+    "scaleSetEvictionPolicy",
+    "scaleSetPriority",
+    "spotMaxPrice",
     "vmSize",
     "vnetSubnetID",
 )
@@ -41,6 +44,8 @@ class GpuPoolArgs:
 
     cluster: its name. kubernetes_version: the cluster's. count: of nodes; with autoscale only at creation.
     taint: the nodes carry `nvidia.com/gpu=present:NoSchedule`, so that only pods which want GPUs land there.
+    spot: machines that Azure takes back when it needs them; it has no settings for how many of them an upgrade takes
+        at a time.
     zones: of the nodes. placement_id: proximity placement group. max_pods: on each node.
     labels: of the nodes, besides AKS' own. retired_tag: also set SkipGPUDriverInstall, which AKS refuses or ignores
         today, for clouds that still want it.
@@ -61,6 +66,7 @@ class GpuPoolArgs:
     placement_id: pulumi.Input[str] | None = None
     max_pods: int = 250
     taint: bool = True
+    spot: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     retired_tag: bool = False
     drain_timeout_minutes: int = 30
@@ -98,14 +104,19 @@ class GpuPool(Layer):
             os_sku=args.os_sku,
             os_disk_size_gb=args.os_disk_gib,
             gpu_profile=containerservice.GPUProfileArgs(driver=containerservice.GPUDriver.NONE),
-            node_taints=[taint_text()] if args.taint else [],
+            node_taints=[taint_text(taint) for taint in _taints(args)],
+            scale_set_priority=containerservice.ScaleSetPriority.SPOT if args.spot else None,
+            scale_set_eviction_policy=containerservice.ScaleSetEvictionPolicy.DELETE if args.spot else None,
+            spot_max_price=-1 if args.spot else None,
             node_labels=dict(args.labels),
             availability_zones=list(args.zones) or None,
             proximity_placement_group_id=args.placement_id,
             vnet_subnet_id=args.subnet_id,
             max_pods=args.max_pods,
             upgrade_settings=containerservice.AgentPoolUpgradeSettingsArgs(
-                max_surge="0", max_unavailable="1", drain_timeout_in_minutes=args.drain_timeout_minutes
+                max_surge=None if args.spot else "0",
+                max_unavailable=None if args.spot else "1",
+                drain_timeout_in_minutes=args.drain_timeout_minutes,
             ),
             tags={**args.scope.tags, **({RETIRED_TAG: "true"} if args.retired_tag else {})},
             opts=pulumi.ResourceOptions(
@@ -119,6 +130,10 @@ class GpuPool(Layer):
         self.register_outputs({"id": pool.id})
 
 
-def taint_text() -> str:
-    """Return the GPU taint as AKS writes taints."""
-    return f"{GPU_TAINT['key']}={GPU_TAINT['value']}:{GPU_TAINT['effect']}"
+def _taints(args: GpuPoolArgs) -> list[Mapping[str, str]]:
+    return [*([GPU_TAINT] if args.taint else []), *([SPOT_TAINT] if args.spot else [])]
+
+
+def taint_text(taint: Mapping[str, str]) -> str:
+    """Return a taint as AKS writes it."""
+    return f"{taint['key']}={taint['value']}:{taint['effect']}"

@@ -37,7 +37,7 @@ class Cluster:
     """A cluster that layers can be installed on, whatever its brand.
 
     provider: the one provider of every Kubernetes object; layers never use an ambient one.
-    pool: its GPU nodes, from which quotas and gangs are judged. placement: where pods run.
+    pools: its GPU nodes by shape and price, in the order in which queues try them. placement: where pods run.
     fabric: what pods that take whole GPU nodes ask of the network. gpu_resource: as which they ask for GPUs.
     storage: its classes by purpose. registry: where the site's own images are pulled from; None without one.
     pod_security: what decides which pods may be privileged.
@@ -55,7 +55,7 @@ class Cluster:
     """
 
     provider: kubernetes.Provider
-    pool: NodePool
+    pools: Sequence[NodePool]
     placement: Placement
     fabric: Fabric = NO_RDMA
     gpu_resource: str = names.GPU
@@ -71,6 +71,11 @@ class Cluster:
     data_password: pulumi.Output[str] | None = None
     ready: Sequence[pulumi.Resource] = ()
     gpus_ready: Sequence[pulumi.Resource] = ()
+
+    @property
+    def pool(self) -> NodePool:
+        """The first pool, on which the stack's own checks and jobs run."""
+        return self.pools[0]
 
     def options(self, *needs: pulumi.Resource, gpus: bool = False) -> pulumi.ResourceOptions:
         """Return the options of a layer on this cluster.

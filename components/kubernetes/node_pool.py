@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from components import names
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.quantity import ZERO, Quantity
 
 GPU_TAINT: Final[Mapping[str, str]] = {"key": names.GPU, "value": "present", "effect": "NoSchedule"}
@@ -35,14 +36,17 @@ class NodeShape:
 
 @dataclass(frozen=True, kw_only=True)
 class NodePool:
-    """Nodes of one shape.
+    """Nodes of one shape, of which queues have quotas.
 
+    name: of its flavor. nodes: how pods get there.
     count: how many there can be. minimum: how many there are at least where an autoscaler adds and removes them; None
     where all are always there.
     is_read: its shape is what the nodes have at the moment, one that is broken too, and not what they should have.
     reserved: amounts of each node that the pods of its DaemonSets ask for; a resource left out is all for jobs.
     """
 
+    name: str = names.FLAVOR
+    nodes: NodeGroup = ANYWHERE
     count: int
     shape: NodeShape
     minimum: int | None = None

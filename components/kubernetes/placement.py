@@ -12,20 +12,50 @@ class NodeGroup:
     """Some of a cluster's nodes, as pods get there.
 
     node_selector: labels that they all have; empty for any node. tolerations: of the taints that they have.
+    any_of: sets of more labels, of which each node has one; empty where node_selector says it all.
     """
 
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    any_of: Sequence[Mapping[str, str]] = ()
     tolerations: Sequence[Mapping[str, str]] = ()
 
     def body(self, more: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
         """Return the part of a pod's `spec` that says so; what it has none of is left out. more: tolerations."""
         selector = {"nodeSelector": dict(self.node_selector)} if self.node_selector else {}
         tolerations = [dict(toleration) for toleration in (*self.tolerations, *more)]
-        return {**selector, **({"tolerations": tolerations} if tolerations else {})}
+        return {**selector, **self._affinity(), **({"tolerations": tolerations} if tolerations else {})}
+
+    def _affinity(self) -> dict[str, Any]:
+        if not self.any_of:
+            return {}
+        terms = [
+            {"matchExpressions": [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items()]}
+            for labels in self.any_of
+        ]
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        return {"affinity": {"nodeAffinity": required}}
 
     def tolerating(self, taints: Iterable[str]) -> NodeGroup:
         """Return the same nodes for pods that also stay where they have these taints, given by key, of any effect."""
         return replace(self, tolerations=[*self.tolerations, *({"key": key, "operator": "Exists"} for key in taints)])
+
+
+def union(groups: Sequence[NodeGroup]) -> NodeGroup:
+    """Return the nodes of all groups. Pods that go there tolerate the taints of each."""
+    first, *others = groups
+    if not others:
+        return first
+    shared = {key: value for key, value in first.node_selector.items() if _all_have(others, key, value)}
+    own = [{key: value for key, value in each.node_selector.items() if key not in shared} for each in groups]
+    tolerations: list[Mapping[str, str]] = []
+    for toleration in (each for group in groups for each in group.tolerations):
+        if toleration not in tolerations:
+            tolerations.append(toleration)
+    return NodeGroup(node_selector=shared, any_of=own if all(own) else (), tolerations=tolerations)
+
+
+def _all_have(groups: Sequence[NodeGroup], key: str, value: str) -> bool:
+    return all(group.node_selector.get(key) == value for group in groups)
 
 
 ANYWHERE: Final = NodeGroup()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import pulumi
@@ -15,6 +16,10 @@ from components.layer import Layer
 
 GPU_LABEL: Final[Mapping[str, str]] = {"nvidia.com/gpu.present": "true"}
 """Of nodes with GPUs, as the GPU operator sets it (NVIDIA/gpu-operator, controllers/state_manager.go)."""
+
+
+POOL_LABEL: Final = "mlbatch/pool"
+"""Of simulated nodes where there are several pools, whose name it has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +47,16 @@ class SimulatedNodes(Layer):
             delete_before_replace=True,
         )
         node_names = [f"{args.prefix}-{index}" for index in range(args.pool.count)]
-        self.ready = [Manifest(node_name, node(node_name, args.pool.shape), options) for node_name in node_names]
+        shape, labels = args.pool.shape, args.pool.nodes.node_selector
+        self.ready = [Manifest(node_name, node(node_name, shape, labels), options) for node_name in node_names]
         self.register_outputs({"nodes": node_names})
 
 
-def node(name: str, shape: NodeShape) -> Document:
+def node(name: str, shape: NodeShape, more_labels: Mapping[str, str] = MappingProxyType({})) -> Document:
     """Return a simulated node.
 
     Annotation: KWOK manages the nodes that carry it (kwok.sigs.k8s.io, `--manage-nodes-with-annotation-selector`).
-    Labels: as a kubelet and NVIDIA's GPU feature discovery set them.
+    Labels: as a kubelet and NVIDIA's GPU feature discovery set them, and more_labels.
     """
     amounts = _amounts(shape)
     labels: dict[str, str] = {
@@ -61,7 +67,7 @@ def node(name: str, shape: NodeShape) -> Document:
     }
     spec: dict[str, Any] = {}
     if names.GPU in amounts:
-        labels |= GPU_LABEL
+        labels |= {**GPU_LABEL, **more_labels}
         labels["nvidia.com/gpu.product"] = shape.gpu_product
         spec["taints"] = [GPU_TAINT]
     return {

@@ -254,10 +254,12 @@ def _slack(watched: Watched) -> Sequence[Alert]:
     return (
         Alert(
             name="MLBatchSlackSpent",
-            expression=f"sum(max by (queue) ({quotas})) - max({usable}) >= max({slack_quota}) > 0",
+            expression=f"sum by (flavor) (max by (queue, flavor) ({quotas})) - max by (flavor) ({usable}) "
+            f">= max by (flavor) ({slack_quota}) > 0",
             lasting="15m",
             severity="critical",
-            summary="As many GPUs are lost as the slack queue has: with more, teams miss their own quota.",
+            summary="As many GPUs of {{ $labels.flavor }} are lost as the slack queue has: with more, teams miss their "
+            "own quota.",
             action="See which nodes lack what in mlbatch_node_lost, and bring them back.",
         ),
         Alert(

@@ -251,7 +251,10 @@ QUEUES: Final = Dashboard(
         Panel(
             title="GPUs that may be lent at most",
             description="Less than the quota where nodes are lost, and where the settings say so.",
-            queries={"{{queue}}": 'max by (queue) (mlbatch_lending_limit{queue=~"$queue",resource="nvidia.com/gpu"})'},
+            queries={
+                "{{queue}}": "sum by (queue) (max by (queue, flavor) "
+                '(mlbatch_lending_limit{queue=~"$queue",resource="nvidia.com/gpu"}))'
+            },
         ),
         Panel(
             title="Time until admission",
@@ -361,8 +364,8 @@ NODES: Final = Dashboard(
                     'max by (node, reason) (mlbatch_node_lost{node=~"$node",resource="nvidia.com/gpu"})'
                 ),
                 "of the quotas": (
-                    'clamp_min(sum(max by (queue) (mlbatch_quota{resource="nvidia.com/gpu"})) '
-                    '- max(mlbatch_usable{resource="nvidia.com/gpu"}), 0)'
+                    'sum(clamp_min(sum by (flavor) (max by (queue, flavor) (mlbatch_quota{resource="nvidia.com/gpu"})) '
+                    '- max by (flavor) (mlbatch_usable{resource="nvidia.com/gpu"}), 0))'
                 ),
             },
         ),

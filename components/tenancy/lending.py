@@ -4,6 +4,8 @@ For each resource r of the first flavor of the queues' first resource group, `po
 part of a node:
 
     promised(r) = sum of nominalQuota(r) over the cohort's queues, the slack queue among them
+For each flavor apart, of which queues have quotas in one order:
+
     usable(r)   = sum over nodes n of the pool, which the flavor names by their labels, of
                     0                 if n is cordoned, not Ready, or has a taint that teams' pods do not tolerate
                     0                 if a label of n equals a configured taint of r (Autopilot's health labels)
@@ -47,7 +49,8 @@ PIECE = 1000
 """The smallest piece that is lent: a GPU, a core, a byte."""
 
 DECLARED = "mlbatch/lending-limits"
-"""The annotation of a ClusterQueue with the lending limits that its settings declare: JSON, by resource."""
+"""The annotation of a ClusterQueue with the lending limits that its settings declare: JSON, by resource, and a list of
+these where there are several flavors."""
 
 DECIMAL_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 BINARY_SUFFIXES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -59,14 +62,16 @@ SUFFIXES = {
 
 @dataclass(frozen=True)
 class NodeRules:
-    """Which nodes count, and when.
+    """Which nodes count for a flavor, and when.
 
-    resources: those that are counted, the GPU first. labels: of the nodes, as the flavor names them; where it names
-    none, nodes with GPUs count. tolerations: of teams' pods. taints: by resource, labels that take it away.
+    name: of the pool. resources: those that are counted, the GPU first.
+    labels: of the nodes, as the flavor names them; where it names none, nodes with GPUs count.
+    tolerations: of teams' pods. taints: by resource, labels that take it away.
     most, least, shape: how many nodes an autoscaler may have and keeps at least, and what one has; most is 0 without
     one.
     """
 
+    name: str
     resources: tuple[str, ...]
     labels: Mapping[str, str]
     tolerations: tuple[Json, ...]
@@ -79,6 +84,7 @@ class NodeRules:
     def read(cls, raw: Json) -> NodeRules:
         """Return the rules of a settings file; raises KeyError or ValueError when they are none."""
         return cls(
+            name=raw["name"],
             resources=tuple(raw["resources"]),
             labels=raw["labels"],
             tolerations=tuple(raw["tolerations"]),
@@ -118,13 +124,14 @@ def tolerates(tolerations: Iterable[Json], taint: Json) -> bool:
 class Node:
     """What counts of a node: what teams' pods can have of it now, and why that may be less than it should be.
 
-    whole: what it has at best: its capacity or what was ever seen of it, whichever is more.
+    pool: the name of its pool. whole: what it has at best: its capacity or what was ever seen of it, whichever is more.
     counted: what is counted on, which stays at less for a while after it was less. changed: since when it is as it is.
     has_dropped: what was once usable has not been since; only then is what comes back waited for.
     """
 
     usable: Amounts
     reason: str
+    pool: str = ""
     whole: Amounts = field(default_factory=dict)
     changed: float = 0.0
     counted: Amounts = field(default_factory=dict)
@@ -141,15 +148,16 @@ class Node:
             return None
         whole = {name: max(amount(part.get(name, 0)) for part in (capacity, allocatable)) for name in rules.resources}
         if why := _unusable(spec, status, rules):
-            return cls(usable=dict.fromkeys(rules.resources, 0), reason=why, whole=whole)
+            return cls(usable=dict.fromkeys(rules.resources, 0), reason=why, pool=rules.name, whole=whole)
         sick = [name for name, taints in rules.taints.items() if not taints.isdisjoint(labels.items())]
         usable = {name: 0 if name in sick else amount(allocatable.get(name, 0)) for name in rules.resources}
         is_less = usable[gpu] < amount(capacity.get(gpu, 0)) or not usable[gpu]
-        return cls(usable=usable, reason="health label" if sick else "fewer GPUs" if is_less else "", whole=whole)
+        reason = "health label" if sick else "fewer GPUs" if is_less else ""
+        return cls(usable=usable, reason=reason, pool=rules.name, whole=whole)
 
     def after(self, before: Node | None, now: float) -> Node:
         """Return this state as the one that follows another."""
-        if before is None:
+        if before is None or before.pool != self.pool:
             return replace(self, changed=now, counted=self.usable)
         whole = {name: max(value, before.whole[name]) for name, value in self.whole.items()}
         least = {name: min(value, before.counted[name]) for name, value in self.usable.items()}
@@ -194,9 +202,10 @@ def _unusable(spec: Json, status: Json, rules: NodeRules) -> str:
 
 @dataclass(frozen=True)
 class Queue:
-    """What counts of a ClusterQueue.
+    """What counts of a ClusterQueue for one of its flavors.
 
-    groups: its resource groups as they are. nominal, declared: by resource, the quota and the most that is ever lent
+    flavor: its position. groups: the queue's resource groups as they are.
+    nominal, declared: by resource, the quota and the most that is ever lent
     of it; spelled: the latter as the settings have it. held: what its jobs hold, borrowed quota included. waits:
     whether jobs of it wait.
     """
@@ -205,6 +214,7 @@ class Queue:
     version: str
     cohort: str
     groups: list[Json]
+    flavor: int
     nominal: Amounts
     declared: Amounts
     spelled: Mapping[str, str]
@@ -212,18 +222,20 @@ class Queue:
     waits: bool
 
     @classmethod
-    def read(cls, item: Json) -> Queue:
-        """Return what counts of a ClusterQueue as the API server has it."""
+    def read(cls, item: Json, position: int = 0) -> Queue:
+        """Return what counts of a ClusterQueue as the API server has it. position: of the flavor."""
         metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
         groups = spec.get("resourceGroups") or []
-        flavor = _first_flavor(groups)
+        flavor = _flavor(groups, position)
         nominal = {entry["name"]: amount(entry["nominalQuota"]) for entry in flavor.get("resources") or []}
-        spelled = json.loads((metadata.get("annotations") or {}).get(DECLARED) or "{}")
+        noted = json.loads((metadata.get("annotations") or {}).get(DECLARED) or "{}")
+        spelled = (noted if isinstance(noted, list) else [noted, *[{}] * position])[position]
         return cls(
             name=metadata["name"],
             version=metadata["resourceVersion"],
             cohort=spec.get("cohortName") or spec.get("cohort") or "",
             groups=groups,
+            flavor=position,
             nominal=nominal,
             declared={name: min(value, amount(spelled.get(name, quantity(value)))) for name, value in nominal.items()},
             spelled=spelled,
@@ -236,12 +248,15 @@ class Queue:
             waits=bool(status.get("pendingWorkloads")),
         )
 
-    def with_limits(self, limits: Amounts) -> list[Json]:
-        """Return the resource groups with lending limits; one that lends its whole quota has none."""
-        first, *others = self.groups
-        flavor, *flavors = first["flavors"]
-        entries = [self._limited(entry, limits[entry["name"]]) for entry in flavor["resources"]]
-        return [{**first, "flavors": [{**flavor, "resources": entries}, *flavors]}, *others]
+    def with_limits(self, groups: list[Json], limits: Amounts) -> list[Json]:
+        """Return resource groups with the flavor's lending limits; a resource that is lent altogether has none."""
+        if not self.nominal:
+            return groups
+        first, *others = groups
+        flavors = list(first["flavors"])
+        entries = [self._limited(entry, limits[entry["name"]]) for entry in flavors[self.flavor]["resources"]]
+        flavors[self.flavor] = {**flavors[self.flavor], "resources": entries}
+        return [{**first, "flavors": flavors}, *others]
 
     def _limited(self, entry: Json, limit: int) -> Json:
         name = entry["name"]
@@ -254,15 +269,15 @@ class Queue:
         return result
 
 
-def _first_flavor(groups: list[Json]) -> Json:
+def _flavor(groups: list[Json], position: int) -> Json:
     flavors = (groups[0].get("flavors") or []) if groups else []
-    return flavors[0] if flavors else {}
+    return flavors[position] if position < len(flavors) else {}
 
 
 def usable(nodes: Iterable[Node], rules: NodeRules) -> dict[str, int]:
-    """Return what can be counted on of each resource, nodes that an autoscaler may still add among it."""
+    """Return what can be counted on of each resource of a pool, nodes that an autoscaler may still add among it."""
     total, there = dict.fromkeys(rules.resources, 0), 0
-    for node in nodes:
+    for node in (each for each in nodes if each.pool == rules.name):
         there += 1
         for name, value in node.counted.items():
             total[name] += value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pulumi
@@ -18,15 +18,26 @@ Quota: TypeAlias = Mapping[str, Quantity]
 """Amounts by resource name. A quota names each of the platform's resources; a limit names those that it limits."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class FlavorQuota:
+    """What a queue has of a flavor.
+
+    quota: its own. borrowing_limit, lending_limit: most that it borrows beyond, and that others borrow from it; a
+    resource left out has no limit.
+    """
+
+    flavor: pulumi.Input[str]
+    quota: Quota
+    borrowing_limit: Quota = field(default_factory=dict)
+    lending_limit: Quota = field(default_factory=dict)
+
+
 def cluster_queue(
     name: str,
     *,
-    quota: Quota,
+    flavors: Sequence[FlavorQuota],
     cohort: str,
-    flavor: pulumi.Input[str],
     namespaces: Mapping[str, Any] | None,
-    borrowing_limit: Quota = MappingProxyType({}),
-    lending_limit: Quota = MappingProxyType({}),
     covered: Sequence[str] = names.RESOURCES,
     gpu_resource: str = names.GPU,
     api: str = names.KUEUE_API,
@@ -37,27 +48,19 @@ def cluster_queue(
     older submission wins; a borrower never preempts another team's lower priority. Sources: MLBatch TEAM-SETUP.md;
     Kueue `apis/kueue/v1beta2/clusterqueue_types.go`.
 
+    flavors: in the order in which Kueue tries them.
     namespaces: selects those whose jobs it admits. An empty selector admits all of them; None admits none.
     covered: the resources that it has; a job that asks for another is never admitted, but for pods, which are then not
     counted. gpu_resource: as which nodes offer GPUs, the name of their amount in the queue. api: Kueue's API version.
 
-    A lending limit stands in an annotation too, by which the slack controller knows what to go back to after a loss.
+    Lending limits stand in an annotation too, by which the slack controller knows what to go back to after a loss.
     """
-    resources = [
-        {
-            "name": offered(resource, gpu_resource),
-            "nominalQuota": str(quota[resource]),
-            **_limit("borrowingLimit", borrowing_limit, resource),
-            **_limit("lendingLimit", lending_limit, resource),
-        }
-        for resource in covered
+    declared = [
+        {offered(name, gpu_resource): str(each.lending_limit[name]) for name in covered if name in each.lending_limit}
+        for each in flavors
     ]
-    declared = {
-        offered(resource, gpu_resource): str(lending_limit[resource])
-        for resource in covered
-        if resource in lending_limit
-    }
-    annotations = {"annotations": {DECLARED: json.dumps(declared)}} if declared else {}
+    noted = json.dumps(declared if len(declared) > 1 else declared[0])
+    annotations = {"annotations": {DECLARED: noted}} if any(declared) else {}
     return {
         "apiVersion": api,
         "kind": "ClusterQueue",
@@ -73,11 +76,25 @@ def cluster_queue(
             "resourceGroups": [
                 {
                     "coveredResources": [offered(resource, gpu_resource) for resource in covered],
-                    "flavors": [{"name": flavor, "resources": resources}],
+                    "flavors": [
+                        {"name": each.flavor, "resources": _resources(each, covered, gpu_resource)} for each in flavors
+                    ],
                 }
             ],
         },
     }
+
+
+def _resources(each: FlavorQuota, covered: Sequence[str], gpu_resource: str) -> list[Document]:
+    return [
+        {
+            "name": offered(resource, gpu_resource),
+            "nominalQuota": str(each.quota[resource]),
+            **_limit("borrowingLimit", each.borrowing_limit, resource),
+            **_limit("lendingLimit", each.lending_limit, resource),
+        }
+        for resource in covered
+    ]
 
 
 def offered(resource: str, gpu_resource: str) -> str:

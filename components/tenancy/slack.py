@@ -25,7 +25,7 @@ from components.kubernetes.resources import Resources
 from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
 from components.kubernetes.volumes import volumes
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
-from components.tenancy.quota import Quota, cluster_queue, offered
+from components.tenancy.quota import FlavorQuota, cluster_queue, offered
 
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 CONTROLLER: Final = "slack-controller"
@@ -40,11 +40,10 @@ _PORT: Final = 8080
 
 @dataclass(frozen=True, kw_only=True)
 class SlackQueueArgs:
-    """quota: the slack capacity, by resource. cohort, flavor, covered, gpu_resource, kueue_api: as the teams'."""
+    """flavors: the slack capacity of each. cohort, covered, gpu_resource, kueue_api: as the teams'."""
 
-    quota: Quota
+    flavors: Sequence[FlavorQuota]
     cohort: str
-    flavor: pulumi.Input[str]
     covered: Sequence[str] = names.RESOURCES
     gpu_resource: str = names.GPU
     kueue_api: str = names.KUEUE_API
@@ -66,9 +65,8 @@ class SlackQueue(pulumi.ComponentResource):
             names.SLACK_QUEUE,
             cluster_queue(
                 names.SLACK_QUEUE,
-                quota=args.quota,
+                flavors=args.flavors,
                 cohort=args.cohort,
-                flavor=args.flavor,
                 namespaces=None,
                 covered=args.covered,
                 gpu_resource=args.gpu_resource,
@@ -87,8 +85,8 @@ class SlackControllerArgs:
     queue: name of the slack queue. teams: names of the teams' queues.
     image: a Python 3.11 or later; the controller needs no package.
     health_seconds: for how long a node that was unusable has to be well before it counts again.
-    gpu_resource: as which nodes offer GPUs. gpus: the nodes of the flavor, which alone count.
-    pool: those that an autoscaler adds and removes; None where all are always there, so that an absent one is lost.
+    gpu_resource: as which nodes offer GPUs. pools: the nodes of each flavor, which alone count, in the queues' order.
+    Of a pool without an autoscaler all nodes are always there, so that an absent one is lost.
     nodes: for services. pod_security: what judges its pod. kueue_api: the API version of the queues.
     """
 
@@ -97,8 +95,7 @@ class SlackControllerArgs:
     image: str
     health_seconds: float = 300
     gpu_resource: str = names.GPU
-    gpus: NodeGroup = ANYWHERE
-    pool: NodePool | None = None
+    pools: Sequence[NodePool]
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
     resources: Resources = RESOURCES
@@ -127,34 +124,38 @@ class SlackController(pulumi.ComponentResource):
 
 def program(args: SlackControllerArgs) -> Program:
     """Return the controller's program with its settings."""
-    pool = args.pool
-    rules: Mapping[str, Any] = {
-        "resources": [args.gpu_resource, *(name for name in names.RESOURCES if name not in (names.GPU, names.PODS))],
-        "labels": dict(args.gpus.node_selector),
-        "tolerations": [dict(toleration) for toleration in args.gpus.tolerations],
-        "taints": {
-            args.gpu_resource: [
-                taint for taint in AUTOPILOT_TAINTS[names.GPU] if taint["effect"] in ("NoSchedule", "NoExecute")
-            ]
-        },
-        "most": pool.count if pool else 0,
-        "least": pool.least if pool else 0,
-        "shape": {offered(name, args.gpu_resource): str(amount) for name, amount in pool.shape.resources.items()}
-        if pool
-        else {},
-    }
     settings = {
         "queue": args.queue,
         "apiVersion": args.kueue_api,
         "healthSeconds": args.health_seconds,
         "port": _PORT,
-        "nodes": rules,
+        "pools": [_rules(pool, args.gpu_resource) for pool in args.pools],
     }
     return Program(
         module="components.tenancy.slack_controller",
         shared=[API_CLIENT, "components.tenancy.lending"],
         files={_SETTINGS: json.dumps(settings, indent=2)},
     )
+
+
+def _rules(pool: NodePool, gpu_resource: str) -> Mapping[str, Any]:
+    """Return which nodes are a pool's, in the words of the controller (`lending.NodeRules`)."""
+    scales = pool.minimum is not None
+    shape = {offered(name, gpu_resource): str(amount) for name, amount in pool.shape.resources.items()}
+    return {
+        "name": pool.name,
+        "resources": [gpu_resource, *(name for name in names.RESOURCES if name not in (names.GPU, names.PODS))],
+        "labels": dict(pool.nodes.node_selector),
+        "tolerations": [dict(toleration) for toleration in pool.nodes.tolerations],
+        "taints": {
+            gpu_resource: [
+                taint for taint in AUTOPILOT_TAINTS[names.GPU] if taint["effect"] in ("NoSchedule", "NoExecute")
+            ]
+        },
+        "most": pool.count if scales else 0,
+        "least": pool.least if scales else 0,
+        "shape": shape if scales else {},
+    }
 
 
 def _foundation(args: SlackControllerArgs) -> Sequence[Document]:

@@ -11,7 +11,7 @@ each has come round lately. A controller that starts takes the nodes as they are
 
 Usage: python -m components.tenancy.slack_controller SETTINGS, where SETTINGS is a JSON file with the `queue`, its
 `apiVersion`, `healthSeconds` after which a node that was unusable counts again, the `port` of health and metrics, and
-`nodes` (`lending.NodeRules`).
+`pools`: which nodes are those of each flavor (`lending.NodeRules`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -69,13 +69,14 @@ class Settings:
     api_version: str
     health_seconds: float
     port: int
-    nodes: NodeRules
+    pools: tuple[NodeRules, ...]
 
     @classmethod
     def load(cls, text: str) -> Settings:
         """Read the settings file; raises KeyError or ValueError when it is not one."""
         raw = json.loads(text)
-        return cls(raw["queue"], raw["apiVersion"], raw["healthSeconds"], raw["port"], NodeRules.read(raw["nodes"]))
+        pools = tuple(map(NodeRules.read, raw["pools"]))
+        return cls(raw["queue"], raw["apiVersion"], raw["healthSeconds"], raw["port"], pools)
 
 
 class Followed(Generic[T]):
@@ -157,8 +158,8 @@ class Controller:
         self._changed = threading.Event()
         self._due: dict[str, float] = {}
         self._nodes = Followed(api, "/api/v1/nodes", self._node, partial(self._expect, "nodes"), self._changed)
-        self._queues = Followed(api, self._path, _queue, partial(self._expect, "queues"), self._changed)
-        self._limits: Mapping[str, Amounts] = {}
+        self._queues = Followed(api, self._path, self._queue, partial(self._expect, "queues"), self._changed)
+        self._limits: list[Mapping[str, Amounts]] = []
         self._wait, self._last = BEAT, 0.0
 
     @property
@@ -189,10 +190,13 @@ class Controller:
             queues = dict(self._queues.objects)
         failures: list[OSError] = []
         if (slack := queues.get(self._settings.queue)) is not None:
-            self._limits = limits(queues.values(), slack, there)
-            for name, wanted in self._limits.items():
+            self._limits = [
+                limits([each[flavor] for each in queues.values()], slack[flavor], room)
+                for flavor, room in enumerate(there)
+            ]
+            for name in self._limits[0]:
                 try:
-                    self._write(queues[name], wanted)
+                    self._write(queues[name], [limit[name] for limit in self._limits])
                 except OSError as error:
                     failures.append(error)
         if failures:
@@ -205,19 +209,27 @@ class Controller:
         with self._nodes.lock:
             nodes = sorted(self._nodes.objects.items())
         with self._queues.lock:
-            queues = [queue for name, queue in sorted(self._queues.objects.items()) if name in self._limits]
-        gpu = self._settings.nodes.resources[0]
+            queues = sorted(self._queues.objects.items())
+        pools = self._settings.pools
+        gpu = pools[0].resources[0]
         samples: dict[str, list[tuple[dict[str, str], float]]] = {
             "slack_last_reconcile_timestamp_seconds": [({}, self._last)],
-            "usable": [({"resource": name}, value / 1000) for name, value in self._usable().items()],
+            "usable": [
+                ({"flavor": pool.name, "resource": name}, value / 1000)
+                for pool, there in zip(pools, self._usable(), strict=True)
+                for name, value in there.items()
+            ],
             "quota": [
-                ({"queue": queue.name, "resource": name}, value / 1000)
-                for queue in queues
-                for name, value in queue.nominal.items()
+                ({"queue": queue, "flavor": pool.name, "resource": name}, value / 1000)
+                for queue, flavors in queues
+                for pool, limit, each in zip(pools, self._limits, flavors, strict=False)
+                if queue in limit
+                for name, value in each.nominal.items()
             ],
             "lending_limit": [
-                ({"queue": queue, "resource": name}, value / 1000)
-                for queue, wanted in sorted(self._limits.items())
+                ({"queue": queue, "flavor": pool.name, "resource": name}, value / 1000)
+                for pool, limit in zip(pools, self._limits, strict=False)
+                for queue, wanted in sorted(limit.items())
                 for name, value in wanted.items()
             ],
             "node_unusable": [({"node": name, "reason": why}, 1) for name, node in nodes if (why := node.why)],
@@ -234,12 +246,18 @@ class Controller:
         self._due[worker] = time.monotonic() + seconds + PATIENCE
 
     def _node(self, item: Json, before: Node | None) -> Node | None:
-        node = Node.read(item, self._settings.nodes)
+        read = (Node.read(item, pool) for pool in self._settings.pools)
+        node = next((node for node in read if node is not None), None)
         return node.after(before, time.monotonic()) if node is not None else None
 
-    def _usable(self) -> Amounts:
+    def _usable(self) -> list[Amounts]:
+        """Return what can be counted on of each pool."""
         with self._nodes.lock:
-            return usable(self._nodes.objects.values(), self._settings.nodes)
+            return [usable(self._nodes.objects.values(), pool) for pool in self._settings.pools]
+
+    def _queue(self, item: Json, before: tuple[Queue, ...] | None) -> tuple[Queue, ...]:
+        """Return what counts of a queue for each flavor."""
+        return tuple(Queue.read(item, flavor) for flavor in range(len(self._settings.pools)))
 
     def _settle(self) -> list[float]:
         """Count on nodes that have been well for long enough; return in how many seconds others will have been."""
@@ -259,8 +277,12 @@ class Controller:
                 raise
         self._expect("limits", BEAT)
 
-    def _write(self, queue: Queue, wanted: Amounts) -> None:
-        if not queue.nominal or (groups := queue.with_limits(wanted)) == queue.groups:
+    def _write(self, flavors: Sequence[Queue], wanted: Sequence[Amounts]) -> None:
+        queue = flavors[0]
+        groups = queue.groups
+        for each, limit in zip(flavors, wanted, strict=True):
+            groups = each.with_limits(groups, limit)
+        if groups == queue.groups:
             return
         body = {"metadata": {"resourceVersion": queue.version}, "spec": {"resourceGroups": groups}}
         try:
@@ -270,7 +292,12 @@ class Controller:
                 raise
             log.info("%s has changed meanwhile; waiting for its new version", queue.name)
         else:
-            lowered = {name: quantity(value) for name, value in wanted.items() if value < queue.nominal[name]}
+            lowered = {
+                f"{pool.name}/{name}": quantity(value)
+                for pool, each, limit in zip(self._settings.pools, flavors, wanted, strict=True)
+                for name, value in limit.items()
+                if value < each.nominal[name]
+            }
             log.info("%s now lends at most %s", queue.name, lowered or "its whole quota")
 
 
@@ -282,10 +309,6 @@ def _exposed(name: str, samples: list[tuple[dict[str, str], float]]) -> str:
         shown = ",".join(f"{label}={json.dumps(text, ensure_ascii=False)}" for label, text in labels.items())
         lines.append(f"mlbatch_{name}{{{shown}}} {value:.15g}" if shown else f"mlbatch_{name} {value:.3f}")
     return "\n".join([*lines, ""])
-
-
-def _queue(item: Json, before: Queue | None) -> Queue:
-    return Queue.read(item)
 
 
 def kept_up(worker: str, work: Callable[[], None], over: threading.Event) -> None:

@@ -17,7 +17,7 @@ from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.network import NAMESPACE_LABEL, Network, boundary
 from components.layer import Layer
 from components.tenancy.bounds import APPWRAPPERS, Bounds, job_quotas, limit_range, quotas
-from components.tenancy.quota import Quota, cluster_queue
+from components.tenancy.quota import FlavorQuota, cluster_queue
 
 _LONGEST_NAME: Final = 253
 _GROUP: Final = "group:"
@@ -39,13 +39,11 @@ class TeamArgs:
 
     name: of the team and its namespace; plain, as are members and quota, because they decide what exists.
     users, groups: names as the cluster's identity provider gives them.
-    quota: amount of each resource that is the team's own; it may use more while others leave theirs idle.
-    borrowing_limit, lending_limit: most of a resource that the team may borrow, and that others may borrow from it;
-        a resource left out has no limit.
+    flavors: the team's own quota of each; it may use more while others leave theirs idle.
     cohort: the queues that lend to each other. covered: the resources that its queue has quotas of.
     open_to_all: its queue takes jobs of any namespace whose administrator leads them there, and not of its own alone.
     gpu_resource: as which nodes offer GPUs. kueue_api: the API version of its queues.
-    flavor, role: names of the ResourceFlavor and of the ClusterRole for members.
+    role: name of the ClusterRole for members.
     labels: of the namespace, beside that which makes it a team's.
     bounds: of what no queue counts.
     defined: kinds of jobs that the stack defines (`components.tenancy.bounds.SUBMITTED`), so that they are counted.
@@ -57,15 +55,12 @@ class TeamArgs:
     name: str
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    quota: Quota
-    borrowing_limit: Quota = field(default_factory=dict)
-    lending_limit: Quota = field(default_factory=dict)
+    flavors: Sequence[FlavorQuota]
     cohort: str
     covered: Sequence[str] = names.RESOURCES
     open_to_all: bool = False
     gpu_resource: str = names.GPU
     kueue_api: str = names.KUEUE_API
-    flavor: pulumi.Input[str]
     role: pulumi.Input[str]
     labels: Mapping[str, str] = field(default_factory=dict)
     bounds: Bounds = field(default_factory=Bounds)
@@ -94,12 +89,9 @@ class Team(Layer):
             names.cluster_queue(name),
             cluster_queue(
                 names.cluster_queue(args.name),
-                quota=args.quota,
+                flavors=args.flavors,
                 cohort=args.cohort,
-                flavor=args.flavor,
                 namespaces={} if args.open_to_all else {"matchLabels": {NAMESPACE_LABEL: args.name}},
-                borrowing_limit=args.borrowing_limit,
-                lending_limit=args.lending_limit,
                 covered=args.covered,
                 gpu_resource=args.gpu_resource,
                 api=args.kueue_api,

@@ -26,7 +26,7 @@ from components.azure.workload_identity import WorkloadIdentity, WorkloadIdentit
 from components.layer import standing_on
 from components.nodes.nvme_scratch import POOL_LABEL
 from stacks.aks.settings import AksSettings
-from stacks.aks.settings.azure import AzureSettings
+from stacks.aks.settings.azure import AzureSettings, GpuPoolSettings
 from stacks.aks.settings.storage import VolumeSettings
 from stacks.settings.workloads import WorkloadsSettings
 
@@ -112,7 +112,9 @@ def create(settings: AksSettings) -> Infrastructure:
         within(),
     )
     on_cluster = standing_on(cluster.ready[0], within(*cluster.ready, *feature))
-    pool = _gpu_pool(azure, scope, network, within, on_cluster, group.ready)
+    pools = [
+        _gpu_pool(azure, scope, network, within, on_cluster, group.ready, pool) for pool in azure.gpu_pools.values()
+    ]
     MaintenanceWindows("maintenance", _maintenance(azure, scope), on_cluster)
     namespaces = _workload_identities(settings, scope, cluster, within(*group.ready))
     mounted = [volume for volume in settings.storage.volumes if volume.account is None]
@@ -128,7 +130,7 @@ def create(settings: AksSettings) -> Infrastructure:
         identifier=f"{azure.resource_group}/{azure.cluster_name}",
         kubeconfig=credentials.kubeconfig,
         ready=[*cluster.ready, *pull.ready],
-        pool=pool.ready,
+        pool=[node for pool in pools for node in pool.ready],
         registry=registry.server,
         kubelet_client=identities.kubelets.client,
         identities=namespaces,
@@ -213,9 +215,9 @@ def _gpu_pool(
     within: Any,
     on_cluster: pulumi.ResourceOptions,
     group: Sequence[pulumi.Resource],
+    pool: GpuPoolSettings,
 ) -> GpuPool:
-    pool = azure.gpu_pool
-    placement = None
+    is_first, placement = pool is azure.gpu_pool, None
     if pool.proximity_placement_group:
         placement_args = ProximityGroupArgs(
             name=f"{azure.cluster_name}-{pool.name}",
@@ -223,9 +225,11 @@ def _gpu_pool(
             vm_size=pool.vm_size,
             zone=pool.zones[0] if len(pool.zones) == 1 else None,
         )
-        placement = ProximityGroup("placement", placement_args, within(*group))
+        placement = ProximityGroup(
+            "placement" if is_first else f"placement-{pool.name}", placement_args, within(*group)
+        )
     return GpuPool(
-        "gpus",
+        "gpus" if is_first else f"gpus-{pool.name}",
         GpuPoolArgs(
             name=pool.name,
             cluster=azure.cluster_name,
@@ -241,6 +245,7 @@ def _gpu_pool(
             placement_id=placement.id if placement else None,
             max_pods=pool.max_pods,
             taint=pool.taint,
+            spot=pool.is_spot,
             labels=POOL_LABEL,
             retired_tag=pool.skip_gpu_driver_install_tag,
             drain_timeout_minutes=azure.upgrades.drain_timeout_minutes,

@@ -45,7 +45,7 @@ class AksLayers(SiteLayers):
         self.has_node_agents = inputs.settings.gpu.node_labels
         self.own_checks = (NODE_CHECK,)
         self.gate_program = NCCL_PROGRAM
-        self.scratch_nodes = replace(cluster.placement.gpus, node_selector=POOL_LABEL)
+        self.scratch_nodes = replace(cluster.placement.gpus, node_selector=POOL_LABEL, any_of=())
 
     def node_agents(self, namespace: Namespace) -> None:
         """Register the labeler of physical hosts."""

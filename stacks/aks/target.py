@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from components.azure import aks, catalogue, fabric
+from components.azure import catalogue, fabric
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
-from components.kubernetes.placement import NodeGroup
 from components.nodes.network_operator import DevicePlugin
 from stacks.aks import validation
 from stacks.aks.settings import AksGpuSettings, AksSettings
@@ -18,6 +17,7 @@ from stacks.aks.settings.storage import StorageSettings
 from stacks.errors import ConfigError
 from stacks.partial import PartialSettings
 from stacks.secrets import BLOB_SAS_TOKEN
+from stacks.settings.pools import FurtherPoolSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.target import Claim, Planned, TargetSpec
 
@@ -52,28 +52,31 @@ class Aks(TargetSpec[AksSettings]):
     )
     secrets = (BLOB_SAS_TOKEN,)
     count_key = ("azure", "gpuPool", "count")
+    pools_key = ("azure", "moreGpuPools")
     registry_key = ("azure", "registry")
     namespaces = ("aks-", "app-routing-system", "calico-", "gatekeeper-system", "tigera-operator")
     version_path = ("azure", "kubernetesVersion")
 
-    def pool(self, partial: PartialSettings) -> NodePool | None:
-        """Return the pool: as many nodes as there can be, with ports where they are handed out one by one."""
+    def pools(self, partial: PartialSettings) -> Sequence[NodePool]:
+        """Return the pools: as many nodes as there can be, with ports where they are handed out one by one."""
         azure, gpu = partial.section(AzureSettings), partial.section(AksGpuSettings)
         if azure is None or gpu is None:
-            return None
-        return azure.pool(infiniband=gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV)
+            return ()
+        return azure.pools(infiniband=gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV)
 
-    def gpu_nodes(self, settings: AksSettings) -> NodeGroup:
-        """Return the nodes that AKS labels as those with GPUs."""
-        return aks.gpu_nodes(taint=settings.azure.gpu_pool.taint)
+    def further(self, partial: PartialSettings) -> Sequence[FurtherPoolSettings]:
+        """Return the settings of the pools behind the first."""
+        azure = partial.section(AzureSettings)
+        return azure.more_gpu_pools if azure is not None else ()
 
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return the size's InfiniBand ports, by whichever plugin offers them."""
         azure, gpu = partial.section(AzureSettings), partial.section(AksGpuSettings)
-        if azure is None or gpu is None or not gpu.fabric.enabled or not azure.gpu_pool.size.infiniband_ports:
+        if azure is None or gpu is None or not gpu.fabric.enabled:
             return NO_RDMA
+        ports = list(azure.gpu_pools.values())[partial.which].size.infiniband_ports
         shared = gpu.fabric.device_plugin is DevicePlugin.SHARED
-        return fabric.fabric(azure.gpu_pool.size.infiniband_ports, shared=shared)
+        return fabric.fabric(ports, shared=shared) if ports else NO_RDMA
 
     def nodes_at_first(self, partial: PartialSettings, pool: NodePool) -> int:
         """Return the pool's count, which is less than there can be where it is scaled by itself."""

@@ -219,18 +219,21 @@ def _autoscale(partial: PartialSettings) -> Iterator[ConfigError]:
     What the autoscaler knows of a node that is yet to be comes from the VM's size and the scale set's tags, and a
     size's InfiniBand ports are not in it (kubernetes/autoscaler, cloudprovider/azure/azure_template.go).
     """
-    azure, fabric = partial.section(AzureSettings), partial.fabric
-    scaling = azure.gpu_pool.autoscale if azure is not None else None
-    if scaling is None or scaling.min > 0 or fabric is None or fabric.resource is None:
+    azure = partial.section(AzureSettings)
+    if azure is None:
         return
-    yield ConfigError(
-        path=("azure", "gpuPool", "autoscale", "min"),
-        value=scaling.min,
-        message=f"without a node the autoscaler does not know that one would have {fabric.resource}, so that a job "
-        "which asks for it waits for ever",
-        expected="1 or more with InfiniBand",
-        hint=f"set it to 1, or {key(('gpu', 'fabric', 'enabled'))} to false for jobs on single nodes",
-    )
+    for each, (path, pool) in zip(partial.every_pool, azure.gpu_pools.items(), strict=False):
+        fabric = each.fabric
+        if pool.autoscale is None or pool.autoscale.min > 0 or fabric is None or fabric.resource is None:
+            continue
+        yield ConfigError(
+            path=(*path, "autoscale", "min"),
+            value=pool.autoscale.min,
+            message=f"without a node the autoscaler does not know that one would have {fabric.resource}, so that a job "
+            "which asks for it waits for ever",
+            expected="1 or more with InfiniBand",
+            hint=f"set it to 1, or {key(('gpu', 'fabric', 'enabled'))} to false for jobs on single nodes",
+        )
 
 
 def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:

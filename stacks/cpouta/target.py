@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
-from components.kubernetes.placement import NodeGroup
 from components.kubernetes.volumes import AccessMode
 from components.openstack.flavors import FLAVORS
 from stacks.cpouta import key_file, project_facts, validation
@@ -61,14 +60,10 @@ class Cpouta(TargetSpec[CpoutaSettings]):
     has_volumes = False
     gpu_advice = f"set {key(validation.FLAVOR)} to one of {listed(name for name, one in FLAVORS.items() if one.gpus)}"
 
-    def pool(self, partial: PartialSettings) -> NodePool | None:
+    def pools(self, partial: PartialSettings) -> Sequence[NodePool]:
         """Return the one node."""
         openstack = partial.section(OpenstackSettings)
-        return NodePool(count=1, shape=openstack.shape) if openstack is not None else None
-
-    def gpu_nodes(self, settings: CpoutaSettings) -> NodeGroup:
-        """Return the one node."""
-        return NodeGroup()
+        return [NodePool(count=1, shape=openstack.shape)] if openstack is not None else ()
 
     def shared_files(self, settings: CpoutaSettings) -> str:
         """Return kind's class, whose volumes any number of pods mount on the one node that there is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -11,7 +11,7 @@ from pydantic import Field
 from components import names
 from components.kubernetes.placement import NodeGroup
 from stacks.errors import ConfigError, Path, key
-from stacks.settings import PlatformSettings, images
+from stacks.settings import PlatformSettings, images, pools
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.limits import MOST_GPUS, MOST_NODES
@@ -26,6 +26,7 @@ from stacks.settings.names import (
     label_errors,
     qualified_errors,
 )
+from stacks.settings.pools import FurtherPoolSettings
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_LABELS: Final = 8
@@ -188,6 +189,10 @@ class PoolSettings(SettingsModel):
         return {"gpusPerNode": self.gpus_per_node, "cpu": self.cpu, "memory": self.memory}
 
 
+class MorePoolSettings(PoolSettings, FurtherPoolSettings):
+    """GPU nodes of another shape, or at another price: as `pool`, with a name."""
+
+
 class SystemSettings(SettingsModel):
     """Where the platform's controllers run; default anywhere but on the GPU nodes' taint."""
 
@@ -245,6 +250,10 @@ class ClusterSettings(SettingsModel):
     """What the platform has to know of the cluster, and nobody can read off it."""
 
     pool: PoolSettings = PoolSettings()
+    more_pools: tuple[MorePoolSettings, ...] = ()
+    """More pools of GPU nodes, in the order in which queues try them after the first. A label tells each from all
+    others.
+    """
     system: SystemSettings = SystemSettings()
     storage_classes: StorageClassSettings = StorageClassSettings()
     registry: str | None = None
@@ -253,6 +262,11 @@ class ClusterSettings(SettingsModel):
     """Claims with data."""
     internal_load_balancer: Mapping[str, str] = Field(default_factory=dict)
     """Annotations by which a Service of type LoadBalancer gets an address in the site's network alone."""
+
+    @property
+    def pools(self) -> Sequence[PoolSettings]:
+        """All pools, in the order in which queues try them."""
+        return [self.pool, *self.more_pools]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the registry to the beginning of an image's name, and claims to names of their own."""
@@ -264,6 +278,9 @@ class ClusterSettings(SettingsModel):
                 expected="a registry's host and a path on it, in lower case, without a scheme, a tag or a / at the end",
                 hint="for example registry.example.org/ml",
             )
+        yield from pools.check((*path, "morePools"), self.more_pools)
+        groups = {path_of(which): pool.nodes for which, pool in enumerate(self.pools)}
+        yield from pools.overlapping(groups)
         yield from annotation_errors((*path, "internalLoadBalancer"), self.internal_load_balancer)
         names_of = [claim.name for claim in self.volumes]
         for index, name in enumerate(names_of):
@@ -276,6 +293,11 @@ class ClusterSettings(SettingsModel):
                     expected="one claim of each name",
                     hint="name one of them only, or give one of the claims another name",
                 )
+
+
+def path_of(which: int) -> Path:
+    """Return the key of a pool's settings. which: its position, 0 for the first."""
+    return ("cluster", "pool") if which == 0 else ("cluster", "morePools", which - 1)
 
 
 class ExistingSettings(PlatformSettings):

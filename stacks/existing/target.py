@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool, NodeShape
-from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import ZERO, Quantity
 from components.nodes.network_operator import DevicePlugin
 from components.workloads.interface import Exposure
-from stacks.cluster_facts import ClusterFacts
+from stacks.cluster_facts import ClusterFacts, NodeFacts
 from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.existing import gpu_policies
-from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings, StorageClassSettings
+from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings, StorageClassSettings, path_of
 from stacks.partial import PartialSettings
 from stacks.secrets import MLOPS_PASSWORD
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings, Mode
 from stacks.settings.machines import MACHINES
 from stacks.settings.names import label_errors
+from stacks.settings.pools import FurtherPoolSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.target import Planned, TargetSpec
@@ -62,34 +62,26 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
         "samples",
     )
     count_key = ("cluster", "pool", "count")
+    pools_key = ("cluster", "morePools")
     registry_key = ("cluster", "registry")
     has_kubeconfig = True
 
-    def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:
-        """Return the pool's labels, where the settings leave something to be read off its nodes."""
+    def node_selectors(self, partial: PartialSettings) -> Sequence[Mapping[str, str]]:
+        """Return the labels of the pools of which the settings leave something to be read off their nodes."""
         cluster = partial.section(ClusterSettings)
-        if cluster is None or (cluster.pool.count is not None and cluster.pool.has_shape):
-            return None
-        if any(label_errors((), cluster.pool.node_selector)):
-            return None  # nobody is asked for nodes that there cannot be
-        return cluster.pool.node_selector
+        return [pool.node_selector for pool in cluster.pools if _is_looked_up(pool)] if cluster is not None else ()
 
-    def pool(self, partial: PartialSettings) -> NodePool | None:
+    def pools(self, partial: PartialSettings) -> Sequence[NodePool]:
         """Return the nodes as the settings describe them, and where these say nothing, as they are."""
-        cluster, facts = partial.section(ClusterSettings), partial.facts
-        if cluster is None or (self.node_selector(partial) is not None and (facts is None or not facts.nodes)):
-            return None
-        is_read = not cluster.pool.has_shape
-        shape = given_shape(cluster.pool) if not is_read else smallest(facts) if facts is not None else None
-        if shape is None:
-            return None
-        if cluster.pool.count is not None:
-            return NodePool(count=cluster.pool.count, shape=shape, minimum=cluster.pool.minimum, is_read=is_read)
-        return NodePool(count=len(facts.nodes), shape=shape, is_read=is_read) if facts is not None else None
+        cluster = partial.section(ClusterSettings)
+        found = [_pool(pool, partial.facts) for pool in cluster.pools] if cluster is not None else []
+        known = [pool for pool in found if pool is not None]
+        return known if len(known) == len(found) else ()
 
-    def gpu_nodes(self, settings: E) -> NodeGroup:
-        """Return the nodes of the pool, by their labels."""
-        return settings.cluster.pool.nodes
+    def further(self, partial: PartialSettings) -> Sequence[FurtherPoolSettings]:
+        """Return the settings of the pools behind the first."""
+        cluster = partial.section(ClusterSettings)
+        return cluster.more_pools if cluster is not None else ()
 
     def shared_files(self, settings: E) -> str | None:
         """Return the class that the settings name."""
@@ -98,7 +90,7 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return what the settings say that the nodes' device plugin offers."""
         cluster = partial.section(ClusterSettings)
-        rdma = cluster.pool.rdma if cluster is not None else None
+        rdma = cluster.pools[partial.which].rdma if cluster is not None else None
         if rdma is None:
             return Fabric()
         return Fabric(resource=rdma.resource, devices=rdma.per_node, variables=rdma.variables)
@@ -141,29 +133,9 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
         yield from _policies(partial, facts)
         yield from _sharing(partial, facts)
         yield from _classes(partial, facts, self.classes_made(partial))
-        selector = self.node_selector(partial)
-        if selector is None:
-            return
-        path = ("cluster", "pool", "nodeSelector")
-        if not facts.nodes:
-            yield ConfigError(
-                path=path,
-                value=dict(selector),
-                message="no node of the cluster has these labels",
-                expected="labels of the GPU nodes, as `kubectl get nodes --show-labels` shows them",
-                hint="name the labels that your GPU nodes have, or give count and instanceType of nodes to come",
-            )
-        yield from _shape(partial, cluster.pool, facts)
-        without = [node.name for node in facts.nodes if not _whole(node.allocatable.get(names.GPU))]
-        if without and not cluster.pool.has_shape:
-            yield ConfigError(
-                path=path,
-                value=dict(selector),
-                message=f"these nodes offer no {names.GPU}: {_few(without)}",
-                expected="nodes whose device plugin offers GPUs",
-                hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true give "
-                "the nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
-            )
+        for which, pool in enumerate(cluster.pools):
+            if _is_looked_up(pool):
+                yield from _found(partial, path_of(which), pool, facts)
 
     def warnings(self, partial: PartialSettings) -> Iterator[str]:
         """Yield nodes that have less than the settings say of each, and what their GPU operator leaves open."""
@@ -171,14 +143,63 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
         cluster, facts = partial.section(ClusterSettings), partial.facts
         if cluster is None or facts is None:
             return
-        for path, resource, offers in _offers(partial, cluster.pool, facts):
-            wanted = given_shape(cluster.pool).resources[resource]
-            short = [name for name, amount in offers.items() if amount < wanted]
-            if short and max(offers.values()) >= wanted:
-                yield (
-                    f"{key(path)}: these nodes offer less {resource} than {wanted}: {_few(short)}; quotas count what "
-                    "the settings say of each node, and jobs that are admitted for the rest wait"
-                )
+        for which, pool in enumerate(cluster.pools):
+            for path, resource, offers in _offers(partial, path_of(which), pool, facts):
+                wanted = given_shape(pool).resources[resource]
+                short = [name for name, amount in offers.items() if amount < wanted]
+                if short and max(offers.values()) >= wanted:
+                    yield (
+                        f"{key(path)}: these nodes offer less {resource} than {wanted}: {_few(short)}; quotas count "
+                        "what the settings say of each node, and jobs that are admitted for the rest wait"
+                    )
+
+
+def _is_looked_up(pool: PoolSettings) -> bool:
+    """Return whether the settings leave something to be read off a pool's nodes, and there can be such nodes."""
+    is_whole = pool.count is not None and pool.has_shape
+    return not is_whole and not any(label_errors((), pool.node_selector))
+
+
+def _pool(pool: PoolSettings, facts: ClusterFacts | None) -> NodePool | None:
+    """Return a pool, None where its nodes would have to be asked."""
+    nodes = facts.nodes_with(pool.node_selector) if facts is not None else ()
+    if _is_looked_up(pool) and not nodes:
+        return None
+    shape = given_shape(pool) if pool.has_shape else smallest(nodes)
+    if shape is None or (pool.count is None and facts is None):
+        return None
+    return NodePool(
+        name=pool.name if isinstance(pool, FurtherPoolSettings) else names.FLAVOR,
+        nodes=pool.nodes,
+        count=len(nodes) if pool.count is None else pool.count,
+        shape=shape,
+        minimum=pool.minimum if pool.count is not None else None,
+        is_read=not pool.has_shape,
+    )
+
+
+def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield what is wrong with the nodes of a pool. path: of its settings."""
+    nodes = facts.nodes_with(pool.node_selector)
+    if not nodes:
+        yield ConfigError(
+            path=(*path, "nodeSelector"),
+            value=dict(pool.node_selector),
+            message="no node of the cluster has these labels",
+            expected="labels of the GPU nodes, as `kubectl get nodes --show-labels` shows them",
+            hint="name the labels that your GPU nodes have, or give count and instanceType of nodes to come",
+        )
+    yield from _shape(partial, path, pool, facts)
+    without = [node.name for node in nodes if not _whole(node.allocatable.get(names.GPU))]
+    if without and not pool.has_shape:
+        yield ConfigError(
+            path=(*path, "nodeSelector"),
+            value=dict(pool.node_selector),
+            message=f"these nodes offer no {names.GPU}: {_few(without)}",
+            expected="nodes whose device plugin offers GPUs",
+            hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true give "
+            "the nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
+        )
 
 
 _AFTER: Final = {"gpu": ("nvshare",), "monitoring": ("mlops",)}
@@ -271,10 +292,10 @@ def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Config
             )
 
 
-def _shape(partial: PartialSettings, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+def _shape(partial: PartialSettings, where: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield what the settings say of a node and no node has; one that lacks a broken GPU is no mistake in them."""
     found: dict[Path, dict[str, Quantity]] = {}
-    for path, resource, offers in _offers(partial, pool, facts):
+    for path, resource, offers in _offers(partial, where, pool, facts):
         if (most := max(offers.values())) < given_shape(pool).resources[resource]:
             found.setdefault(path, {})[resource] = most
     for path, offered in found.items():
@@ -291,20 +312,21 @@ def _shape(partial: PartialSettings, pool: PoolSettings, facts: ClusterFacts) ->
 
 
 def _offers(
-    partial: PartialSettings, pool: PoolSettings, facts: ClusterFacts
+    partial: PartialSettings, where: Path, pool: PoolSettings, facts: ClusterFacts
 ) -> Iterator[tuple[Path, str, Mapping[str, Quantity]]]:
     """Yield what there is of each resource of a shape that the settings give: where they say it, and on each node.
 
-    Nodes whose device plugin is yet to be installed offer no GPUs, and so none are compared.
+    Nodes whose device plugin is yet to be installed offer no GPUs, and so none are compared. where: the pool's key.
     """
-    if not (pool.has_shape and facts.nodes):
+    nodes = facts.nodes_with(pool.node_selector)
+    if not (pool.has_shape and nodes):
         return
     for resource, name in _KEYS.items():
-        offers = {node.name: Quantity.parse(node.allocatable.get(resource, "0")) for node in facts.nodes}
+        offers = {node.name: Quantity.parse(node.allocatable.get(resource, "0")) for node in nodes}
         if max(offers.values()).nano:
-            path: Path = ("cluster", "pool", name)
+            path: Path = (*where, name)
             is_given = partial.written(path) is not MISSING
-            yield path if is_given else ("cluster", "pool", _MACHINE), resource, offers
+            yield path if is_given else (*where, _MACHINE), resource, offers
 
 
 def _few(nodes: Sequence[str]) -> str:
@@ -406,15 +428,15 @@ def given_shape(pool: PoolSettings) -> NodeShape:
     )
 
 
-def smallest(facts: ClusterFacts) -> NodeShape | None:
+def smallest(nodes: Sequence[NodeFacts]) -> NodeShape | None:
     """Return the shape that every node has at least, None of no nodes."""
-    if not facts.nodes:
+    if not nodes:
         return None
     amounts = {
-        resource: min(Quantity.parse(node.allocatable.get(resource, "0")) for node in facts.nodes)
+        resource: min(Quantity.parse(node.allocatable.get(resource, "0")) for node in nodes)
         for resource in names.RESOURCES
     }
-    labels = facts.nodes[0].labels
+    labels = nodes[0].labels
     return NodeShape(instance_type=labels.get(_TYPE, ""), gpu_product=labels.get(_PRODUCT, ""), resources=amounts)
 
 

@@ -64,16 +64,18 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
 
 def pod_rules(inputs: StackInputs[Any], cluster: Cluster) -> PodRules:
     """Return what pods of teams may have of this cluster."""
-    settings, fabric = inputs.settings, cluster.fabric.resource
+    settings = inputs.settings
+    fabrics = [cluster.fabric, *(division.fabric for division in inputs.resolved.divisions[1:])]
+    network = list(dict.fromkeys(each.resource for each in fabrics if each.resource is not None))
     scratch, own = settings.gpu.nvme_scratch, cluster.default_priority
     return PodRules(
         tolerations=cluster.placement.gpus.tolerations,
-        devices=(cluster.gpu_resource, *([fabric] if fabric is not None else [])),
+        devices=(cluster.gpu_resource, *network),
         withheld=[names.GPU] if cluster.gpu_resource != names.GPU else [],
         mounts_give_gpus=gpu_nodes.gives_by_mounts(settings),
         priority_classes=(*PRIORITIES, *([own] if own is not None else [])),
         schedulers=schedulers(inputs),
-        pinned_memory=fabric is not None,
+        pinned_memory=bool(network),
         scratch_folder=scratch.folder if scratch.enabled else None,
         grace_seconds=settings.tenancy.longest_grace_seconds,
     )

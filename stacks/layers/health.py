@@ -88,7 +88,7 @@ def check_args(
         pods=NodePods(
             image=image,
             nodes=item.nodes or pool.count,
-            placement=cluster.placement.gpus,
+            placement=cluster.pool.nodes,
             gpu_resource=cluster.gpu_resource,
             gpus=int(str(pool.shape.resources[names.GPU])),
             cpu=str(settings.cpu),

@@ -223,8 +223,7 @@ class Jobs:
 
 def load(inputs: StackInputs[Any], team: str | None = None, user: str | None = None) -> Sequence[Document]:
     """Return what members submit to run the synthetic load: those of one team, or of all. user: on whose behalf."""
-    spec = inputs.target
-    made = Jobs(inputs, spec.gpu_nodes(inputs.settings), inputs.resolved.gpu_resource)
+    made = Jobs(inputs, inputs.resolved.pool.nodes, inputs.resolved.gpu_resource)
     args = made.synthetic({each.name: each.name for each in inputs.settings.teams})
     args = replace(args, submission=replace(args.submission, user=user))
     return [synthetic.document(job, args) for job in args.jobs if team in (None, job.team)]
@@ -238,7 +237,7 @@ def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:
     spec, settings = inputs.target, inputs.settings.workloads
     made = Jobs(
         inputs,
-        spec.gpu_nodes(inputs.settings),
+        inputs.resolved.pool.nodes,
         inputs.resolved.gpu_resource,
         spec.cluster_env,
         spec.pod_security,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +10,14 @@ import pulumi
 
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
+from components.kubernetes.node_pool import NodePool
 from components.observability.prometheus import Monitoring, SlackMonitor
 from components.scheduling.packing import Packing
 from components.scheduling.topology import Topology, TopologyArgs
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS
 from components.tenancy.editor import EditorRole, EditorRoleArgs
-from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
+from components.tenancy.flavor import Flavor, FlavorArgs
+from components.tenancy.quota import FlavorQuota
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
 from stacks.inputs import StackInputs
@@ -27,7 +29,7 @@ from stacks.settings.tenancy import TeamSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Tenancy:
-    """The teams by name. flavor: of the queues, None where there are none."""
+    """The teams by name. flavor: of the first node pool, None where there are no queues."""
 
     teams: Mapping[str, Team] = field(default_factory=dict)
     flavor: pulumi.Output[str] | None = None
@@ -41,19 +43,20 @@ def install(
     if queueing is None or not settings.tenancy.enabled:
         return Tenancy()
     options, cohort = cluster.options(queueing.kueue), settings.queueing.cohort
-    gpus = cluster.placement.gpus
     topology = None
     if settings.scheduling.packing is Packing.TOPOLOGY:
         topology = Topology("topology", TopologyArgs(), options).name
-    flavor_args = DefaultFlavorArgs(
-        nodes=gpus.node_selector, tolerations=gpus.tolerations, topology=topology, kueue_api=cluster.kueue_api
-    )
-    flavor = DefaultFlavor("flavor", flavor_args, options)
+    flavors = [
+        Flavor("flavor" if index == 0 else f"flavor-{pool.name}", _flavor(cluster, pool, topology), options)
+        for index, pool in enumerate(cluster.pools)
+    ]
     covered = settings.queueing.covered
     slack = SlackQueueArgs(
-        quota=resolved.slack,
+        flavors=[
+            FlavorQuota(flavor=flavor.name, quota=division.slack)
+            for flavor, division in zip(flavors, resolved.divisions, strict=True)
+        ],
         cohort=cohort,
-        flavor=flavor.name,
         covered=covered,
         gpu_resource=cluster.gpu_resource,
         kueue_api=cluster.kueue_api,
@@ -71,9 +74,19 @@ def install(
     editor = EditorRole("editor", rights, cluster.options())
     bounded = cluster.options(*queueing.ready, *boundary.install(inputs, cluster))
     teams = {
-        team.name: Team(team.name, _team(inputs, cluster, team, flavor, editor), bounded) for team in settings.teams
+        team.name: Team(team.name, _team(inputs, cluster, team, flavors, editor), bounded) for team in settings.teams
     }
-    return Tenancy(teams=teams, flavor=flavor.name)
+    return Tenancy(teams=teams, flavor=flavors[0].name)
+
+
+def _flavor(cluster: Cluster, pool: NodePool, topology: pulumi.Input[str] | None) -> FlavorArgs:
+    return FlavorArgs(
+        name=pool.name,
+        nodes=pool.nodes.node_selector,
+        tolerations=pool.nodes.tolerations,
+        topology=topology,
+        kueue_api=cluster.kueue_api,
+    )
 
 
 def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackControllerArgs:
@@ -84,8 +97,7 @@ def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackContro
         image=inputs.mirror.image(catalogue.PYTHON.reference),
         health_seconds=settings.recovery.health_seconds,
         gpu_resource=cluster.gpu_resource,
-        gpus=cluster.placement.gpus,
-        pool=cluster.pool if cluster.pool.minimum is not None else None,
+        pools=cluster.pools,
         nodes=cluster.placement.system,
         pod_security=cluster.pod_security,
         kueue_api=cluster.kueue_api,
@@ -93,7 +105,7 @@ def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackContro
 
 
 def _team(
-    inputs: StackInputs[Any], cluster: Cluster, team: TeamSettings, flavor: DefaultFlavor, editor: EditorRole
+    inputs: StackInputs[Any], cluster: Cluster, team: TeamSettings, flavors: Sequence[Flavor], editor: EditorRole
 ) -> TeamArgs:
     settings, resolved = inputs.settings, inputs.resolved
     gangs = [POD_GROUPS] if settings.scheduling.packing.has_pod_groups else []
@@ -101,11 +113,16 @@ def _team(
         name=team.name,
         users=team.users,
         groups=team.groups,
-        quota=resolved.quotas[team.name],
-        borrowing_limit=resolved.borrowing_limits[team.name],
-        lending_limit=team.lending_limit.amounts(),
+        flavors=[
+            FlavorQuota(
+                flavor=flavor.name,
+                quota=division.quotas[team.name],
+                borrowing_limit=division.borrowing_limits[team.name],
+                lending_limit=division.lending_limits[team.name],
+            )
+            for flavor, division in zip(flavors, resolved.divisions, strict=True)
+        ],
         cohort=settings.queueing.cohort,
-        flavor=flavor.name,
         covered=settings.queueing.covered,
         open_to_all=settings.queueing.open_to_all,
         gpu_resource=cluster.gpu_resource,

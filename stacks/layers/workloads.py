@@ -228,7 +228,7 @@ class _Workloads:
             seconds=gang.seconds,
             priority_class=gang.priority_class,
             image=self.inputs.mirror.image(catalogue.BUSYBOX.reference),
-            node_selector=self.cluster.placement.gpus.node_selector,
+            node_selector=self.cluster.pool.nodes.node_selector,
             has_pod_groups=self.scheduling.has_pod_groups,
         )
         sample.Gang(gang.name, job, self.cluster.options(*self.queues, team))

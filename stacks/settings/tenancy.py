@@ -26,6 +26,8 @@ _TRAINING = catalogue.versions(catalogue.TRAINING_OPERATOR)
 _RAY = catalogue.versions(catalogue.RAY_ROLE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
 LARGEST_SHARE: Final = 1000
+_EITHER: Final = "a team has either a quota of its own or a share of the nodes"
+_ONE_OF: Final = "one of the keys quota and share"
 _LEAST_DISK: Final = Quantity.parse("1Gi")
 
 
@@ -57,6 +59,9 @@ class QuotaSettings(SettingsModel):
             names.INFINIBAND: self.infiniband,
             names.PODS: self.pods,
         }
+
+
+NOTHING: Final = QuotaSettings.model_construct(cpu=ZERO, memory=ZERO, gpu=ZERO, pods=ZERO)
 
 
 class LimitSettings(SettingsModel):
@@ -278,6 +283,26 @@ class TeamStorageSettings(SettingsModel):
             )
 
 
+class TeamPoolSettings(SettingsModel):
+    """What a team has of a node pool other than the first. It has either a quota or a share."""
+
+    name: str
+    """Name of the pool."""
+    quota: QuotaSettings | None = None
+    """The team's own amounts."""
+    share: Annotated[int, Field(ge=1, le=LARGEST_SHARE)] | None = None
+    """Its part, as against the shares of the other teams."""
+    borrowing_limit: LimitSettings = LimitSettings()
+    """Most that the team may borrow of this pool."""
+    lending_limit: LimitSettings = LimitSettings()
+    """Most of its quota that the team lends to others."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the team to one of quota and share."""
+        if self.quota is not None and self.share is not None:
+            yield _both(path)
+
+
 class TeamSettings(SettingsModel):
     """A team: a namespace, a queue and its members. It has either a quota or a share."""
 
@@ -303,6 +328,10 @@ class TeamSettings(SettingsModel):
     """
     lending_limit: LimitSettings = LimitSettings()
     """Most of its quota that the team lends to others."""
+    pools: tuple[TeamPoolSettings, ...] = ()
+    """What the team has of node pools other than the first. Of a pool that is not listed, a team with a share has the
+    same share, and a team with a quota has none and may borrow all that is idle.
+    """
     services: TeamServicesSettings = TeamServicesSettings()
     """Services in its namespace."""
     storage: TeamStorageSettings = TeamStorageSettings()
@@ -332,11 +361,26 @@ class TeamSettings(SettingsModel):
             )
         yield from members.check((*path, "users"), self.users, members.USER)
         yield from members.check((*path, "groups"), self.groups, members.GROUP)
-        if (self.quota is None) == (self.share is None):
+        if self.quota is not None and self.share is not None:
+            yield _both(path)
+        elif self.quota is None and self.share is None:
             yield ConfigError(
                 path=path,
-                message="a team has either a quota of its own or a share of the nodes"
-                + (", and this one has both" if self.quota else ", and this one has neither"),
-                expected="one of the keys quota and share",
-                hint="remove one of the two" if self.quota else "add share: 1, or a quota",
+                message=f"{_EITHER}, and this one has neither",
+                expected=_ONE_OF,
+                hint="add share: 1, or a quota",
             )
+
+    def of_pool(self, name: str) -> TeamSettings:
+        """Return the team with what it has of a pool other than the first in the place of what it has of the first."""
+        given = next((pool for pool in self.pools if pool.name == name), None) or TeamPoolSettings(name=name)
+        share = given.share or (self.share if given.quota is None else None)
+        quota = given.quota or (NOTHING if share is None else None)
+        limits = {"borrowing_limit": given.borrowing_limit, "lending_limit": given.lending_limit}
+        return self.model_copy(update={"quota": quota, "share": share, **limits})
+
+
+def _both(path: Path) -> ConfigError:
+    return ConfigError(
+        path=path, message=f"{_EITHER}, and this one has both", expected=_ONE_OF, hint="remove one of the two"
+    )

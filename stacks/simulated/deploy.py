@@ -20,23 +20,27 @@ from stacks.simulated.settings import SimulatedSettings
 
 def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mapping[str, Any]:
     """Register the nodes, their volumes' class and the platform; return the stack's outputs."""
-    named, pool = inputs.require_cluster(), inputs.resolved.pool
+    named, resolved = inputs.require_cluster(), inputs.resolved
     provider = kubernetes_provider(
         "cluster",
         kubeconfig=named.kubeconfig.contents,
         identifier=named.facts.identifier,
         limits=inputs.settings.kubernetes.client.limits,
     )
-    nodes = SimulatedNodes("nodes", SimulatedNodesArgs(pool=pool), pulumi.ResourceOptions(providers=[provider]))
-    after = pulumi.ResourceOptions(providers=[provider], depends_on=list(nodes.ready))
+    own = pulumi.ResourceOptions(providers=[provider])
+    first, *others = resolved.pools
+    nodes = [SimulatedNodes("nodes", SimulatedNodesArgs(pool=first), own)]
+    nodes += [SimulatedNodes(pool.name, SimulatedNodesArgs(pool=pool, prefix=pool.name), own) for pool in others]
+    there = [node for each in nodes for node in each.ready]
+    after = pulumi.ResourceOptions(providers=[provider], depends_on=there)
     volumes = SimulatedVolumes("volumes", after)
     cluster = Cluster(
         provider=provider,
-        pool=pool,
-        placement=Placement(gpus=inputs.target.gpu_nodes(inputs.settings)),
-        fabric=inputs.resolved.fabric,
+        pools=resolved.pools,
+        placement=Placement(gpus=resolved.gpu_nodes),
+        fabric=resolved.fabric,
         storage=StorageClasses(block=CLASS, files=CLASS, logs=CLASS),
-        has_admission_policies=inputs.resolved.has_admission_policies,
-        ready=[*nodes.ready, *volumes.ready],
+        has_admission_policies=resolved.has_admission_policies,
+        ready=[*there, *volumes.ready],
     )
     return platform.install(inputs, releases, cluster)

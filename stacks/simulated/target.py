@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from components.kubernetes.fabric import Fabric
-from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
-from components.kubernetes.placement import NodeGroup
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from components.nodes.simulated import GPU_LABEL
 from components.storage.simulated import CLASS
 from stacks.partial import PartialSettings
+from stacks.settings.pools import FurtherPoolSettings
 from stacks.simulated.settings import NodesSettings, SimulatedSettings
 from stacks.target import TargetSpec
 
@@ -39,19 +38,21 @@ class Simulated(TargetSpec[SimulatedSettings]):
         "samples",
     )
     count_key = ("nodes", "count")
+    pools_key = ("nodes", "morePools")
     reserved: ClassVar[Mapping[str, Quantity]] = {}  # nothing but jobs runs there
     has_kubeconfig = True
     has_load_balancers = False
     has_volumes = False
 
-    def pool(self, partial: PartialSettings) -> NodePool | None:
+    def pools(self, partial: PartialSettings) -> Sequence[NodePool]:
         """Return the simulated nodes."""
         nodes = partial.section(NodesSettings)
-        return nodes.pool() if nodes is not None else None
+        return nodes.pools() if nodes is not None else ()
 
-    def gpu_nodes(self, settings: SimulatedSettings) -> NodeGroup:
-        """Return the simulated nodes."""
-        return NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION])
+    def further(self, partial: PartialSettings) -> Sequence[FurtherPoolSettings]:
+        """Return the simulated pools behind the first."""
+        nodes = partial.section(NodesSettings)
+        return nodes.more_pools if nodes is not None else ()
 
     def shared_files(self, settings: SimulatedSettings) -> str:
         """Return the class of the nodes' volumes, which hold nothing."""

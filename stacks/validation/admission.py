@@ -157,7 +157,7 @@ def no_image(partial: PartialSettings, path: Path, workload: NodeWorkloadSetting
 
 def count_key(partial: PartialSettings) -> str:
     """Return the key that sets the number of GPU nodes."""
-    return key(partial.target.count_key) if partial.target is not None else "the number of nodes"
+    return key(partial.count_key) if partial.target is not None else "the number of nodes"
 
 
 def _more_room(partial: PartialSettings) -> str:
@@ -686,7 +686,8 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
 
 def _rooms(partial: PartialSettings, pool: NodePool) -> list[Quota]:
     """Return what each node has for jobs: each as it is, where that was read off them, for they may differ."""
-    nodes = partial.facts.nodes if pool.is_read and partial.facts is not None else ()
+    labels = pool.nodes.node_selector
+    nodes = partial.facts.nodes_with(labels) if pool.is_read and partial.facts is not None else ()
     has = [{name: Quantity.parse(node.allocatable.get(name, "0")) for name in names.RESOURCES} for node in nodes]
     read = [replace(pool, shape=replace(pool.shape, resources=partial.shared(amounts))).for_jobs for amounts in has]
     return read + [pool.for_jobs] * (pool.count - len(read))

@@ -9,11 +9,11 @@ from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from stacks.errors import ConfigError, Path, key, listed
+from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.quotas import EmptyShare, empty_shares
 from stacks.settings.model import SettingsModel
-from stacks.settings.tenancy import QueueingSettings, TeamSettings, TenancySettings
+from stacks.settings.tenancy import QueueingSettings, TeamPoolSettings, TeamSettings, TenancySettings
 from stacks.validation import admission, versions
 
 _ALWAYS_NEEDED: Final = (names.CPU, names.MEMORY, names.PODS)
@@ -24,13 +24,21 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield what is wrong with quotas and limits."""
     yield from _layers(partial)
     yield from _uncounted(partial)
-    yield from _reserve(partial)
+    yield from _pools(partial)
     yield from _limits(partial)
-    yield from _capacity(partial)
+    for each in partial.every_pool:
+        yield from _reserve(each)
+        yield from _capacity(each)
+        if each.which:
+            yield from _limits(each)
 
 
 def warnings(partial: PartialSettings) -> list[str]:
     """Return which shares give no GPU, and what quotas leave no room for, in words for the reader of a run."""
+    return [warning for each in partial.every_pool for warning in _of_pool(each)]
+
+
+def _of_pool(partial: PartialSettings) -> list[str]:
     if partial.pool is None or partial.undivided is None:
         return []
     return [
@@ -80,6 +88,28 @@ def _layers(partial: PartialSettings) -> Iterator[ConfigError]:
         yield _unqueued("tenancy", "there are teams, and without tenancy the platform makes no queues for them")
 
 
+def _pools(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what teams have of pools that there are not, or twice of one."""
+    if partial.target is None:
+        return
+    known = [pool.name for pool in partial.target.further(partial)]
+    for index, team in _teams(partial):
+        named = [pool.name for pool in team.pools]
+        for position, name in enumerate(named):
+            if name in known and name not in named[:position]:
+                continue
+            meant = nearest(name, known)
+            yield ConfigError(
+                path=("teams", index, "pools", position, "name"),
+                value=name,
+                message="the team has this pool already" if name in known else "there is no such node pool",
+                expected=listed(known) if known else "no pools, as there is none behind the first",
+                hint=f"did you mean {meant}?"
+                if meant and name not in known
+                else f"remove the entry; what the team has of the first pool stands in {key(('teams', index))}",
+            )
+
+
 def _unqueued(section: str, message: str) -> ConfigError:
     return ConfigError(
         path=(section, "enabled"),
@@ -95,10 +125,13 @@ def _uncounted(partial: PartialSettings) -> Iterator[ConfigError]:
     queueing = partial.section(QueueingSettings)
     if queueing is None or queueing.count_pods:
         return
-    given: list[tuple[Path, SettingsModel | None]] = [(("queueing", "slack"), queueing.slack)]
+    given: list[tuple[Path, SettingsModel | None]] = [(each.slack_key, each.slack_given) for each in partial.every_pool]
     for index, team in _teams(partial):
-        places = {"quota": team.quota, "borrowingLimit": team.borrowing_limit, "lendingLimit": team.lending_limit}
-        given += [(("teams", index, name), place) for name, place in places.items()]
+        parts: list[tuple[Path, TeamSettings | TeamPoolSettings]] = [(("teams", index), team)]
+        parts += [(("teams", index, "pools", position), pool) for position, pool in enumerate(team.pools)]
+        for where, part in parts:
+            places = {"quota": part.quota, "borrowingLimit": part.borrowing_limit, "lendingLimit": part.lending_limit}
+            given += [((*where, name), place) for name, place in places.items()]
     for path, section in given:
         if section is not None and names.PODS in section.model_fields_set:
             yield ConfigError(
@@ -137,23 +170,23 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
         for resource, limit in lending.items():
             if quota[resource] < limit:
                 yield ConfigError(
-                    path=("teams", index, "lendingLimit", resource),
+                    path=(*partial.team_key(index), "lendingLimit", resource),
                     value=str(limit),
                     message=f"the team cannot lend more than its quota of {quota[resource]}",
                     expected=f"a quantity from 0 to {quota[resource]}",
                     hint="lower the limit, raise the quota, or remove the limit to lend everything that is idle",
                 )
-        for resource in _needed(partial) if team.quota else ():
+        for resource in _needed(partial) if team.quota and partial.which == 0 else ():
             lent = _lent(partial, team, resource)
             if not quota[resource].nano and (borrowing.get(resource) == ZERO or lent == ZERO):
                 yield ConfigError(
-                    path=("teams", index, "quota", resource),
+                    path=(*partial.team_key(index), "quota", resource),
                     value=str(quota[resource]),
                     message=f"the team has no {resource} and "
                     + ("may borrow none" if borrowing.get(resource) == ZERO else "nobody lends any")
                     + ", so none of its jobs could ever run",
                     expected="a quota above 0, or a borrowing limit above 0",
-                    hint=f"raise the quota, or {key(('teams', index, 'borrowingLimit', resource))}",
+                    hint=f"raise the quota, or {key((*partial.team_key(index), 'borrowingLimit', resource))}",
                 )
 
 
@@ -178,7 +211,7 @@ def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
         return
     quotas: list[tuple[str, Quota]] = [(names.SLACK_TEAM, partial.slack), *partial.queues.items()]
     quotas += [(team.name, partial.quotas[team.name]) for _, team in _teams(partial) if team.name in partial.quotas]
-    default = "" if queueing.slack else " (slack is one node's worth unless mlbatch:queueing.slack is set)"
+    default = "" if partial.slack_given else f" (slack is one node's worth unless {key(partial.slack_key)} is set)"
     for resource in queueing.covered:
         total = _sum(quota[resource] for _, quota in quotas)
         available = pool.allocatable[resource]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from components import names
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path, key
 from stacks.partial import PartialSettings
@@ -75,9 +76,13 @@ def _offered(path: Path, amounts: QuotaSettings | LimitSettings, is_on: bool) ->
         )
 
 
+def _has_several(pool: NodePool) -> bool:
+    return pool.count > 0 and pool.shape.resources[names.GPU] != Quantity.parse(1)
+
+
 def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
-    pool = partial.target.pool(partial) if partial.target is not None else None
-    if pool is not None and pool.count and pool.shape.resources[names.GPU] != Quantity.parse(1):
+    pool = next((each for each in partial.pools if _has_several(each)), None)
+    if pool is not None:
         yield ConfigError(
             path=_SWITCH,
             value=True,

@@ -68,8 +68,7 @@ def _ranks(partial: PartialSettings) -> Iterator[ConfigError]:
 
 def _growing(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
     """Refuse to wait for room on nodes that come only when pods wait for them."""
-    pool = partial.pool
-    if pool is not None and pool.minimum is not None and pool.minimum < pool.count:
+    if any(pool.minimum is not None and pool.minimum < pool.count for pool in partial.pools):
         yield ConfigError(
             path=("scheduling", "packing"),
             value=str(scheduling.packing),

@@ -21,6 +21,8 @@ from queue import Queue
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from components.kubernetes.node_pool import NodePool
+from components.nodes.machines import H100_SXM5
 from components.tenancy.slack import SlackControllerArgs, program
 from tests.bench.budget import Budget
 from tests.local.environment import ROOT
@@ -149,9 +151,10 @@ def measure() -> str:
     server = Server()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
-        args = SlackControllerArgs(queue=SLACK, teams=[], image="python")
+        pool = NodePool(count=NODES, shape=H100_SXM5.shape())
+        args = SlackControllerArgs(queue=SLACK, teams=[], image="python", pools=[pool])
         tolerant = json.loads(program(args).data()["settings.json"])
-        tolerant["nodes"]["tolerations"] = [{"key": GPU, "operator": "Exists"}]
+        tolerant["pools"][0]["tolerations"] = [{"key": GPU, "operator": "Exists"}]
         Path(folder, "settings.json").write_text(json.dumps(tolerant))
         Path(folder, "token").write_text("token")
         base = f"http://127.0.0.1:{server.server_port}"

@@ -73,15 +73,15 @@ def deployment(name: str) -> str:
     return _series("kube_deployment_status_replicas_available", namespace="mlbatch-system", deployment=name)
 
 
-def slack(**quotas: int) -> dict[str, str]:
+def slack(flavor: str = "default-flavor", **quotas: int) -> dict[str, str]:
     return {
-        _series("mlbatch_quota", queue=f"{name}-cluster-queue", resource="nvidia.com/gpu"): f"{value}x60"
+        _series("mlbatch_quota", queue=f"{name}-cluster-queue", flavor=flavor, resource="nvidia.com/gpu"): f"{value}x60"
         for name, value in quotas.items()
     }
 
 
-def usable(value: int) -> dict[str, str]:
-    return {_series("mlbatch_usable", resource="nvidia.com/gpu"): f"{value}x60"}
+def usable(value: int, flavor: str = "default-flavor") -> dict[str, str]:
+    return {_series("mlbatch_usable", flavor=flavor, resource="nvidia.com/gpu"): f"{value}x60"}
 
 
 def offered(metric: str, node: str = "n0") -> str:
@@ -372,7 +372,16 @@ CASES = (
         {workload("created"): "0x1600", workload("active"): "0x1600"},
         1500,
     ),
-    Case("SlackSpent", "all of it", {**slack(blue=8, red=8, slack=8), **usable(16)}, 30, [{}]),
+    Case(
+        "SlackSpent", "all of it", {**slack(blue=8, red=8, slack=8), **usable(16)}, 30, [{"flavor": "default-flavor"}]
+    ),
+    Case(
+        "SlackSpent",
+        "all of one pool's, and none of another's",
+        {**slack(blue=8, slack=8), **usable(16), **slack("spot", blue=8, slack=8), **usable(8, "spot")},
+        30,
+        [{"flavor": "spot"}],
+    ),
     Case("SlackSpent", "healthy", {**slack(blue=8, red=8, slack=8), **usable(24)}, 30),
     Case("SlackSpent", "healthy, with none", {**slack(blue=8, red=8, slack=0), **usable(16)}, 30),
     Case(
@@ -579,12 +588,14 @@ PREEMPTED = {"preempting_cluster_queue": "blue-cluster-queue", "reason": "InCoho
 FAILED = {"__name__": "autopilot_health_checks", "node": "n0"}
 RATE = "node_infiniband_rate_bytes_per_second"
 SENT = "node_infiniband_port_data_transmitted_bytes_total"
+LENT = {"queue": "slack-cluster-queue", "resource": "nvidia.com/gpu"}
 SHOWN = (
     Shown(
         "GPUs that may be lent at most",
         "of a queue without a limit, which Kueue shows as 0",
         {
-            _series("mlbatch_lending_limit", queue="slack-cluster-queue", resource="nvidia.com/gpu"): "8x10",
+            _series("mlbatch_lending_limit", **LENT, flavor="default-flavor"): "5x10",
+            _series("mlbatch_lending_limit", **LENT, flavor="spot"): "3x10",
             _series(
                 "kueue_cluster_queue_lending_limit",
                 cluster_queue="slack-cluster-queue",

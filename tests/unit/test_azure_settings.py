@@ -102,7 +102,7 @@ def test_a_section_without_a_mistake_has_safe_defaults() -> None:
 
 
 def test_the_pool_is_what_the_layers_see() -> None:
-    pool = read(changed({"gpuPool.count": 2})).pool()
+    pool = read(changed({"gpuPool.count": 2})).pools()[0]
     assert pool.count == 2
     assert {name: str(amount) for name, amount in pool.resources.items()} == {
         "cpu": "189880m",
@@ -112,7 +112,7 @@ def test_the_pool_is_what_the_layers_see() -> None:
         "nvidia.com/mlnxnics": "16",
         "pods": "500",
     }
-    assert read(valid()).pool(infiniband=False).resources[names.INFINIBAND].nano == 0
+    assert read(valid()).pools(infiniband=False)[0].resources[names.INFINIBAND].nano == 0
 
 
 def test_a_pool_whose_pods_ask_for_no_ports_can_be_filled_from_nothing() -> None:
@@ -123,10 +123,10 @@ def test_a_pool_whose_pods_ask_for_no_ports_can_be_filled_from_nothing() -> None
 
 def test_with_the_autoscaler_the_pool_is_as_large_as_it_may_become() -> None:
     azure = read(changed({"gpuPool.autoscale": {"min": 1, "max": 4}}))
-    assert (azure.pool().count, azure.pool().least) == (4, 1)
-    assert read(changed({})).pool().minimum is None
+    assert (azure.pools()[0].count, azure.pools()[0].least) == (4, 1)
+    assert read(changed({})).pools()[0].minimum is None
     assert azure.gpu_pool.count == 1
-    assert azure.pool().count == 4
+    assert azure.pools()[0].count == 4
 
 
 def test_only_sizes_that_need_the_feature_register_it() -> None:

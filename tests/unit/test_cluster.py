@@ -28,7 +28,7 @@ class Outer(Layer):
 
 def cluster(provider: kubernetes.Provider) -> Cluster:
     pool = NodePool(count=2, shape=H100_SXM5.shape())
-    return Cluster(provider=provider, pool=pool, placement=Placement())
+    return Cluster(provider=provider, pools=[pool], placement=Placement())
 
 
 def installed(program: Callable[[Cluster], object], name: str = "pods") -> tuple[Record, set[str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +50,12 @@ def loaded(
     default_priority: str | None = None,
     priority_classes: Iterable[str] = (),
 ) -> StackInputs[Any]:
-    asked: list[Mapping[str, str] | None] = []
-
-    def ask(config: object, settings: object, selector: Mapping[str, str] | None) -> ClusterFacts:
-        asked.append(selector)
+    def ask(config: object, settings: object, selectors: Sequence[Mapping[str, str]]) -> ClusterFacts:
+        labels = selectors[0] if selectors else {}
         return ClusterFacts(
             identifier=UID,
             version=version,
-            nodes=nodes if selector is not None else (),
+            nodes=tuple(replace(node, labels={**labels, **node.labels}) for node in nodes) if selectors else (),
             has_admission_policies=comes_with_admission_policies(version),
             priority_classes=frozenset(priority_classes),
             default_priority=default_priority,
@@ -91,7 +90,7 @@ def test_the_pool_is_what_its_nodes_have_and_quotas_follow_the_smallest(mirror: 
         "pods": "110",
     }
     assert pool.shape.instance_type == "p5.48xlarge"
-    assert {name: str(quota["nvidia.com/gpu"]) for name, quota in stack.resolved.quotas.items()} == {
+    assert {name: str(quota["nvidia.com/gpu"]) for name, quota in stack.resolved.divisions[0].quotas.items()} == {
         "blue": "8",
         "red": "8",
     }
@@ -134,7 +133,7 @@ def test_the_engine_asks_as_fast_as_the_settings_allow(mirror: Mirror, kubeconfi
 
 def test_quotas_leave_each_node_what_its_daemon_sets_need(mirror: Mirror, kubeconfig: Path) -> None:
     def per_node(raw: Mapping[str, Any]) -> tuple[str, str]:
-        slack = loaded(raw, mirror, kubeconfig).resolved.slack
+        slack = loaded(raw, mirror, kubeconfig).resolved.divisions[0].slack
         return str(slack["cpu"]), str(slack["memory"])
 
     assert per_node(shipped()) == ("184", "1796Gi")
@@ -289,7 +288,7 @@ def test_nodes_that_an_autoscaler_has_removed_are_not_lost(
     if minimum is not None:
         raw["cluster"]["pool"]["minimum"] = minimum
     built = registered(loaded(raw, mirror, kubeconfig))
-    nodes = json.loads(built.one("ConfigMap", "slack-controller").inputs["data"]["settings.json"])["nodes"]
+    nodes = json.loads(built.one("ConfigMap", "slack-controller").inputs["data"]["settings.json"])["pools"][0]
     assert (nodes["most"], nodes["least"]) == (most, least)
     assert nodes["shape"].get("nvidia.com/gpu") == ("8" if minimum else None)
 
@@ -366,7 +365,7 @@ def test_kuberays_operator_asks_how_a_ray_job_does(
 def test_the_slack_queue_lends_after_the_nodes_of_the_pool_alone(mirror: Mirror, kubeconfig: Path) -> None:
     record = registered(loaded(shipped(), mirror, kubeconfig))
     settings = json.loads(record.one("ConfigMap", "slack-controller").inputs["data"]["settings.json"])
-    assert settings["nodes"]["labels"] == record.one("ResourceFlavor", "default-flavor").inputs["spec"]["nodeLabels"]
+    assert settings["pools"][0]["labels"] == record.one("ResourceFlavor", "default-flavor").inputs["spec"]["nodeLabels"]
 
 
 class TestMistakes:
@@ -555,7 +554,10 @@ class TestMistakes:
         quota = {"cpu": 100, "memory": "1000Gi", "nvidia.com/gpu": 8, "nvidia.com/mlnxnics": 8}
         raw["teams"][0] = {"name": "blue", "users": ["alice"], "quota": quota}
         nodes = tuple(node(name, **{"nvidia.com/mlnxnics": "8"}) for name in "abc")
-        assert str(loaded(raw, mirror, kubeconfig, nodes).resolved.quotas["blue"]["nvidia.com/mlnxnics"]) == "8"
+        assert (
+            str(loaded(raw, mirror, kubeconfig, nodes).resolved.divisions[0].quotas["blue"]["nvidia.com/mlnxnics"])
+            == "8"
+        )
 
     def test_two_claims_of_a_name_and_one_with_a_dot(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = shipped()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pulumi
@@ -17,7 +18,8 @@ from components.kubernetes.quantity import Quantity
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.tenancy.editor import EditorRole, EditorRoleArgs
-from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
+from components.tenancy.flavor import Flavor, FlavorArgs
+from components.tenancy.quota import FlavorQuota
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Subject, Team, TeamArgs, binding_name
 from components.workloads.gang import Gang, GangArgs
@@ -32,6 +34,7 @@ QUOTA = {
     names.INFINIBAND: Quantity.parse(0),
     names.PODS: Quantity.parse(100),
 }
+OWN = FlavorQuota(flavor="default-flavor", quota=QUOTA)
 PREEMPTION = {
     "withinClusterQueue": "LowerOrNewerEqualPriority",
     "reclaimWithinCohort": "Any",
@@ -131,22 +134,22 @@ class TestPriorities:
 
 class TestFlavor:
     def test_on_tainted_nodes_it_gives_jobs_the_toleration(self) -> None:
-        args = DefaultFlavorArgs(tolerations=[GPU_TOLERATION])
-        flavor = record(lambda opts: DefaultFlavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
+        args = FlavorArgs(tolerations=[GPU_TOLERATION])
+        flavor = record(lambda opts: Flavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
         assert flavor.type == "kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor"
         assert flavor.inputs["spec"] == {
             "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
         }
 
     def test_jobs_that_it_admits_run_on_the_gpu_nodes(self) -> None:
-        args = DefaultFlavorArgs(nodes={"pool": "gpu"})
-        flavor = record(lambda opts: DefaultFlavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
+        args = FlavorArgs(nodes={"pool": "gpu"})
+        flavor = record(lambda opts: Flavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
         assert flavor.inputs["spec"] == {"nodeLabels": {"pool": "gpu"}}
 
     def test_on_others_it_is_empty(self) -> None:
         """Seeds 000 and 002: `kubectl apply -f setup.k8s/default-flavor.yaml`."""
-        args = DefaultFlavorArgs()
-        flavor = record(lambda opts: DefaultFlavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
+        args = FlavorArgs()
+        flavor = record(lambda opts: Flavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
         assert "spec" not in flavor.inputs
 
 
@@ -183,8 +186,8 @@ class TestEditor:
 
 class TestTeam:
     def team(self, **values: Any) -> Record:
-        args = {"name": "blue", "users": ("alice",), "quota": QUOTA, "cohort": "default-cohort", **values}
-        return record(lambda opts: Team("blue", TeamArgs(**args, flavor="default-flavor", role="mlbatch-edit"), opts))
+        args = {"name": "blue", "users": ("alice",), "flavors": [OWN], "cohort": "default-cohort", **values}
+        return record(lambda opts: Team("blue", TeamArgs(**args, role="mlbatch-edit"), opts))
 
     def test_a_namespace_whose_jobs_kueue_manages(self) -> None:
         namespace = self.team().one("Namespace", "blue")
@@ -207,9 +210,11 @@ class TestTeam:
         }
 
     def test_limits_stand_where_they_are_set(self) -> None:
-        queue = self.team(
-            borrowing_limit={names.GPU: Quantity.parse(0)}, lending_limit={names.CPU: Quantity.parse("8000m")}
-        ).one("ClusterQueue", "blue-cluster-queue")
+        limits = {
+            "borrowing_limit": {names.GPU: Quantity.parse(0)},
+            "lending_limit": {names.CPU: Quantity.parse("8000m")},
+        }
+        queue = self.team(flavors=[replace(OWN, **limits)]).one("ClusterQueue", "blue-cluster-queue")
         assert queue.inputs["spec"]["resourceGroups"] == resource_groups(
             **{"nvidia.com/gpu": {"borrowingLimit": "0"}, "cpu": {"lendingLimit": "8"}}
         )
@@ -245,7 +250,7 @@ class TestTeam:
     def test_no_two_teams_give_bindings_one_name_in_the_stack(self) -> None:
         def teams() -> None:
             opts = pulumi.ResourceOptions(providers=[kubernetes.Provider("cluster", kubeconfig="{}")])
-            common = {"quota": QUOTA, "cohort": "default-cohort", "flavor": "default-flavor", "role": "mlbatch-edit"}
+            common = {"flavors": [OWN], "cohort": "default-cohort", "role": "mlbatch-edit"}
             Team("blue", TeamArgs(name="blue", users=("ops-alice",), **common), opts)
             Team("blue-ops", TeamArgs(name="blue-ops", users=("alice",), **common), opts)
 
@@ -322,7 +327,7 @@ def test_a_user_and_a_group_never_share_a_binding(name: str) -> None:
 
 class TestSlack:
     def test_the_queue_is_a_teams_without_a_lending_limit(self) -> None:
-        args = SlackQueueArgs(quota=QUOTA, cohort="default-cohort", flavor="default-flavor")
+        args = SlackQueueArgs(flavors=[OWN], cohort="default-cohort")
         queue = record(lambda opts: SlackQueue("slack", args, opts)).one("ClusterQueue", "slack-cluster-queue")
         assert queue.inputs["metadata"] == {"name": "slack-cluster-queue"}
         assert queue.inputs["spec"] == {
@@ -337,6 +342,7 @@ class TestSlack:
             queue="slack-cluster-queue",
             teams=["blue-cluster-queue"],
             image="registry.example.org/library/python:3",
+            pools=[NodePool(count=1, shape=MACHINES["h100-sxm5-8x"].shape())],
             nodes=NodeGroup(tolerations=[{"key": "system", "operator": "Exists"}]),
         )
         return record(lambda opts: SlackController("slack-controller", args, opts))

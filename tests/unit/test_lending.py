@@ -12,6 +12,7 @@ from components import names
 from components.kubernetes.node_pool import GPU_TOLERATION, NodePool, NodeShape
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
+from components.nodes.machines import H100_SXM5
 from components.tenancy.lending import DECLARED, Node, NodeRules, Queue, amount, limits, quantity, usable
 from components.tenancy.slack import SlackControllerArgs, program
 
@@ -28,8 +29,10 @@ NEW_TAINT = {"key": "example.org/maintenance", "effect": "NoSchedule"}
 def rules(pool: NodePool | None = None) -> NodeRules:
     """The rules that the component mounts."""
     gpus = NodeGroup(node_selector=POOL, tolerations=[GPU_TOLERATION])
-    args = SlackControllerArgs(queue=SLACK, teams=[], image="python", gpus=gpus, pool=pool)
-    return NodeRules.read(json.loads(program(args).data()["settings.json"])["nodes"])
+    whole = replace(pool or NodePool(count=3, shape=H100_SXM5.shape()), nodes=gpus)
+    args = SlackControllerArgs(queue=SLACK, teams=[], image="python", pools=[whole])
+    (only,) = json.loads(program(args).data()["settings.json"])["pools"]
+    return NodeRules.read(only)
 
 
 def node(
@@ -305,7 +308,7 @@ def test_why_a_node_is_lost(reported: dict[str, Any], reason: str) -> None:
 
 class TestWhatIsWritten:
     def entry(self, found: Queue, limit: int) -> dict[str, Any]:
-        groups = found.with_limits({**found.declared, GPU: limit * 1000})
+        groups = found.with_limits(found.groups, {**found.declared, GPU: limit * 1000})
         return dict(next(item for item in groups[0]["flavors"][0]["resources"] if item["name"] == GPU))
 
     def test_a_whole_quota_is_no_limit(self) -> None:

@@ -75,8 +75,9 @@ from components.storage.simulated import SimulatedVolumes
 from components.tenancy import pod_policy
 from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.editor import EditorRole, EditorRoleArgs
-from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
+from components.tenancy.flavor import Flavor, FlavorArgs
 from components.tenancy.pod_policy import PodRules
+from components.tenancy.quota import FlavorQuota
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
 from components.workbench import demos
@@ -150,7 +151,7 @@ class Lab:
         machines = pulumi.CustomResource("lab:index:Machines", "machines", {})
         self.cluster = Cluster(
             provider=provider,
-            pool=NodePool(count=2, shape=H100_SXM5.shape(roce_devices=4)),
+            pools=[NodePool(count=2, shape=H100_SXM5.shape(roce_devices=4), nodes=GPUS)],
             placement=Placement(system=SYSTEM, gpus=GPUS),
             fabric=ROCE,
             storage=StorageClasses(block="lab-block", files="lab-files", logs="lab-logs"),
@@ -248,20 +249,22 @@ class Lab:
         Boundary("boundary", BoundaryArgs(policies=[pod_policy.policy(PodRules())]), self.on())
         gpus = self.cluster.placement.gpus
         Topology("topology", TopologyArgs(), self.on(queues))
-        flavor_args = DefaultFlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations)
-        flavor = DefaultFlavor("flavor", flavor_args, self.on(queues))
+        flavor_args = FlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations)
+        flavor = Flavor("flavor", flavor_args, self.on(queues))
         self.flavor = flavor.name
-        slack = SlackQueueArgs(quota=pool.shape.resources, cohort="lab", flavor=flavor.name)
+        own = FlavorQuota(flavor=flavor.name, quota=pool.shape.resources)
+        slack = SlackQueueArgs(flavors=[own], cohort="lab")
         SlackQueue("slack", slack, self.on(queues))
-        controller = SlackControllerArgs(queue=names.SLACK_QUEUE, teams=[], image=PYTHON, nodes=system)
+        controller = SlackControllerArgs(
+            queue=names.SLACK_QUEUE, teams=[], image=PYTHON, pools=self.cluster.pools, nodes=system
+        )
         SlackController("slack-controller", controller, self.on(queues))
         team = TeamArgs(
             name="blue",
             users=("alice",),
             groups=("trainers",),
-            quota=pool.shape.resources,
+            flavors=[own],
             cohort="lab",
-            flavor=flavor.name,
             role=EditorRole("editor", EditorRoleArgs(), self.on()).name,
             network=Network(),
         )

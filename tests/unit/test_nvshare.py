@@ -235,7 +235,7 @@ class TestRefusals:
         raw["teams"] = [{**copy.deepcopy(team), "quota": quota} for team in raw["teams"]]
         for team in raw["teams"]:
             del team["share"]
-        assert str(loaded(raw, mirror, kubeconfig, NODES).resolved.quotas["blue"]["nvidia.com/gpu"]) == "5"
+        assert str(loaded(raw, mirror, kubeconfig, NODES).resolved.divisions[0].quotas["blue"]["nvidia.com/gpu"]) == "5"
         raw["teams"][0]["quota"] = {**quota, "nvidia.com/gpu": 5, "nvshare.com/gpu": 0}
         said = refused(raw, mirror, kubeconfig, NODES)
         assert "mlbatch:teams[0].quota" in said

@@ -97,8 +97,8 @@ class TestCluster:
         stack = loaded(shipped(), mirror, kubeconfig)
         pool = stack.resolved.pool
         assert (pool.count, str(pool.resources["nvidia.com/gpu"])) == (3, "24")
-        assert str(stack.resolved.slack["nvidia.com/gpu"]) == "8"
-        assert {name: str(quota["nvidia.com/gpu"]) for name, quota in stack.resolved.quotas.items()} == {
+        assert str(stack.resolved.divisions[0].slack["nvidia.com/gpu"]) == "8"
+        assert {name: str(quota["nvidia.com/gpu"]) for name, quota in stack.resolved.divisions[0].quotas.items()} == {
             "blue": "8",
             "red": "8",
         }

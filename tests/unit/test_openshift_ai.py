@@ -333,8 +333,8 @@ class TestOrder:
 
     def test_teams_borrow_as_an_older_kueue_needs(self, mirror: Mirror, kubeconfig: Path) -> None:
         stack = loaded(chosen(version="2.16"), mirror, kubeconfig)
-        assert stack.resolved.borrowing_limits["blue"]["cpu"].nano > 0
-        assert "cpu" not in loaded(shipped(), mirror, kubeconfig).resolved.borrowing_limits["blue"]
+        assert stack.resolved.divisions[0].borrowing_limits["blue"]["cpu"].nano > 0
+        assert "cpu" not in loaded(shipped(), mirror, kubeconfig).resolved.divisions[0].borrowing_limits["blue"]
 
 
 def job(record: Record, step: str) -> Any:

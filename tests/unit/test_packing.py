@@ -17,7 +17,7 @@ from components.compatibility import SCHEDULER_PLUGINS_KUBERNETES
 from components.scheduling import coscheduling
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.pod_group import in_group, pod_group
-from components.tenancy.flavor import DefaultFlavorArgs, resource_flavor
+from components.tenancy.flavor import FlavorArgs, resource_flavor
 from components.workloads import gang, submission
 from components.workloads.gang import GangArgs
 from components.workloads.submission import Submission, SubmissionMode
@@ -221,13 +221,13 @@ class TestGangs:
 
 class TestTopology:
     def test_a_flavor_of_other_nodes_has_another_name(self) -> None:
-        args = DefaultFlavorArgs(nodes={"pool": "gpu"}, topology="nodes")
+        args = FlavorArgs(nodes={"pool": "gpu"}, topology="nodes")
         first, second = resource_flavor(args), resource_flavor(replace(args, nodes={"pool": "new"}))
         assert first["spec"] == {"nodeLabels": {"pool": "gpu"}, "topologyName": "nodes"}
         assert len({first["metadata"]["name"], second["metadata"]["name"], names.FLAVOR}) == 3
 
     def test_without_one_the_flavor_keeps_its_name(self) -> None:
-        assert resource_flavor(DefaultFlavorArgs(nodes={"pool": "gpu"}))["metadata"]["name"] == names.FLAVOR
+        assert resource_flavor(FlavorArgs(nodes={"pool": "gpu"}))["metadata"]["name"] == names.FLAVOR
 
 
 class TestSettings:

@@ -15,7 +15,7 @@ from components.kubernetes.quantity import ZERO, Quantity
 from stacks import validation
 from stacks.quotas import empty_shares, slack_quota, team_quotas
 from stacks.settings.machines import MACHINES
-from stacks.settings.tenancy import QueueingSettings, QuotaSettings, TeamSettings
+from stacks.settings.tenancy import QuotaSettings, TeamSettings
 from tests.unit.configurations import partial_of
 
 GIVEN = QuotaSettings.model_validate({"cpu": "10", "memory": "100Gi", "nvidia.com/gpu": "3"}, strict=False)
@@ -31,7 +31,7 @@ def team(name: str, **amounts: Any) -> TeamSettings:
 
 
 def quota(*teams: TeamSettings, nodes: int, resource: str = names.GPU) -> list[str]:
-    found = team_quotas(teams, slack_quota(QueueingSettings(), pool(nodes)), pool(nodes))
+    found = team_quotas(teams, slack_quota(None, pool(nodes)), pool(nodes))
     return [str(found[team.name][resource]) for team in teams]
 
 
@@ -81,7 +81,7 @@ def drawn(seed: int) -> tuple[list[TeamSettings], int]:
 @pytest.mark.parametrize("seed", range(60))
 def test_shares_give_away_everything_fairly_and_in_any_order(seed: int) -> None:
     teams, nodes = drawn(seed)
-    slack = slack_quota(QueueingSettings(), pool(nodes))
+    slack = slack_quota(None, pool(nodes))
     quotas = team_quotas(teams, slack, pool(nodes))
     assert team_quotas(sorted(teams, key=lambda each: each.name), slack, pool(nodes)) == quotas
     assert team_quotas(teams[::-1], slack, pool(nodes)) == quotas
@@ -99,7 +99,7 @@ def test_shares_give_away_everything_fairly_and_in_any_order(seed: int) -> None:
 
 
 def empty(*teams: TeamSettings, nodes: int) -> list[tuple[str, int, int | None]]:
-    found = empty_shares(teams, slack_quota(QueueingSettings(), pool(nodes)), pool(nodes))
+    found = empty_shares(teams, slack_quota(None, pool(nodes)), pool(nodes))
     return [(each.team, each.left, each.enough) for each in found]
 
 
@@ -154,7 +154,7 @@ class TestReserve:
         return replace(pool(nodes), reserved={names.CPU: Quantity.parse("2500m"), names.MEMORY: Quantity.parse("4Gi")})
 
     def test_the_slack_queue_leaves_a_node_what_its_daemon_sets_need(self) -> None:
-        slack = slack_quota(QueueingSettings(), self.reserving(2))
+        slack = slack_quota(None, self.reserving(2))
         assert {resource: str(slack[resource]) for resource in (names.CPU, names.MEMORY, names.GPU)} == {
             names.CPU: "93500m",
             names.MEMORY: "1896Gi",
@@ -163,7 +163,7 @@ class TestReserve:
 
     def test_shares_leave_each_node_what_its_daemon_sets_need(self) -> None:
         nodes = self.reserving(3)
-        found = team_quotas([team("blue", share=1)], slack_quota(QueueingSettings(), nodes), nodes)["blue"]
+        found = team_quotas([team("blue", share=1)], slack_quota(None, nodes), nodes)["blue"]
         assert {resource: str(found[resource]) for resource in (names.CPU, names.MEMORY, names.GPU)} == {
             names.CPU: "187",
             names.MEMORY: "3792Gi",
@@ -172,10 +172,10 @@ class TestReserve:
 
     def test_a_job_that_asks_for_all_that_a_queue_has_of_one_node_is_placed(self) -> None:
         nodes = self.reserving(1)
-        found = team_quotas([team("blue", share=1)], slack_quota(QueueingSettings(), nodes), nodes)["blue"]
+        found = team_quotas([team("blue", share=1)], slack_quota(None, nodes), nodes)["blue"]
         for resource, amount in nodes.shape.resources.items():
             assert found[resource] + nodes.reserved.get(resource, ZERO) <= amount
 
     def test_what_is_given_stays_as_it_is(self) -> None:
-        given = team_quotas([team("given", quota=GIVEN)], slack_quota(QueueingSettings(), pool(1)), self.reserving(1))
+        given = team_quotas([team("given", quota=GIVEN)], slack_quota(None, pool(1)), self.reserving(1))
         assert given["given"] == GIVEN.amounts()

@@ -106,8 +106,8 @@ def test_empty_sections_mean_their_defaults() -> None:
 
 def test_the_slack_queue_defaults_to_one_node_and_to_nothing_on_a_single_node() -> None:
     several, single = settings_of({"target": "simulated"}), settings_of({"target": "simulated", "nodes": {"count": 1}})
-    assert slack_quota(several.queueing, several.nodes.pool())[names.GPU].nano == 8 * 10**9
-    assert {amount.nano for amount in slack_quota(single.queueing, single.nodes.pool()).values()} == {0}
+    assert slack_quota(several.queueing.slack, several.nodes.pool())[names.GPU].nano == 8 * 10**9
+    assert {amount.nano for amount in slack_quota(single.queueing.slack, single.nodes.pool()).values()} == {0}
 
 
 def test_an_instance_type_brings_its_numbers_and_settings_override_them() -> None:

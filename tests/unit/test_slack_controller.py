@@ -18,7 +18,9 @@ from urllib.request import urlopen
 import pytest
 
 from components.kubernetes.in_cluster import Api
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import NodeGroup
+from components.nodes.machines import H100_SXM5
 from components.tenancy import slack_controller
 from components.tenancy.lending import DECLARED
 from components.tenancy.slack import SlackControllerArgs, program
@@ -33,7 +35,8 @@ TEAMS = ("blue-cluster-queue", "red-cluster-queue")
 @pytest.fixture
 def settings() -> Settings:
     """The settings that the component mounts."""
-    args = SlackControllerArgs(queue=SLACK, teams=TEAMS, image="python", gpus=NodeGroup(node_selector=POOL))
+    pool = NodePool(count=3, shape=H100_SXM5.shape(), nodes=NodeGroup(node_selector=POOL))
+    args = SlackControllerArgs(queue=SLACK, teams=TEAMS, image="python", pools=[pool])
     return replace(Settings.load(program(args).data()["settings.json"]), health_seconds=HOLD)
 
 
@@ -414,9 +417,9 @@ def test_probes_and_metrics_are_answered(server: Server, controller: Controller)
     server.set_node("n1", node(cordoned=True))
     assert written(server) == (SLACK, "0")
     text = metrics(http, "mlbatch_slack_last_reconcile_timestamp_seconds 1")
-    assert f'mlbatch_usable{{resource="{GPU}"}} 16\n' in text
-    assert f'mlbatch_lending_limit{{queue="{SLACK}",resource="{GPU}"}} 0\n' in text
-    assert f'mlbatch_quota{{queue="{SLACK}",resource="{GPU}"}} 8\n' in text
+    assert f'mlbatch_usable{{flavor="{FLAVOR}",resource="{GPU}"}} 16\n' in text
+    assert f'mlbatch_lending_limit{{queue="{SLACK}",flavor="{FLAVOR}",resource="{GPU}"}} 0\n' in text
+    assert f'mlbatch_quota{{queue="{SLACK}",flavor="{FLAVOR}",resource="{GPU}"}} 8\n' in text
     assert 'mlbatch_node_unusable{node="n1",reason="cordoned"} 1\n' in text
     assert f'mlbatch_node_lost{{node="n1",reason="cordoned",resource="{GPU}"}} 8\n' in text
     assert 'node="n0"' not in text

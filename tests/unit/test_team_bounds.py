@@ -161,7 +161,7 @@ def labels_of(stack: StackInputs[Any], **cluster: Any) -> dict[str, str]:
     def program() -> None:
         value = Cluster(
             provider=kubernetes.Provider("cluster", kubeconfig="{}"),
-            pool=stack.resolved.pool,
+            pools=stack.resolved.pools,
             placement=Placement(),
             **cluster,
         )

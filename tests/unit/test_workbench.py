@@ -52,7 +52,7 @@ def made(
     def program() -> None:
         cluster = Cluster(
             provider=kubernetes.Provider("cluster", kubeconfig="{}"),
-            pool=NodePool(count=3, shape=MACHINES["h100-sxm5-8x"].shape()),
+            pools=[NodePool(count=3, shape=MACHINES["h100-sxm5-8x"].shape())],
             placement=Placement(
                 system=NodeGroup(node_selector={"node-role": "infra"}), gpus=NodeGroup(tolerations=[GPU_TOLERATION])
             ),

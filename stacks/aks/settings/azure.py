@@ -7,7 +7,8 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from components.azure import versions
+from components import names
+from components.azure import aks, versions
 from components.azure.sizes import GPU_SIZES, MOST_PODS, REGIONS, VmSize
 from components.kubernetes.node_pool import NodePool
 from stacks.aks.settings import checks, values
@@ -26,6 +27,7 @@ from stacks.aks.settings.values import (
 from stacks.errors import ConfigError, Path
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice, matching, one_of
+from stacks.settings.pools import FurtherPoolSettings
 
 SUPPORT_PLANS: Final = {"official": "KubernetesOfficial", values.LONG_TERM: "AKSLongTermSupport"}
 TIERS: Final = ("Free", "Standard", "Premium")
@@ -186,6 +188,11 @@ class GpuPoolSettings(SettingsModel):
     """Skip the check that the region offers the size, for regions that came later than the platform's list."""
 
     @property
+    def is_spot(self) -> bool:
+        """Whether Azure may take the machines back."""
+        return False
+
+    @property
     def size(self) -> VmSize:
         """The machine type."""
         return GPU_SIZES[self.vm_size]
@@ -194,6 +201,33 @@ class GpuPoolSettings(SettingsModel):
     def most_nodes(self) -> int:
         """Nodes that there can be: as many as the autoscaler may make, else the count."""
         return self.autoscale.max if self.autoscale else self.count
+
+    def pool(self, flavor: str, *, infiniband: bool, alone: bool) -> NodePool:
+        """Return the nodes as the layers see them: as many as there can be.
+
+        flavor: its name. infiniband: ports are handed out one by one, as NVIDIA's SR-IOV device plugin does. alone:
+        there is no other pool.
+        """
+        shape = self.size.machine(max_pods=self.max_pods).shape(ports=None if infiniband else 0)
+        minimum = self.autoscale.min if self.autoscale else None
+        nodes = aks.gpu_nodes(taint=self.taint, spot=self.is_spot, pool=None if alone else self.name)
+        return NodePool(name=flavor, nodes=nodes, count=self.most_nodes, shape=shape, minimum=minimum)
+
+
+class MoreGpuPoolSettings(GpuPoolSettings, FurtherPoolSettings):
+    """GPU nodes of another size, or at another price: as `gpuPool`."""
+
+    name: PoolName
+    """Name of the node pool, of its flavor, and under teams' `pools`."""
+    spot: bool = False
+    """Take machines at Azure's spot price. Azure takes them back whenever it needs them, with half a minute's notice:
+    jobs are queued again, and go on from their last checkpoint. Holds when the pool is created.
+    """
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether Azure may take the machines back."""
+        return self.spot
 
 
 class BlobStorageSettings(SettingsModel):
@@ -259,6 +293,8 @@ class AzureSettings(SettingsModel):
     upgrades: UpgradeSettings = UpgradeSettings()
     system_pool: SystemPoolSettings = SystemPoolSettings()
     gpu_pool: GpuPoolSettings = GpuPoolSettings()
+    more_gpu_pools: tuple[MoreGpuPoolSettings, ...] = ()
+    """More pools of GPU nodes, in the order in which queues try them after the first, such as spot machines."""
     storage: BlobStorageSettings | None = None
     """The storage account of the data sets; default none."""
     feature: FeatureSettings = FeatureSettings()
@@ -280,17 +316,25 @@ class AzureSettings(SettingsModel):
     @property
     def registers_feature(self) -> bool:
         """Whether the stack registers the subscription's InfiniBand feature: only sizes that need it ask for it."""
-        return self.gpu_pool.size.infiniband_feature and not self.feature.assume_registered
+        wanted = any(pool.size.infiniband_feature for pool in self.gpu_pools.values())
+        return wanted and not self.feature.assume_registered
 
-    def pool(self, *, infiniband: bool = True) -> NodePool:
-        """Return the GPU nodes as the layers see them: as many as there can be.
+    @property
+    def gpu_pools(self) -> Mapping[Path, GpuPoolSettings]:
+        """All pools of GPU nodes, by their keys, in the order in which queues try them."""
+        further: Mapping[Path, GpuPoolSettings] = {
+            ("azure", "moreGpuPools", index): pool for index, pool in enumerate(self.more_gpu_pools)
+        }
+        return {("azure", "gpuPool"): self.gpu_pool, **further}
 
-        infiniband: ports are handed out one by one, as NVIDIA's SR-IOV device plugin does.
-        """
-        pool = self.gpu_pool
-        shape = pool.size.machine(max_pods=pool.max_pods).shape(ports=None if infiniband else 0)
-        minimum = pool.autoscale.min if pool.autoscale else None
-        return NodePool(count=pool.most_nodes, shape=shape, minimum=minimum)
+    def pools(self, *, infiniband: bool = True) -> list[NodePool]:
+        """Return the GPU nodes as the layers see them. infiniband: ports are handed out one by one."""
+        alone = not self.more_gpu_pools
+        first = self.gpu_pool.pool(names.FLAVOR, infiniband=infiniband, alone=alone)
+        return [
+            first,
+            *(pool.pool(pool.name, infiniband=infiniband, alone=False) for pool in self.more_gpu_pools),
+        ]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the options to each other, and to what the region and AKS have."""

@@ -11,11 +11,11 @@ from components.azure.aks import RETIRED_TAG, infiniband_deployment
 from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_PAIR, REGIONS_WITHOUT_ZONES
 from stacks.aks.settings import support
 from stacks.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY, STORAGE_SKUS
-from stacks.errors import MISSING, ConfigError, Path, listed
+from stacks.errors import MISSING, ConfigError, Path, key, listed
 from stacks.settings import addresses, cidr
 
 if TYPE_CHECKING:
-    from stacks.aks.settings.azure import AzureSettings
+    from stacks.aks.settings.azure import AzureSettings, GpuPoolSettings
 
 _SUBNET_RESERVED: Final = 5
 """Addresses of each subnet that Azure keeps for itself."""
@@ -188,43 +188,50 @@ def _access(azure: AzureSettings) -> Iterator[ConfigError]:
 
 
 def _region(azure: AzureSettings) -> Iterator[ConfigError]:
-    size = azure.gpu_pool.size
-    if azure.gpu_pool.any_region or size.regions is None or azure.location in size.regions:
-        return
     others = [other.name for other in GPU_SIZES.values() if other.regions and azure.location in other.regions]
-    yield ConfigError(
-        path=("azure", "location"),
-        value=azure.location,
-        message=f"this region does not offer {size.name}, as of {REGIONS_AS_OF}",
-        expected=listed(sorted(size.regions)),
-        hint=f"take one of those, or a size that {azure.location} has ({listed(others)}); if Azure has it there by "
-        "now, set mlbatch:azure.gpuPool.anyRegion to true",
-    )
+    for path, pool in azure.gpu_pools.items():
+        size = pool.size
+        if pool.any_region or size.regions is None or azure.location in size.regions:
+            continue
+        yield ConfigError(
+            path=("azure", "location"),
+            value=azure.location,
+            message=f"this region does not offer {size.name}, as of {REGIONS_AS_OF}",
+            expected=listed(sorted(size.regions)),
+            hint=f"take one of those, or a size that {azure.location} has ({listed(others)}); if Azure has it there by "
+            f"now, set {key((*path, 'anyRegion'))} to true",
+        )
 
 
 def _zones(azure: AzureSettings) -> Iterator[ConfigError]:
-    for section, zones in (("systemPool", azure.system_pool.zones), ("gpuPool", azure.gpu_pool.zones)):
+    system: Path = ("azure", "systemPool")
+    pools = {path: pool.zones for path, pool in azure.gpu_pools.items()}
+    for path, zones in {system: azure.system_pool.zones, **pools}.items():
         if zones and azure.location in REGIONS_WITHOUT_ZONES:
             yield ConfigError(
-                path=("azure", section, "zones"),
+                path=(*path, "zones"),
                 value=list(zones),
                 message=f"region {azure.location} has no availability zones",
                 expected="[]",
                 hint="set it to [], or take another region",
             )
-    pool = azure.gpu_pool
-    if pool.proximity_placement_group and len(pool.zones) > 1:
-        yield ConfigError(
-            path=("azure", "gpuPool", "proximityPlacementGroup"),
-            value=True,
-            message=f"the group is in one data centre, and the nodes are to be in {len(pool.zones)} zones",
-            expected="one zone or none with a proximity placement group, or several zones without",
-            hint="name one zone in zones, or remove proximityPlacementGroup",
-        )
+    for path, pool in azure.gpu_pools.items():
+        if pool.proximity_placement_group and len(pool.zones) > 1:
+            yield ConfigError(
+                path=(*path, "proximityPlacementGroup"),
+                value=True,
+                message=f"the group is in one data centre, and the nodes are to be in {len(pool.zones)} zones",
+                expected="one zone or none with a proximity placement group, or several zones without",
+                hint="name one zone in zones, or remove proximityPlacementGroup",
+            )
 
 
 def _autoscale(azure: AzureSettings) -> Iterator[ConfigError]:
-    pool, path = azure.gpu_pool, ("azure", "gpuPool")
+    for path, pool in azure.gpu_pools.items():
+        yield from _scaling(path, pool)
+
+
+def _scaling(path: Path, pool: GpuPoolSettings) -> Iterator[ConfigError]:
     scaling = pool.autoscale
     if scaling is None:
         return
@@ -243,19 +250,22 @@ def _autoscale(azure: AzureSettings) -> Iterator[ConfigError]:
             value=pool.count,
             message=f"this is {side}",
             expected=f"a whole number from {scaling.min} to {scaling.max}",
-            hint="set it to a number in that range, or change mlbatch:azure.gpuPool.autoscale",
+            hint=f"set it to a number in that range, or change {key((*path, 'autoscale'))}",
         )
 
 
 def _pools(azure: AzureSettings) -> Iterator[ConfigError]:
-    if azure.system_pool.name == azure.gpu_pool.name:
-        yield ConfigError(
-            path=("azure", "gpuPool", "name"),
-            value=azure.gpu_pool.name,
-            message="the system pool has this name too",
-            expected="a name that no other pool has",
-            hint="give one of the two another name",
-        )
+    taken = {azure.system_pool.name: "the system pool"}
+    for path, pool in azure.gpu_pools.items():
+        if pool.name in taken:
+            yield ConfigError(
+                path=(*path, "name"),
+                value=pool.name,
+                message=f"{taken[pool.name]} has this name too",
+                expected="a name that no other pool has",
+                hint="give one of the two another name",
+            )
+        taken.setdefault(pool.name, key(path))
 
 
 def _network(azure: AzureSettings) -> Iterator[ConfigError]:
@@ -297,7 +307,7 @@ def _network(azure: AzureSettings) -> Iterator[ConfigError]:
 
 def _room(azure: AzureSettings, node_network: IPv4Network, pod_network: IPv4Network) -> Iterator[ConfigError]:
     """Hold that all nodes have addresses, and one more, which an upgrade of the system pool adds for a while."""
-    nodes = azure.system_pool.count + azure.gpu_pool.most_nodes
+    nodes = azure.system_pool.count + sum(pool.most_nodes for pool in azure.gpu_pools.values())
     rooms = (
         (
             "nodeCidr",
@@ -335,8 +345,8 @@ def _bad_network(
 
 def _grace(azure: AzureSettings) -> Iterator[ConfigError]:
     """Hold what GB200 and GB300 need (Azure/ai-infrastructure-on-azure, infrastructure_references/aks/README.md)."""
-    size = azure.gpu_pool.size
-    if not size.refuses_infiniband_feature:
+    size = next((pool.size for pool in azure.gpu_pools.values() if pool.size.refuses_infiniband_feature), None)
+    if size is None:
         return
     if azure.feature.assume_registered:
         yield ConfigError(
