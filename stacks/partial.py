@@ -91,6 +91,11 @@ class PartialSettings:
         return self.target.count_key if self.which == 0 else (*self.target.pools_key, self.which - 1, "count")
 
     @property
+    def said(self) -> str:
+        """The pool behind an amount in a message, where there are several."""
+        return f" of pool {self.pools[self.which].name}" if len(self.pools) > 1 else ""
+
+    @property
     def slack_key(self) -> Path:
         """The key of the slack queue's quota of the pool."""
         if self.target is None or self.which == 0:

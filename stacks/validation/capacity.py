@@ -44,19 +44,19 @@ def _of_pool(partial: PartialSettings) -> list[str]:
     return [
         *_into_reserve(partial, partial.pool, partial.undivided),
         *(
-            _empty(share, admission.count_key(partial))
+            _empty(share, admission.count_key(partial), partial.said)
             for share in empty_shares(partial.known_teams, partial.undivided, partial.pool)
         ),
     ]
 
 
-def _empty(empty: EmptyShare, count_key: str) -> str:
+def _empty(empty: EmptyShare, count_key: str, said: str) -> str:
     if empty.enough is not None:
         advice = f"a share of {empty.enough} would give it one, the other shares as they are"
     else:
         advice = f"no share would give it one, the other shares as they are: lower those, or raise {count_key}"
     return (
-        f"team {empty.team} has none of the GPUs: its share of {empty.share} rounds to none of the {empty.left} that "
+        f"team {empty.team} has none of the GPUs{said}: its share of {empty.share} rounds to none of the {empty.left} that "
         f"the teams with shares divide; {advice}"
     )
 
@@ -68,8 +68,8 @@ def _into_reserve(partial: PartialSettings, pool: NodePool, undivided: Quota) ->
         room = pool.resources[resource]
         if room < total <= pool.allocatable[resource]:
             yield (
-                f"the quotas of {resource} add up to {total}, and jobs have {room}: each of {pool.count} nodes keeps "
-                f"{kept} for its DaemonSets ({key(('queueing', 'nodeReserve', resource))}), so that jobs may be "
+                f"the quotas of {resource}{partial.said} add up to {total}, and jobs have {room}: each of {pool.count} "
+                f"nodes keeps {kept} for its DaemonSets ({key(('queueing', 'nodeReserve', resource))}), so that jobs may be "
                 "admitted for which there is no room"
             )
 
@@ -221,8 +221,8 @@ def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("teams",) if partial.team_names or not partial.queues else (next(iter(partial.queues)),),
             value=f"{resource}: {total}",
-            message=f"the quotas of {resource} add up to {total}, which is {total - available} more than the nodes "
-            f"have: {parted}{default}",
+            message=f"the quotas of {resource}{partial.said} add up to {total}, which is {total - available} more than "
+            f"the nodes have: {parted}{default}",
             expected=f"at most {available} together ({pool.count} nodes with {pool.shape.resources[resource]} each)",
             hint=f"lower quotas by {total - available}, or raise {admission.count_key(partial)}",
         )

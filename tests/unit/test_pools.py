@@ -1,0 +1,274 @@
+"""Several node pools: what queues have of each, and what becomes of them on each target."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts import Mirror
+from components.kubernetes.placement import NodeGroup, union
+from components.tenancy.lending import Node, Queue
+from components.tenancy.slack_controller import Settings
+from tests.unit import test_aks, test_existing
+from tests.unit.configurations import errors_of, partial_of
+from tests.unit.test_existing import node
+from tests.unit.test_lending import NODE as ALLOCATABLE
+
+GPU = "nvidia.com/gpu"
+A100 = "Standard_ND96amsr_A100_v4"
+SPOT = {"name": "spot", "count": 3, "instanceType": A100}
+
+
+def quota(gpus: int, cpu: int = 8) -> dict[str, Any]:
+    return {"cpu": cpu, "memory": "100Gi", GPU: gpus}
+
+
+def simulated(*pools: dict[str, Any], teams: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """Two nodes of the first pool with eight GPUs each, and more pools."""
+    equal = [{"name": name, "users": [], "share": 1} for name in ("blue", "red")]
+    return {
+        "target": "simulated",
+        "nodes": {"count": 2, "morePools": list(pools)},
+        "teams": equal if teams is None else teams,
+    }
+
+
+def gpus(raw: dict[str, Any]) -> list[dict[str, str]]:
+    """Return how many GPUs of each pool each team has, and the slack queue."""
+    assert errors_of(raw) == []
+    views = partial_of(raw).every_pool
+    return [
+        {"slack": str((each.slack or {})[GPU]), **{team: str(amounts[GPU]) for team, amounts in each.quotas.items()}}
+        for each in views
+    ]
+
+
+class TestQuotas:
+    def test_a_share_is_a_part_of_each_pool(self) -> None:
+        assert gpus(simulated(SPOT)) == [
+            {"slack": "8", "blue": "4", "red": "4"},
+            {"slack": "8", "blue": "8", "red": "8"},
+        ]
+
+    def test_a_team_with_a_quota_has_nothing_of_a_pool_that_it_does_not_name(self) -> None:
+        teams = [{"name": "blue", "users": [], "quota": quota(4)}, {"name": "red", "users": [], "share": 1}]
+        assert gpus(simulated(SPOT, teams=teams)) == [
+            {"slack": "8", "blue": "4", "red": "4"},
+            {"slack": "8", "blue": "0", "red": "16"},
+        ]
+
+    def test_a_team_says_what_it_has_of_a_pool(self) -> None:
+        own = {"name": "spot", "quota": quota(2), "borrowingLimit": {GPU: 1}, "lendingLimit": {GPU: 0}}
+        teams = [
+            {"name": "blue", "users": [], "share": 1, "pools": [own]},
+            {"name": "red", "users": [], "quota": quota(4), "pools": [{"name": "spot", "share": 3}]},
+        ]
+        raw = simulated({**SPOT, "slack": quota(6)}, teams=teams)
+        assert gpus(raw) == [{"slack": "8", "blue": "4", "red": "4"}, {"slack": "6", "blue": "2", "red": "16"}]
+        first, spot = partial_of(raw).every_pool
+        assert (first.borrowing_limits["blue"], str(spot.borrowing_limits["blue"][GPU])) == ({}, "1")
+
+    @pytest.mark.parametrize(
+        ("raw", "path", "said"),
+        [
+            (simulated({**SPOT, "name": "Spot!"}), "nodes.morePools[0].name", "no flavor can have this name"),
+            (simulated({**SPOT, "name": "default-flavor"}), "nodes.morePools[0].name", "another pool has this name"),
+            (simulated(SPOT, SPOT), "nodes.morePools[1].name", "another pool has this name"),
+            (simulated({"count": 1}), "nodes.morePools[0].name", "is required"),
+            (
+                simulated({**SPOT, "slack": quota(25)}),
+                "teams",
+                "the quotas of nvidia.com/gpu of pool spot add up to 25",
+            ),
+            (
+                simulated(SPOT, teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spt", "share": 1}]}]),
+                "teams[0].pools[0].name",
+                "did you mean spot?",
+            ),
+            (
+                simulated(teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spot", "share": 1}]}]),
+                "teams[0].pools[0].name",
+                "there is no such node pool",
+            ),
+            (
+                simulated(
+                    SPOT, teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spot", "share": 1}] * 2}]
+                ),
+                "teams[0].pools[1].name",
+                "the team has this pool already",
+            ),
+            (
+                simulated(
+                    SPOT,
+                    teams=[
+                        {
+                            "name": "a",
+                            "users": [],
+                            "share": 1,
+                            "pools": [{"name": "spot", "quota": quota(1), "lendingLimit": {GPU: 2}}],
+                        }
+                    ],
+                ),
+                "teams[0].pools[0].lendingLimit",
+                "the team cannot lend more than its quota of 1",
+            ),
+            (
+                simulated(
+                    SPOT,
+                    teams=[
+                        {
+                            "name": "a",
+                            "users": [],
+                            "share": 1,
+                            "pools": [{"name": "spot", "share": 1, "quota": quota(1)}],
+                        }
+                    ],
+                ),
+                "teams[0].pools[0]",
+                "and this one has both",
+            ),
+        ],
+    )
+    def test_mistakes(self, raw: dict[str, Any], path: str, said: str) -> None:
+        found = [str(error) for error in errors_of(raw)]
+        assert any(text.startswith(f"mlbatch:{path}") and said in text for text in found), found
+
+
+class TestUnion:
+    def test_one_pool_is_as_it_is(self) -> None:
+        group = NodeGroup(node_selector={"pool": "a"})
+        assert union([group]) is group
+
+    def test_what_all_have_in_common_selects_and_the_rest_is_a_choice(self) -> None:
+        gpu = {"key": GPU, "operator": "Exists"}
+        spot = {"key": "spot", "operator": "Exists"}
+        first = NodeGroup(node_selector={"gpu": "yes", "pool": "a"}, tolerations=[gpu])
+        second = NodeGroup(node_selector={"gpu": "yes", "pool": "b"}, tolerations=[gpu, spot])
+        body = union([first, second]).body()
+        assert body["nodeSelector"] == {"gpu": "yes"}
+        assert body["tolerations"] == [gpu, spot]
+        required = body["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert required["nodeSelectorTerms"] == [
+            {"matchExpressions": [{"key": "pool", "operator": "In", "values": [pool]}]} for pool in ("a", "b")
+        ]
+
+    def test_a_pool_without_labels_of_its_own_makes_all_with_the_common_ones_part(self) -> None:
+        first = NodeGroup(node_selector={"gpu": "yes"})
+        second = NodeGroup(node_selector={"gpu": "yes", "pool": "b"})
+        assert union([first, second]) == NodeGroup(node_selector={"gpu": "yes"}, tolerations=[])
+
+
+def two(**second: Any) -> dict[str, Any]:
+    """The shipped settings of a cluster that is there, with a second pool."""
+    raw = test_existing.shipped()
+    raw["cluster"]["pool"]["nodeSelector"] = {"pool": "gpu"}
+    raw["cluster"]["morePools"] = [{"name": "spot", "nodeSelector": {"pool": "spot"}, **second}]
+    return raw
+
+
+class TestExisting:
+    def test_each_pool_is_what_its_nodes_have(self, mirror: Mirror, kubeconfig: Path) -> None:
+        spot = tuple(replace(node(name, **{GPU: "4"}), labels={"pool": "spot"}) for name in ("s0", "s1", "s2"))
+        stack = test_existing.loaded(two(), mirror, kubeconfig, nodes=(*test_existing.NODES, *spot))
+        assert [(pool.name, pool.count) for pool in stack.resolved.pools] == [
+            ("default-flavor", len(test_existing.NODES)),
+            ("spot", 3),
+        ]
+        record = test_existing.registered(stack)
+        flavor = record.one("ResourceFlavor", "spot").inputs["spec"]
+        assert flavor["nodeLabels"] == {"pool": "spot"}
+        queue = record.one("ClusterQueue", "blue-cluster-queue").inputs["spec"]
+        (group,) = queue["resourceGroups"]
+        assert [(each["name"], each["resources"][2]["nominalQuota"]) for each in group["flavors"]] == [
+            ("default-flavor", "8"),
+            ("spot", "4"),
+        ]
+
+    def test_pools_whose_labels_a_node_may_have_together_are_refused(self) -> None:
+        raw = two(nodeSelector={"spot": "true"}, count=1, instanceType=A100)
+        (error,) = [error for error in errors_of(raw) if error.path[:2] == ("cluster", "morePools")]
+        assert error.path == ("cluster", "morePools", 0, "nodeSelector")
+        assert "would count for both pools" in error.message
+
+    def test_the_slack_controller_knows_the_nodes_of_each(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = two(count=2, minimum=0, instanceType=A100)
+        record = test_existing.registered(test_existing.loaded(raw, mirror, kubeconfig))
+        data = record.one("ConfigMap", "slack-controller").inputs["data"]["settings.json"]
+        pools = Settings.load(data).pools
+        assert [(pool.name, pool.most, pool.labels) for pool in pools] == [
+            ("default-flavor", 0, {"pool": "gpu"}),
+            ("spot", 2, {"pool": "spot"}),
+        ]
+        status = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": ALLOCATABLE}
+        item = {"metadata": {"name": "n", "labels": {"pool": "spot"}}, "status": status}
+        assert Node.read(item, pools[0]) is None
+        spot = Node.read(item, pools[1])
+        assert spot is not None
+        assert spot.pool == "spot"
+
+
+def test_lending_limits_are_kept_by_flavor() -> None:
+    def entries(limit: str | None = None) -> list[dict[str, str]]:
+        return [{"name": GPU, "nominalQuota": "8", **({"lendingLimit": limit} if limit else {})}]
+
+    groups = [{"flavors": [{"name": "a", "resources": entries()}, {"name": "b", "resources": entries("3")}]}]
+    item = {
+        "metadata": {
+            "name": "q",
+            "resourceVersion": "1",
+            "annotations": {"mlbatch/lending-limits": json.dumps([{}, {GPU: "4"}])},
+        },
+        "spec": {"resourceGroups": groups},
+    }
+    first, second = (Queue.read(item, flavor) for flavor in range(2))
+    assert (first.declared[GPU], second.declared[GPU]) == (8000, 4000)
+    changed = second.with_limits(first.with_limits(groups, {GPU: 5000}), {GPU: 4000})
+    assert [flavor["resources"] for flavor in changed[0]["flavors"]] == [entries("5"), entries("4")]
+    beside = Queue.read({**item, "spec": {"resourceGroups": [{"flavors": [groups[0]["flavors"][0]]}]}}, 1)
+    assert beside.with_limits(groups, {}) == groups
+
+
+class TestAks:
+    def settings(self, **second: Any) -> dict[str, Any]:
+        more = [{"name": "spot", "vmSize": "Standard_NC96ads_A100_v4", "count": 2, "spot": True, **second}]
+        return test_aks.settings(azure__moreGpuPools=more)
+
+    def test_a_spot_pool_is_bought_as_such_and_its_flavor_tolerates_it(self, mirror: Mirror) -> None:
+        record = test_aks.deployed(mirror, self.settings())
+        pools = {item.name: item.inputs for item in record.resources if item.type.endswith(":AgentPool")}
+        spot, first = pools["spot"], pools["ndv5"]
+        assert (spot["scaleSetPriority"], spot["scaleSetEvictionPolicy"], spot["spotMaxPrice"]) == (
+            "Spot",
+            "Delete",
+            -1,
+        )
+        assert spot["nodeTaints"] == [
+            "nvidia.com/gpu=present:NoSchedule",
+            "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
+        ]
+        assert spot["upgradeSettings"] == {"drainTimeoutInMinutes": 30}, "Azure refuses a surge of spot pools"
+        assert not {"scaleSetPriority", "spotMaxPrice"} & first.keys()
+        flavors = {item.object_name: item.inputs["spec"] for item in record.of("ResourceFlavor")}
+        assert flavors["spot"]["nodeLabels"]["kubernetes.azure.com/agentpool"] == "spot"
+        assert flavors["default-flavor"]["nodeLabels"]["kubernetes.azure.com/agentpool"] == "ndv5"
+        assert "kubernetes.azure.com/scalesetpriority" in {each["key"] for each in flavors["spot"]["tolerations"]}
+
+    @pytest.mark.parametrize(
+        ("second", "path", "said"),
+        [
+            ({"name": "ndv5"}, "azure.moreGpuPools[0].name", "has this name too"),
+            ({"autoscale": {"min": 3, "max": 2}}, "azure.moreGpuPools[0].autoscale.min", "this is more than max"),
+            (
+                {"vmSize": A100, "autoscale": {"min": 0, "max": 2}},
+                "azure.moreGpuPools[0].autoscale.min",
+                "the autoscaler does not know",
+            ),
+        ],
+    )
+    def test_mistakes(self, second: dict[str, Any], path: str, said: str) -> None:
+        found = [str(error) for error in errors_of(self.settings(**second))]
+        assert any(text.startswith(f"mlbatch:{path}") and said in text for text in found), found
