@@ -123,7 +123,7 @@ local-cpouta: $(ENVIRONMENT) build
 
 local-members: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_existing.py tests/local/test_member*.py \
-		tests/local/test_quota.py tests/local/test_without_policies.py
+		tests/local/test_pools.py tests/local/test_quota.py tests/local/test_without_policies.py
 
 local-openshift: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_openshift.py tests/local/test_openshift_operators.py \
@@ -144,7 +144,7 @@ local-openshift-ai: $(ENVIRONMENT) build
 
 local-platform: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
-		--ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
+		--ignore tests/local/test_pools.py --ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
 		--ignore tests/local/test_existing.py \
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \

@@ -67,6 +67,11 @@ def held(cluster: Cluster, team: str) -> Mapping[str, tuple[str, str]]:
     }
 
 
+def holds(cluster: Cluster, team: str, expected: Mapping[str, tuple[str, str]]) -> None:
+    """Wait until a queue's status says what a team holds, which comes a moment after the admission."""
+    eventually(f"{team} holds {expected}", lambda: held(cluster, team), lambda found: expected.items() <= found.items())
+
+
 def lent(cluster: Cluster, queue: str = SLACK) -> list[str | None]:
     """Return how many GPUs of each flavor a queue lends at most, None for its whole quota."""
     (group,) = cluster.existing(KUEUE, "ClusterQueue", queue)["spec"]["resourceGroups"]
@@ -85,11 +90,11 @@ def test_a_job_takes_the_first_pool_and_the_next_once_that_is_full(cluster: Clus
     with submitted(bob, gang("first", "red", pods=2, gpus=8)):
         running(cluster, "red", "first", 2)
         assert pools_of(cluster, "red", "first") == {RESERVED}
-        assert held(cluster, "red") == {RESERVED: ("16", "12"), SPOT: ("0", "0")}
+        holds(cluster, "red", {RESERVED: ("16", "12"), SPOT: ("0", "0")})
         with submitted(bob, gang("second", "red", pods=1, gpus=8)):
             running(cluster, "red", "second", 1)
             assert pools_of(cluster, "red", "second") == {SPOT}
-            assert held(cluster, "red")[SPOT] == ("8", "8")
+            holds(cluster, "red", {SPOT: ("8", "8")})
 
 
 def test_a_job_takes_the_next_pool_before_it_evicts_a_borrower(cluster: Cluster, paths: Paths) -> None:
@@ -124,8 +129,8 @@ def test_an_owner_takes_its_quota_of_a_pool_back(cluster: Cluster, paths: Paths)
             running(cluster, "red", f"borrower-{index}", 1)
         with submitted(alice, on(SPOT, gang("own", "blue", pods=1, gpus=8))):
             running(cluster, "blue", "own", 1)
-            assert held(cluster, "blue")[SPOT] == ("8", "0")
-            assert held(cluster, "red")[SPOT] == ("8", "8")
+            holds(cluster, "blue", {SPOT: ("8", "0")})
+            holds(cluster, "red", {SPOT: ("8", "8")})
 
 
 def test_a_lost_node_lowers_what_is_lent_of_its_pool_alone(cluster: Cluster) -> None:
