@@ -56,8 +56,8 @@ def _empty(empty: EmptyShare, count_key: str, said: str) -> str:
     else:
         advice = f"no share would give it one, the other shares as they are: lower those, or raise {count_key}"
     return (
-        f"team {empty.team} has none of the GPUs{said}: its share of {empty.share} rounds to none of the {empty.left} that "
-        f"the teams with shares divide; {advice}"
+        f"team {empty.team} has none of the GPUs{said}: its share of {empty.share} rounds to none of the {empty.left} "
+        f"that the teams with shares divide; {advice}"
     )
 
 
@@ -69,8 +69,8 @@ def _into_reserve(partial: PartialSettings, pool: NodePool, undivided: Quota) ->
         if room < total <= pool.allocatable[resource]:
             yield (
                 f"the quotas of {resource}{partial.said} add up to {total}, and jobs have {room}: each of {pool.count} "
-                f"nodes keeps {kept} for its DaemonSets ({key(('queueing', 'nodeReserve', resource))}), so that jobs may be "
-                "admitted for which there is no room"
+                f"nodes keeps {kept} for its DaemonSets ({key(('queueing', 'nodeReserve', resource))}), so that jobs "
+                "may be admitted for which there is no room"
             )
 
 
