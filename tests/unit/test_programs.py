@@ -23,7 +23,7 @@ REPORT = {"check": "node-check", "output": "none", "exitCode": "none", "kind": "
 REPORT |= {"expected": [], "notApplicable": "NHCNA"}
 PROGRAMS = {
     "slack-controller": (
-        slack.program(slack.SlackControllerArgs(queue="slack-cluster-queue", teams=[], image="python")),
+        slack.program(slack.SlackControllerArgs(queue="slack-cluster-queue", teams=[], image="python", pools=[])),
         ["settings.json"],
     ),
     "node-report": (

@@ -406,7 +406,7 @@ class TestLayering:
 
     def test_the_slack_controller_needs_the_standard_library_alone(self) -> None:
         folder, shared = ROOT / "components", {"components.kubernetes.in_cluster", "components.tenancy.lending"}
-        controller = slack.program(slack.SlackControllerArgs(queue="slack", teams=[], image="python"))
+        controller = slack.program(slack.SlackControllerArgs(queue="slack", teams=[], image="python", pools=[]))
         assert set(controller.shared) == shared
         files = (folder / "tenancy" / "slack_controller.py", folder / "tenancy" / "lending.py")
         names = self.imports(folder / "kubernetes" / "in_cluster.py").union(*map(self.imports, files)) - shared
