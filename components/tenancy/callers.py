@@ -7,15 +7,19 @@ from typing import Final
 
 from components import names
 from components.kubernetes.admission import words
-from components.queueing import jobset, kuberay, training_operator
+from components.queueing import jobset, kuberay, trainer, training_operator
 
 ACCOUNTS: Final = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}"
 """Begins the names of the platform's own accounts."""
 APPWRAPPER: Final = f"{ACCOUNTS}:appwrapper-controller-manager"
 KUEUE: Final = f"{ACCOUNTS}:kueue-controller-manager"
 
-JOB_OPERATORS: Final = tuple(f"{ACCOUNTS}:{name}" for name in (jobset.NAME, kuberay.NAME, training_operator.NAME))
-"""What makes the pods of JobSets, of Ray's jobs and of PyTorchJobs."""
+TRAINER: Final = f"{ACCOUNTS}:{trainer.NAME}"
+JOB_OPERATORS: Final = (
+    *(f"{ACCOUNTS}:{name}" for name in (jobset.NAME, kuberay.NAME, training_operator.NAME)),
+    TRAINER,
+)
+"""What makes the pods of JobSets, of Ray's jobs and of PyTorchJobs, and the JobSets of TrainJobs."""
 
 
 @dataclass(frozen=True, kw_only=True)

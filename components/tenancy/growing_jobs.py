@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from components.job_kinds import APPWRAPPER, JOB, JOB_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RUN
+from components.job_kinds import JOB, JOB_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RUN, SUBMITTED, TRAIN_JOB
 from components.kubernetes.admission import words
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy.amounts import MOST_PODS, counted
 from components.tenancy.pod_templates import Rule, has_no_counted_labels, is_kind, templates
 
-_CONTROLLERS: Final = tuple(dict.fromkeys(kind.controller for kind in (*RUN, APPWRAPPER) if kind.controller))
+_CONTROLLERS: Final = tuple(dict.fromkeys(kind.controller for kind in (*RUN, *SUBMITTED) if kind.controller))
 """What `managedBy` says of jobs that their own controller runs."""
 
 _MOST_RETRIES: Final = 1000
@@ -154,6 +154,13 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     "apps/v1/StatefulSet": [_counted(counted("{0}.spec.?replicas.orValue(1)"))],
     RAY_CLUSTER.identity: _ray("{0}.spec"),
     RAY_JOB.identity: _ray("{0}.spec.rayClusterSpec"),
+    TRAIN_JOB.identity: [
+        _counted(counted("{0}.spec.?trainer.?numNodes.orValue(1)", least=1)),
+        Rule(
+            condition=counted("{0}.spec.?trainer.?numProcPerNode.orValue(1)", least=1),
+            message=f"numProcPerNode is from 1 to {MOST_PODS}",
+        ),
+    ],
 }
 """Rules by kind, wherever it is submitted. The operator makes Master of master, and AppWrapper does not
 (training-operator v1.9.3, `pytorch_defaults.go`; AppWrapper v1.1.2, `pkg/utils/utils.go`)."""

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from components import names
-from components.job_kinds import DEPLOYMENT, JOB, JOB_SET, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, STATEFUL_SET
+from components.job_kinds import (
+    DEPLOYMENT,
+    JOB,
+    JOB_SET,
+    POD,
+    PYTORCH_JOB,
+    RAY_CLUSTER,
+    RAY_JOB,
+    STATEFUL_SET,
+    TRAIN_JOB,
+)
 from components.kubernetes.admission import Validation, words
 from components.scheduling.priorities import PRIORITIES
 
@@ -31,11 +41,16 @@ _TEMPLATES: Final = {
     PYTORCH_JOB.identity: ("{0}.spec.pytorchReplicaSpecs.map(name, {0}.spec.pytorchReplicaSpecs[name].template)"),
     RAY_CLUSTER.identity: _of_ray("{0}.spec"),
     RAY_JOB.identity: _of_ray("{0}.spec.rayClusterSpec"),
+    TRAIN_JOB.identity: (
+        "[{{'spec': {{'containers': [{{'resources': {0}.spec.?trainer.?resourcesPerNode.orValue({{}})}}]}}}}]"
+    ),
 }
 """Where manifests have pod templates, by kind: those whose pods AppWrapper counts by itself, in the versions that it
-knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word."""
+knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word. Of a
+TrainJob all but the resources is its runtime's (components/queueing/trainer.py)."""
 
-COUNTED: Final = tuple(_TEMPLATES)
+COUNTED: Final = tuple(kind for kind in _TEMPLATES if kind != TRAIN_JOB.identity)
+"""Those whose pods AppWrapper counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
