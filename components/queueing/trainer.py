@@ -45,8 +45,15 @@ NAME: Final = "kubeflow-trainer-controller-manager"
 CERTIFICATE: Final = "kubeflow-trainer-webhook-cert"
 RUNTIME: Final = "torch-distributed"
 """Upstream's name of its runtime for PyTorch (`manifests/base/runtimes/torch_distributed.yaml`)."""
-RUNTIMES: Final[Mapping[str, str | None]] = {RUNTIME: None} | {f"{RUNTIME}-{name}": name for name in PRIORITIES}
-"""What TrainJobs may name: a runtime for each priority class of its pods, None for the cluster's default."""
+
+
+def runtime(priority_class: str | None) -> str:
+    """Return the name of the runtime whose pods have a priority class, None for the cluster's default."""
+    return RUNTIME if priority_class is None else f"{RUNTIME}-{priority_class}"
+
+
+RUNTIMES: Final = {runtime(name): name for name in (None, *PRIORITIES)}
+"""What TrainJobs may name: runtimes, with the priority class of their pods."""
 NODE: Final = "node"
 """The one Job of a runtime, and its container, which a TrainJob's `trainer` is about (`pkg/constants/constants.go`)."""
 SNAPSHOT: Final = "-runtime-snapshot"

@@ -155,11 +155,11 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     RAY_CLUSTER.identity: _ray("{0}.spec"),
     RAY_JOB.identity: _ray("{0}.spec.rayClusterSpec"),
     TRAIN_JOB.identity: [
-        _counted(counted("{0}.spec.?trainer.?numNodes.orValue(1)", least=1)),
         Rule(
-            condition=counted("{0}.spec.?trainer.?numProcPerNode.orValue(1)", least=1),
-            message=f"numProcPerNode is from 1 to {MOST_PODS}",
-        ),
+            condition=counted(f"{{0}}.spec.?trainer.?{number}.orValue(1)", least=1),
+            message=f"a TrainJob's {number} is from 1 to {MOST_PODS}",
+        )
+        for number in ("numNodes", "numProcPerNode")
     ],
 }
 """Rules by kind, wherever it is submitted. The operator makes Master of master, and AppWrapper does not

@@ -21,7 +21,7 @@ _GROUPS: Final = dict.fromkeys((APPWRAPPER.group, PYTORCH_JOB.group, RAY_JOB.gro
 JOBS: Final = tuple((group, tuple(sorted(kind.plural for kind in QUEUED if kind.group == group))) for group in _GROUPS)
 """The jobs that Kueue queues, by API group: resources of each."""
 
-_ALLOWED_LABELS: Final = (names.QUEUE_LABEL, "kueue.x-k8s.io/max-exec-time-seconds")
+_ALLOWED_LABELS: Final = (names.QUEUE_LABEL, names.LONGEST_LABEL)
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
 _CONTROLLER: Final = (
     "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"

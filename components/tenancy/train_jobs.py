@@ -19,18 +19,16 @@ from components.tenancy.callers import IS_PERSON
 from components.tenancy.promises import Promise
 
 _ANY: Final = None
-_FILES: Final = {"name": _ANY, "secretName": _ANY, "items": [{"key": _ANY, "path": _ANY}]}
+_FILES: Final = {"optional": _ANY, "items": [{"key": _ANY, "path": _ANY}]}
 _KEY: Final = {"name": _ANY, "key": _ANY, "optional": _ANY}
+VOLUMES: Final = {
+    "configMap": {"name": _ANY, **_FILES},
+    "secret": {"secretName": _ANY, **_FILES},
+    "emptyDir": {"medium": _ANY},
+    "persistentVolumeClaim": {"claimName": _ANY, "readOnly": _ANY},
+}
 _POD: Final = {
-    "volumes": [
-        {
-            "name": _ANY,
-            "configMap": _FILES,
-            "secret": _FILES,
-            "emptyDir": {"medium": _ANY},
-            "persistentVolumeClaim": {"claimName": _ANY, "readOnly": _ANY},
-        }
-    ],
+    "volumes": [{"name": _ANY, **VOLUMES}],
     "containers": [
         {
             "name": _ANY,
@@ -78,6 +76,14 @@ FIELDS: Final[Mapping[str, Any]] = {
 is a whole number or an amount that no rule bounds: one that Trainer or Kueue could not read would hide all TrainJobs
 from it."""
 
+_MESSAGES: Final = {
+    "runtimeRef": "a TrainJob's runtimeRef has name, kind and apiGroup alone",
+    "trainer": f"a TrainJob's trainer has {', '.join(FIELDS['trainer'])} alone; variables come from a key of a "
+    "ConfigMap or Secret, and resourcesPerNode has requests and limits",
+    "runtimePatches": f"a TrainJob's runtimePatches add {', '.join(VOLUMES)} as volumes, volumeMounts and "
+    "imagePullSecrets, with the fields in docs/members.md; remove all else",
+}
+
 _SPEC: Final = "dyn(object.spec)"  # whose fields are asked for by name, as those of a map
 _QUEUES_PATCH: Final = "kueue.x-k8s.io/"
 """Begins the manager of what Kueue's webhook adds to each TrainJob, empty, and fills in when it is admitted."""
@@ -111,12 +117,8 @@ def policy() -> AdmissionPolicy:
             ),
             _of_train_jobs(_alone(_SPEC, dict.fromkeys(FIELDS)), f"a TrainJob's spec has {', '.join(FIELDS)} alone"),
             *(
-                _of_train_jobs(
-                    f"!has({_SPEC}.{name}) || {_within(f'{_SPEC}.{name}', fields)}",
-                    f"a TrainJob's {name} has the fields {', '.join(_listed(fields))} alone",
-                )
-                for name, fields in FIELDS.items()
-                if fields is not _ANY
+                _of_train_jobs(f"!has({_SPEC}.{name}) || {_within(f'{_SPEC}.{name}', FIELDS[name])}", message)
+                for name, message in _MESSAGES.items()
             ),
             _of_train_jobs(
                 f"{_SPEC}.?runtimePatches.orValue([]).all(patch, !patch.manager.startsWith('{_QUEUES_PATCH}') || "
@@ -148,14 +150,3 @@ def _within(path: str, fields: Any, depth: int = 0) -> str:
 
 def _alone(path: str, fields: Mapping[str, Any]) -> str:
     return f"{path}.all(key, key in {words(tuple(fields))})"
-
-
-def _listed(fields: Any) -> list[str]:
-    """Return the paths of all fields."""
-    if isinstance(fields, list):
-        return _listed(fields[0])
-    return [
-        ".".join([name, *rest])
-        for name, each in fields.items()
-        for rest in ([[path] for path in _listed(each)] if each is not _ANY else [[]])
-    ]

@@ -63,6 +63,7 @@ from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
+from components.queueing.trainer import Trainer, TrainerArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
@@ -238,6 +239,7 @@ class Lab:
         TrainingOperator("training-operator", training, self.on(namespace))
         sets = Release(manifest=self.lone("JobSet").manifest, images={})
         JobSets("jobset", JobSetsArgs(release=sets, nodes=system), self.on(namespace))
+        Trainer("trainer", TrainerArgs(definitions=[self.lone("TrainJob")], nodes=system), self.on(namespace))
         ray = KubeRayArgs(definitions=[self.lone("RayCluster")], role=role, nodes=system)
         KubeRay("kuberay", ray, self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
@@ -276,7 +278,8 @@ class Lab:
             "spec": {"names": {"kind": kind}},
         }
         return Release(
-            manifest=json.dumps(definition), images=dict.fromkeys(("training-operator", "kuberay-operator"), PYTHON)
+            manifest=json.dumps(definition),
+            images=dict.fromkeys(("training-operator", "kuberay-operator", "manager"), PYTHON),
         )
 
     def pods(self, image: str) -> NodePods:
