@@ -213,7 +213,6 @@ RAY_KINDS: Final = ("kuberay-rayclusters", "kuberay-rayjobs", "kuberay-rayservic
 RAY_ROLE: Final = "kuberay-role"
 """What KubeRay may do."""
 
-_TRAINER_FILES: Final = "https://raw.githubusercontent.com/kubeflow/trainer/v2.3.0/manifests/base/crds"
 _RAY_FILES: Final = "https://github.com/ray-project/kuberay/tree/v1.6.2/ray-operator/config"
 ARTIFACTS: Final = (
     Artifact(
@@ -326,7 +325,7 @@ ARTIFACTS: Final = (
     Artifact(
         name=TRAINER_KINDS[0],
         version="v2.3.0",
-        url=f"{_TRAINER_FILES}/trainer.kubeflow.org_trainjobs.yaml",
+        url="https://raw.githubusercontent.com/kubeflow/trainer/v2.3.0/manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml",
         sha256="a742cafc5b5582640c7e0b7467c024fc237256fbca5ba0a9f0531dfb66d64416",
         images={"manager": "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.3.0"},
         source="https://github.com/kubeflow/trainer/blob/v2.3.0/manifests/overlays/manager/kustomization.yaml",
@@ -334,7 +333,7 @@ ARTIFACTS: Final = (
     Artifact(
         name=TRAINER_KINDS[1],
         version="v2.3.0",
-        url=f"{_TRAINER_FILES}/trainer.kubeflow.org_clustertrainingruntimes.yaml",
+        url="https://raw.githubusercontent.com/kubeflow/trainer/v2.3.0/manifests/base/crds/trainer.kubeflow.org_clustertrainingruntimes.yaml",
         sha256="ec84dc3388fcdbe8c61d3c247a773d14458dd9438e995bea8e50d2a18080eef9",
         images={},
         source="https://github.com/kubeflow/trainer/tree/v2.3.0/manifests/base/crds",
@@ -342,7 +341,7 @@ ARTIFACTS: Final = (
     Artifact(
         name=TRAINER_KINDS[2],
         version="v2.3.0",
-        url=f"{_TRAINER_FILES}/trainer.kubeflow.org_trainingruntimes.yaml",
+        url="https://raw.githubusercontent.com/kubeflow/trainer/v2.3.0/manifests/base/crds/trainer.kubeflow.org_trainingruntimes.yaml",
         sha256="69b8dbdf60a18e28cddcc2b8dfc4ce72a943e14b531b9389d593118faee4919f",
         images={},
         source="https://github.com/kubeflow/trainer/tree/v2.3.0/manifests/base/crds",

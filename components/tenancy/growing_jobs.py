@@ -154,13 +154,6 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     "apps/v1/StatefulSet": [_counted(counted("{0}.spec.?replicas.orValue(1)"))],
     RAY_CLUSTER.identity: _ray("{0}.spec"),
     RAY_JOB.identity: _ray("{0}.spec.rayClusterSpec"),
-    TRAIN_JOB.identity: [
-        Rule(
-            condition=counted(f"{{0}}.spec.?trainer.?{number}.orValue(1)", least=1),
-            message=f"a TrainJob's {number} is from 1 to {MOST_PODS}",
-        )
-        for number in ("numNodes", "numProcPerNode")
-    ],
 }
 """Rules by kind, wherever it is submitted. The operator makes Master of master, and AppWrapper does not
 (training-operator v1.9.3, `pytorch_defaults.go`; AppWrapper v1.1.2, `pkg/utils/utils.go`)."""
@@ -259,6 +252,13 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
             message="a cluster that outlives its RayJob is not counted: leave ttlSecondsAfterFinished and "
             "deletionStrategy out, or wrap the job in an AppWrapper",
         ),
+    ],
+    TRAIN_JOB.identity: [
+        Rule(
+            condition=counted(f"{{0}}.spec.?trainer.?{number}.orValue(1)", least=1),
+            message=f"a TrainJob's {number} is from 1 to {MOST_PODS}",
+        )
+        for number in ("numNodes", "numProcPerNode")
     ],
 }
 """Rules for jobs that no AppWrapper watches over: Kueue gives their quota to others when they say they are done."""

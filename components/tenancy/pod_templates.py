@@ -41,16 +41,18 @@ _TEMPLATES: Final = {
     PYTORCH_JOB.identity: ("{0}.spec.pytorchReplicaSpecs.map(name, {0}.spec.pytorchReplicaSpecs[name].template)"),
     RAY_CLUSTER.identity: _of_ray("{0}.spec"),
     RAY_JOB.identity: _of_ray("{0}.spec.rayClusterSpec"),
+}
+"""Where manifests have pod templates, by kind: those whose pods AppWrapper counts by itself, in the versions that it
+knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word."""
+_ALONE: Final = {
     TRAIN_JOB.identity: (
         "[{{'spec': {{'containers': [{{'resources': {0}.spec.?trainer.?resourcesPerNode.orValue({{}})}}]}}}}]"
     ),
 }
-"""Where manifests have pod templates, by kind: those whose pods AppWrapper counts by itself, in the versions that it
-knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word. Of a
-TrainJob all but the resources is its runtime's (components/queueing/trainer.py)."""
+"""The same of kinds that no AppWrapper contains. The rest of a TrainJob's pods is its runtime's
+(components/queueing/trainer.py)."""
 
-COUNTED: Final = tuple(kind for kind in _TEMPLATES if kind != TRAIN_JOB.identity)
-"""Those whose pods AppWrapper counts."""
+COUNTED: Final = tuple(_TEMPLATES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +79,10 @@ def is_kind(manifest: str, kind: str) -> str:
     return f"({manifest}.apiVersion == '{version}' && {manifest}.kind == '{name}')"
 
 
-def templates(manifest: str) -> str:
-    """Return CEL of the list of a manifest's pod templates, empty for kinds without pods."""
+def templates(manifest: str, *, alone: bool = False) -> str:
+    """Return CEL of the list of a manifest's pod templates, empty for kinds without pods. alone: in no AppWrapper."""
     found = "[]"
-    for kind, where in reversed(_TEMPLATES.items()):
+    for kind, where in reversed((_TEMPLATES | (_ALONE if alone else {})).items()):
         found = f"({is_kind(manifest, kind)} ? dyn({where.format(manifest)}) : dyn({found}))"
     return found
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from components import names
-from components.job_kinds import APPWRAPPER, JOB_SET, PYTORCH_JOB, QUEUED, RAY_JOB, TRAIN_JOB
+from components.job_kinds import APPWRAPPER, PYTORCH_JOB, QUEUED, RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
 from components.tenancy import amounts, growing_jobs, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
-from components.tenancy.callers import IS_PERSON, TRAINER, Gatekeepers
+from components.tenancy.callers import IS_PERSON, Gatekeepers
 from components.tenancy.promises import Promise
 
 _GROUPS: Final = dict.fromkeys((APPWRAPPER.group, PYTORCH_JOB.group, RAY_JOB.group, *(kind.group for kind in QUEUED)))
@@ -28,13 +28,6 @@ _CONTROLLER: Final = (
     ".map(owner, owner.apiVersion + owner.kind + owner.name + owner.uid)"
 )
 
-_FOLLOWS: Final = (
-    f"(request.userInfo.username == '{TRAINER}' && request.resource.resource == '{JOB_SET.plural}' && "
-    f"object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
-    f"owner.kind == '{TRAIN_JOB.kind}' && owner.apiVersion == '{TRAIN_JOB.api}'))"
-)
-"""Whether Trainer starts and suspends the JobSet of a TrainJob, as Kueue has done with that."""
-
 
 def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
     """Return the policy for new and changed jobs. gpu_resource: as which nodes offer GPUs."""
@@ -45,7 +38,7 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
         variables={
             "person": IS_PERSON,
             "created": "request.operation == 'CREATE'",
-            "templates": pod_templates.templates("object"),
+            "templates": pod_templates.templates("object", alone=True),
         },
         validations=[
             Validation(
@@ -59,7 +52,7 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
             ),
             Validation(
                 expression=f"variables.created || {_GATE.format('object')} == {_GATE.format('oldObject')} || "
-                f"{gatekeepers.is_one} || {_FOLLOWS}",
+                f"{gatekeepers.is_one} || {gatekeepers.follows}",
                 message="a job is started and suspended by its queue alone",
             ),
             Validation(

@@ -81,7 +81,7 @@ _MESSAGES: Final = {
     "trainer": f"a TrainJob's trainer has {', '.join(FIELDS['trainer'])} alone; variables come from a key of a "
     "ConfigMap or Secret, and resourcesPerNode has requests and limits",
     "runtimePatches": f"a TrainJob's runtimePatches add {', '.join(VOLUMES)} as volumes, volumeMounts and "
-    "imagePullSecrets, with the fields in docs/members.md; remove all else",
+    "imagePullSecrets, with the fields in docs/workloads/trainjob.md; remove all else",
 }
 
 _SPEC: Final = "dyn(object.spec)"  # whose fields are asked for by name, as those of a map

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
+import yaml
 
 from components.tenancy import train_jobs
 from emulator.paths import Paths
 from tests.local import printed
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import ROOT, Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import KUEUE, pods_of
 from tests.local.member import as_member, dry_run, refused
 from tests.local.standing import Standing
@@ -434,14 +433,20 @@ def others(fields: Mapping[str, Any], known: Any, path: str = "spec") -> Iterato
 
 def test_every_other_field_of_the_definition_is_refused(cluster: Cluster, bob: Cluster) -> None:
     found = dict(others(schema(cluster), train_jobs.FIELDS))
-    assert len(found) > 50
-    let_in = []
-    for where, value in found.items():
-        job = train_job()
-        merged = {**value, "trainer": {**job["spec"]["trainer"], **value.get("trainer", {})}}
-        try:
-            dry_run(bob, {**job, "spec": {**job["spec"], **merged, "runtimeRef": job["spec"]["runtimeRef"]}})
-        except (ApiException, DynamicApiError):
-            continue
-        let_in.append(where)
-    assert not let_in
+    refusals = {where: refused(dry_run, bob, with_field(value)) for where, value in found.items()}
+    elsewhere = {where: said for where, said in refusals.items() if "mlbatch-team-" not in said}
+    assert len(refusals) - len(elsewhere) > 50
+    assert not [said for said in elsewhere.values() if "Invalid value" not in said and "webhook" not in said], elsewhere
+
+
+def with_field(spec: Mapping[str, Any]) -> Document:
+    """Return a TrainJob with some fields changed that has all that it needs."""
+    own = train_job()["spec"]
+    trainer = {**own["trainer"], **spec.get("trainer", {})}
+    return train_job(**{**spec, "trainer": trainer, "runtimeRef": {**spec.get("runtimeRef", {}), **own["runtimeRef"]}})
+
+
+def test_the_job_of_the_page_is_let_in(bob: Cluster) -> None:
+    page = (ROOT / "docs" / "workloads" / "trainjob.md").read_text()
+    job = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    dry_run(bob, {**job, "metadata": {**job["metadata"], "namespace": "red"}})

@@ -57,6 +57,7 @@ from components.olm.steps import Installer
 from components.olm.subscription import Source
 from components.openshift_ai.configuration import Configuration
 from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOperators
+from components.queueing import trainer
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.jobset import JobSets, JobSetsArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
@@ -523,6 +524,8 @@ def test_every_pod_goes_where_the_placement_says(record: Record) -> None:
             assert GPUS.node_selector == pod["nodeSelector"], "Kueue adds the tolerations of its flavor"
             assert record.one("ResourceFlavor", names.FLAVOR).inputs["spec"]["tolerations"] == list(GPUS.tolerations)
             continue
+        if item.object_name in trainer.RUNTIMES:
+            continue  # Kueue adds the nodes and the tolerations of its flavor
         wanted = GPUS if asks or is_launcher or item.object_name in AGENTS else SYSTEM
         assert placed(pod, wanted), item.name
 

@@ -214,7 +214,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"nodes": 5}, "nodes = 5", "there are 4 GPU nodes", "ask for fewer"),
     ({"steps": 0}, "steps = 0", "", ""),
     ({"submission": {"gang": "none"}}, 'submission.gang = "none"', "in the namespaces of teams alone", "name a team"),
-    ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "by the training operator", "to mlbatch"),
+    ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "by an operator", "to mlbatch"),
     ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
     ({"checkpoints": {"name": "A"}}, 'checkpoints.name = "A"', "Kubernetes would reject", "made of the job's name"),
     (
