@@ -8,15 +8,32 @@ from typing import Any, Final
 
 from ask.source import Document, Source, in_namespaces
 from components import names
+from components.queueing.trainer import SNAPSHOT
 from emulator.cluster.content import Content
 from emulator.cluster.images import known
 
 KUEUE: Final = ("kueue",)
 APPWRAPPER: Final = ("appwrapper", "codeflare")
 """Of OpenShift AI, AppWrapper is a part of the CodeFlare operator."""
-CONTROLLERS: Final = (*KUEUE, *APPWRAPPER, "scheduler-plugins", "jobset", "training-operator", "kuberay")
+CONTROLLERS: Final = (
+    *KUEUE,
+    *APPWRAPPER,
+    "scheduler-plugins",
+    "jobset",
+    "training-operator",
+    "trainer-controller",
+    "kuberay",
+)
 """Parts of the images of those who decide about jobs. Whoever else runs on the cluster does not run on its replica."""
-WEBHOOKS: Final = (names.KUEUE_GROUP, *KUEUE, *APPWRAPPER, "jobset", "pytorchjob", "training-operator")
+WEBHOOKS: Final = (
+    names.KUEUE_GROUP,
+    *KUEUE,
+    *APPWRAPPER,
+    "jobset",
+    "pytorchjob",
+    "training-operator",
+    "trainer.kubeflow.org",
+)
 NODE: Final = "local-controllers"
 """The replica's own node, on which its controllers run."""
 _SIMULATED: Final = {"kwok.x-k8s.io/node": "fake"}
@@ -72,7 +89,14 @@ def content(source: Source) -> Content:
         *(item for kind in custom for item in source.all(kind)),
         *(item for kind in _OF_TEAMS for item in in_namespaces(source.all(kind), source.teams)),
         *map(_without_address, in_namespaces(source.all("Service"), source.teams)),
-        *map(_without_data, in_namespaces(source.all("ConfigMap"), source.teams)),
+        *map(
+            _without_data,
+            (
+                item
+                for item in in_namespaces(source.all("ConfigMap"), source.teams)
+                if not item["metadata"]["name"].endswith(SNAPSHOT)  # Trainer makes it again, with its data
+            ),
+        ),
         *(
             item
             for claim in in_namespaces(source.all("PersistentVolumeClaim"), source.teams)

@@ -16,7 +16,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
 from ask.manifest import Job
-from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB
+from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
 from components.kubernetes.quantity import Quantity
 from components.tenancy.lending import DECLARED
 from runner.report import Client, objects, queueing
@@ -56,9 +56,11 @@ _POD_LABELS: Final = {
     APPWRAPPER.kind: wrapped.LABEL,
     PYTORCH_JOB.kind: "training.kubeflow.org/job-name",
     RAY_CLUSTER.kind: "ray.io/cluster",
+    TRAIN_JOB.kind: "jobset.sigs.k8s.io/jobset-name",
 }
-"""By which the pods of each kind name their job. Those of a RayJob name the RayCluster that KubeRay makes for it, and
-the Job, called as itself, that submits its program (KubeRay v1.5.1, `controllers/ray/utils/constant.go`)."""
+"""By which the pods of each kind name their job, or the JobSet that is called as a TrainJob. Those of a RayJob name the
+RayCluster that KubeRay makes for it, and the Job, called as itself, that submits its program (KubeRay v1.5.1,
+`controllers/ray/utils/constant.go`)."""
 _OF_JOB: Final = "kueue.x-k8s.io/job-uid"
 """By which Kueue labels what it counts for a job (v0.15.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"

@@ -206,6 +206,8 @@ ELASTIC_QUOTAS: Final = "scheduler-plugins-elasticquotas"
 JOB_SET: Final = "jobset"
 TRAINING_OPERATOR: Final = "training-operator"
 """The definition of PyTorchJob, and the image."""
+TRAINER_KINDS: Final = ("trainer-trainjobs", "trainer-clustertrainingruntimes", "trainer-trainingruntimes")
+"""The definitions of Trainer's kinds; the first one has the image of Trainer."""
 RAY_KINDS: Final = ("kuberay-rayclusters", "kuberay-rayjobs", "kuberay-rayservices")
 """The definitions of Ray's kinds; the first one has the image of KubeRay."""
 RAY_ROLE: Final = "kuberay-role"
@@ -319,6 +321,30 @@ ARTIFACTS: Final = (
         images={"training-operator": "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489"},
         source="https://github.com/kubeflow/training-operator/blob/v1.9.4/manifests/overlays/standalone/"
         "kustomization.yaml",
+    ),
+    Artifact(
+        name=TRAINER_KINDS[0],
+        version="v2.3.0",
+        url="https://raw.githubusercontent.com/kubeflow/trainer/v2.3.0/manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml",
+        sha256="a742cafc5b5582640c7e0b7467c024fc237256fbca5ba0a9f0531dfb66d64416",
+        images={"manager": "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.3.0"},
+        source="https://github.com/kubeflow/trainer/blob/v2.3.0/manifests/overlays/manager/kustomization.yaml",
+    ),
+    Artifact(
+        name=TRAINER_KINDS[1],
+        version="v2.3.0",
+        url="https://raw.githubusercontent.com/kubeflow/trainer/v2.3.0/manifests/base/crds/trainer.kubeflow.org_clustertrainingruntimes.yaml",
+        sha256="ec84dc3388fcdbe8c61d3c247a773d14458dd9438e995bea8e50d2a18080eef9",
+        images={},
+        source="https://github.com/kubeflow/trainer/tree/v2.3.0/manifests/base/crds",
+    ),
+    Artifact(
+        name=TRAINER_KINDS[2],
+        version="v2.3.0",
+        url="https://raw.githubusercontent.com/kubeflow/trainer/v2.3.0/manifests/base/crds/trainer.kubeflow.org_trainingruntimes.yaml",
+        sha256="69b8dbdf60a18e28cddcc2b8dfc4ce72a943e14b531b9389d593118faee4919f",
+        images={},
+        source="https://github.com/kubeflow/trainer/tree/v2.3.0/manifests/base/crds",
     ),
     Artifact(
         name=RAY_KINDS[0],

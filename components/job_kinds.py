@@ -63,6 +63,13 @@ JOB_SET: Final = JobKind(
 PYTORCH_JOB: Final = JobKind(
     group=_KUBEFLOW, version="v1", kind="PyTorchJob", plural="pytorchjobs", controller="kubeflow.org/training-operator"
 )
+TRAIN_JOB: Final = JobKind(
+    group="trainer.kubeflow.org",
+    version="v1alpha1",
+    kind="TrainJob",
+    plural="trainjobs",
+    controller="trainer.kubeflow.org/trainjob-controller",
+)
 RAY_CLUSTER: Final = JobKind(group=_RAY, version="v1", kind="RayCluster", plural="rayclusters", controller=_KUBERAY)
 RAY_JOB: Final = JobKind(group=_RAY, version="v1", kind="RayJob", plural="rayjobs", controller=_KUBERAY)
 APPWRAPPER: Final = JobKind(
@@ -72,7 +79,8 @@ APPWRAPPER: Final = JobKind(
     plural="appwrappers",
     controller="workload.codeflare.dev/appwrapper-controller",
 )
-"""Controllers: k8s.io/api batch/v1; JobSet v1alpha2; training-operator and KubeRay v1; AppWrapper v1beta2."""
+"""Controllers: k8s.io/api batch/v1; JobSet v1alpha2; training-operator and KubeRay v1; Trainer
+v1alpha1; AppWrapper v1beta2."""
 
 POD_GROUP: Final = JobKind(
     group="scheduling.x-k8s.io", version="v1alpha1", kind="PodGroup", plural="podgroups", controller=None
@@ -90,8 +98,9 @@ RUN: Final = (JOB, JOB_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB)
 """Jobs whose pods AppWrapper counts by itself, so that each AppWrapper may contain them."""
 ENDLESS: Final = (DEPLOYMENT, STATEFUL_SET)
 """What AppWrapper counts as well, and that never ends: where the settings name it, AppWrappers may contain it."""
-SUBMITTED: Final = (APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB)
-"""Jobs that members may create by themselves (project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`)."""
+SUBMITTED: Final = (APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB)
+"""Jobs that members may create by themselves (project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`), and
+TrainJobs, which AppWrapper 1.2.2 cannot contain, for it does not count their pods (`pkg/utils/utils.go`)."""
 QUEUED: Final = (
     _MPI_JOB,
     RAY_JOB,
@@ -101,10 +110,11 @@ QUEUED: Final = (
     PYTORCH_JOB,
     _TF_JOB,
     _XGBOOST_JOB,
+    TRAIN_JOB,
     APPWRAPPER,
 )
 """Jobs that Kueue queues, in the order of its configuration. MLBatch's list without `kubeflow.org/mxjob`, which Kueue
-dropped in 0.11.
+dropped in 0.11, and with TrainJobs.
 
 `batch/job` is off: users submit Jobs inside of AppWrappers. AppWrapper 1.0 and later has no queueing of its own
 (`pkg/config/config.go`), so Kueue's built-in integration is the one that manages AppWrappers; Kueue 0.10 had none, and

@@ -69,6 +69,7 @@ class Definitions:
 
 
 _RAY = "github.com/ray-project/kuberay/ray-operator"
+_TRAINER = "github.com/kubeflow/trainer/v2"
 _SCHEDULER_PLUGINS = "sigs.k8s.io/scheduler-plugins"
 DEFINITIONS = (
     Definitions(
@@ -85,6 +86,12 @@ DEFINITIONS = (
         "github.com/kubeflow/training-operator",
         "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
         KUBERNETES_1_36,
+    ),
+    *(
+        Definitions(
+            f"trainer-{kind}", _TRAINER, f"manifests/base/crds/trainer.kubeflow.org_{kind}.yaml", KUBERNETES_1_36
+        )
+        for kind in ("trainjobs", "clustertrainingruntimes", "trainingruntimes")
     ),
     Definitions("kuberay-rayclusters", _RAY, "config/crd/bases/ray.io_rayclusters.yaml", KUBERNETES_1_34),
     Definitions("kuberay-rayjobs", _RAY, "config/crd/bases/ray.io_rayjobs.yaml", KUBERNETES_1_34),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pulumi
 
 from components.catalogue import OpenShiftAi
-from components.job_kinds import SUBMITTED
+from components.job_kinds import SUBMITTED, TRAIN_JOB
 from components.kubernetes.manifests import Document
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.network import NAMESPACE_LABEL
@@ -44,7 +44,7 @@ LEFT: Final = (
 """By which command each thing is found that OLM and the operator leave behind."""
 KUEUE_PODS: Final = "app.opendatahub.io/kueue"
 """The label by which the hobbyist guide finds Kueue's pods (redhat-na-ssa/hobbyist-guide-to-rhoai, docs/10)."""
-JOB_KINDS: Final = tuple(kind.resource for kind in SUBMITTED)
+JOB_KINDS: Final = tuple(kind.resource for kind in SUBMITTED if kind is not TRAIN_JOB)
 """Definitions of the jobs that Kueue manages, all of which the DataScienceCluster brings."""
 
 MANAGED: Final = ("codeflare", "kueue", "ray", "trainingoperator")

@@ -9,7 +9,19 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.job_kinds import APPWRAPPER, ENDLESS, JOB, POD, POD_GROUP, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, JobKind
+from components.job_kinds import (
+    APPWRAPPER,
+    ENDLESS,
+    JOB,
+    JOB_SET,
+    POD,
+    POD_GROUP,
+    PYTORCH_JOB,
+    RAY_CLUSTER,
+    RAY_JOB,
+    TRAIN_JOB,
+    JobKind,
+)
 from components.kubernetes.manifests import Manifest
 
 _READ: Final = ("get", "list", "watch")
@@ -31,6 +43,8 @@ RULES: Final = (
     ("kueue.x-k8s.io", ("*",), _READ),
     _rule(_WRITE, PYTORCH_JOB),
     _rule(_WRITE, RAY_JOB, RAY_CLUSTER),
+    _rule(_WRITE, TRAIN_JOB),
+    _rule(_READ, JOB_SET),
     _rule(_END, JOB),
     _rule(_WRITE, APPWRAPPER),
     ("scheduling.k8s.io", ("priorityclasses",), _READ),
@@ -40,7 +54,8 @@ RULES: Final = (
     ("", ("pods/portforward",), ("create",)),
 )
 """API group, resources and verbs. Members may create no pod, Job or Deployment by themselves: what runs has passed
-through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`, but for the two below."""
+through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`, but for TrainJobs, the JobSets
+that are made of them, and the two below."""
 READS_SECRETS: Final = ("", ("secrets",), _WRITE)
 """What a member who changes a Secret is answered is the Secret, so that one who may not read it may not change it."""
 ENTERS_PODS: Final = ("", ("pods/exec",), ("create",))

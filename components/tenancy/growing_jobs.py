@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from components.job_kinds import APPWRAPPER, JOB, JOB_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RUN
+from components.job_kinds import JOB, JOB_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RUN, SUBMITTED, TRAIN_JOB
 from components.kubernetes.admission import words
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy.amounts import MOST_PODS, counted
 from components.tenancy.pod_templates import Rule, has_no_counted_labels, is_kind, templates
 
-_CONTROLLERS: Final = tuple(dict.fromkeys(kind.controller for kind in (*RUN, APPWRAPPER) if kind.controller))
+_CONTROLLERS: Final = tuple(dict.fromkeys(kind.controller for kind in (*RUN, *SUBMITTED) if kind.controller))
 """What `managedBy` says of jobs that their own controller runs."""
 
 _MOST_RETRIES: Final = 1000
@@ -252,6 +252,13 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
             message="a cluster that outlives its RayJob is not counted: leave ttlSecondsAfterFinished and "
             "deletionStrategy out, or wrap the job in an AppWrapper",
         ),
+    ],
+    TRAIN_JOB.identity: [
+        Rule(
+            condition=counted(f"{{0}}.spec.?trainer.?{number}.orValue(1)", least=1),
+            message=f"a TrainJob's {number} is from 1 to {MOST_PODS}",
+        )
+        for number in ("numNodes", "numProcPerNode")
     ],
 }
 """Rules for jobs that no AppWrapper watches over: Kueue gives their quota to others when they say they are done."""

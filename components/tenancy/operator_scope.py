@@ -72,7 +72,7 @@ def _appwrapper() -> AdmissionPolicy:
 
 
 def _job_operators() -> AdmissionPolicy:
-    """Return the policy. Each keeps a lease; JobSet and the training operator a certificate, too."""
+    """Return the policy. Each keeps a lease; JobSet, Trainer and the training operator a certificate, too."""
     return _in_teams(
         Promise.JOB_OPERATOR_SCOPE,
         {"account": f"request.userInfo.username in {words(JOB_OPERATORS)}"},

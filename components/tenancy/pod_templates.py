@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from components import names
-from components.job_kinds import DEPLOYMENT, JOB, JOB_SET, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, STATEFUL_SET
+from components.job_kinds import (
+    DEPLOYMENT,
+    JOB,
+    JOB_SET,
+    POD,
+    PYTORCH_JOB,
+    RAY_CLUSTER,
+    RAY_JOB,
+    STATEFUL_SET,
+    TRAIN_JOB,
+)
 from components.kubernetes.admission import Validation, words
 from components.scheduling.priorities import PRIORITIES
 
@@ -34,6 +44,13 @@ _TEMPLATES: Final = {
 }
 """Where manifests have pod templates, by kind: those whose pods AppWrapper counts by itself, in the versions that it
 knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word."""
+_ALONE: Final = {
+    TRAIN_JOB.identity: (
+        "[{{'spec': {{'containers': [{{'resources': {0}.spec.?trainer.?resourcesPerNode.orValue({{}})}}]}}}}]"
+    ),
+}
+"""The same of kinds that no AppWrapper contains. The rest of a TrainJob's pods is its runtime's
+(components/queueing/trainer.py)."""
 
 COUNTED: Final = tuple(_TEMPLATES)
 
@@ -62,10 +79,10 @@ def is_kind(manifest: str, kind: str) -> str:
     return f"({manifest}.apiVersion == '{version}' && {manifest}.kind == '{name}')"
 
 
-def templates(manifest: str) -> str:
-    """Return CEL of the list of a manifest's pod templates, empty for kinds without pods."""
+def templates(manifest: str, *, alone: bool = False) -> str:
+    """Return CEL of the list of a manifest's pod templates, empty for kinds without pods. alone: in no AppWrapper."""
     found = "[]"
-    for kind, where in reversed(_TEMPLATES.items()):
+    for kind, where in reversed((_TEMPLATES | (_ALONE if alone else {})).items()):
         found = f"({is_kind(manifest, kind)} ? dyn({where.format(manifest)}) : dyn({found}))"
     return found
 

@@ -16,6 +16,8 @@ class Promise(StrEnum):
     """AppWrappers contain kinds that the platform counts, and no rights."""
     QUOTA_GATE = "quota-gate"
     """A job starts when its queue admits it, and grows no more."""
+    TRAIN_JOBS = "train-jobs"
+    """A TrainJob runs what the platform's runtimes say, with fields that its queue counts."""
     JOB_BOUNDS = "job-bounds"
     """A job holds its quota through failures and evictions for a bounded time, and has a bounded size."""
     PROMPT_DELETION = "prompt-deletion"

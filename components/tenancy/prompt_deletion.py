@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from components.job_kinds import ENDLESS, JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB
+from components.job_kinds import ENDLESS, JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON
@@ -41,7 +41,7 @@ _DELETED: Final = (
     *JOBS,
 )
 
-_REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY_JOB.kind)
+_REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY_JOB.kind, TRAIN_JOB.kind)
 """Controllers that start another while the one that was deleted ends. Those of PyTorchJobs and StatefulSets give it the
 same name, and wait; AppWrapper waits by itself."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"

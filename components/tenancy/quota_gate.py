@@ -21,7 +21,7 @@ _GROUPS: Final = dict.fromkeys((APPWRAPPER.group, PYTORCH_JOB.group, RAY_JOB.gro
 JOBS: Final = tuple((group, tuple(sorted(kind.plural for kind in QUEUED if kind.group == group))) for group in _GROUPS)
 """The jobs that Kueue queues, by API group: resources of each."""
 
-_ALLOWED_LABELS: Final = (names.QUEUE_LABEL, "kueue.x-k8s.io/max-exec-time-seconds")
+_ALLOWED_LABELS: Final = (names.QUEUE_LABEL, names.LONGEST_LABEL)
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
 _CONTROLLER: Final = (
     "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
@@ -38,7 +38,7 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
         variables={
             "person": IS_PERSON,
             "created": "request.operation == 'CREATE'",
-            "templates": pod_templates.templates("object"),
+            "templates": pod_templates.templates("object", alone=True),
         },
         validations=[
             Validation(
@@ -52,7 +52,7 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
             ),
             Validation(
                 expression=f"variables.created || {_GATE.format('object')} == {_GATE.format('oldObject')} || "
-                f"{gatekeepers.is_one}",
+                f"{gatekeepers.is_one} || {gatekeepers.follows}",
                 message="a job is started and suspended by its queue alone",
             ),
             Validation(

@@ -6,27 +6,36 @@ kubeflow/training-operator v1.9.3, `pkg/apis/kubeflow.org/v1/pytorch_types.go`, 
 
 AppWrapper makes all pods anew when one fails or its node is lost. The checkpoints stay, in a volume beside it, in a
 folder of the job's name. The training operator itself makes the PodGroup of the pods.
+
+A TrainJob does the same through Kubeflow Trainer, in no AppWrapper: its runtime has all that its pods share
+(components/queueing/trainer.py), and JobSet makes all of them again when one fails.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import pulumi
 
+from components import names
+from components.job_kinds import PYTORCH_JOB, TRAIN_JOB
 from components.kubernetes import programs
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import with_namespace
 from components.kubernetes.programs import Program
 from components.kubernetes.volumes import AccessMode, Volume, claim
+from components.kubernetes.volumes import volumes as pod_volumes
+from components.queueing import trainer
 from components.workloads.indexed_job import files_name
 from components.workloads.interface import volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, pod_spec
-from components.workloads.submission import Submission, SubmissionMode, app_wrapper, register
+from components.workloads.pods import variables as container_variables
+from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, app_wrapper, register
 
-API: Final = "kubeflow.org/v1"
-KIND: Final = "PyTorchJob"
+MANAGER: Final = "mlbatch.example.org/pretraining"
+"""Of the patch that mounts the volumes into a TrainJob's pods."""
 CONTAINER: Final = "pytorch"
 PORT: Final = {"pytorchjob-port": 23456}
 CHECKPOINTS: Final = "/checkpoints"
@@ -45,6 +54,13 @@ PROGRAM: Final = Program(
     module="components.workloads.training.pretrain",
     shared=[f"components.workloads.training.{name}" for name in ("checkpoints", "model", "texts")],
 )
+
+
+class Kind(StrEnum):
+    """What the training is submitted as."""
+
+    PYTORCH_JOB = PYTORCH_JOB.kind
+    TRAIN_JOB = TRAIN_JOB.kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +95,7 @@ class PretrainingArgs:
     it. access: from how many nodes. data: claim of the volume with the texts to train on, None for made-up ones.
     """
 
+    kind: Kind = Kind.PYTORCH_JOB
     submission: Submission
     pods: NodePods
     model: Model = Model()
@@ -113,6 +130,8 @@ def documents(name: str, args: PretrainingArgs) -> list[Document]:
         mode=args.access,
     )
     program = PROGRAM.config_map(files_name(name), submission.namespace, {WORKLOAD_LABEL: name})
+    if args.kind is Kind.TRAIN_JOB:
+        return [folder, program, train_job(name, args)]
     if submission.mode is SubmissionMode.MLBATCH:
         return [folder, program, app_wrapper(name, submission, [job(name, args)])]
     return [folder, program, with_namespace(job(name, args), submission.namespace)]
@@ -127,8 +146,8 @@ def job(name: str, args: PretrainingArgs) -> Document:
     """
     replicas = {"Master": 1, **({"Worker": args.pods.nodes - 1} if args.pods.nodes > 1 else {})}
     return {
-        "apiVersion": API,
-        "kind": KIND,
+        "apiVersion": PYTORCH_JOB.api,
+        "kind": PYTORCH_JOB.kind,
         "metadata": {"name": name, "labels": {WORKLOAD_LABEL: name}},
         "spec": {
             "nprocPerNode": str(args.pods.gpus),
@@ -143,17 +162,73 @@ def job(name: str, args: PretrainingArgs) -> Document:
 
 def template(name: str, args: PretrainingArgs) -> Document:
     """Return the pods' template. Which of them a pod is, the operator tells torchrun by variables."""
-    trainer = Container(
+    container = Container(
         name=CONTAINER,
-        command=["torchrun", "-m", PROGRAM.module, *arguments(name, args)],
-        variables={item["name"]: item["value"] for item in programs.ENVIRONMENT} | args.pods.fabric.direct_variable(),
+        command=command(name, args),
+        variables=variables(args),
         volumes=volumes(name, args),
         ports=PORT,
     )
     return {
         "metadata": {"annotations": PROGRAM.checksum(), "labels": {WORKLOAD_LABEL: name}},
-        "spec": pod_spec(args.pods, trainer, priority_class=args.submission.priority_class),
+        "spec": pod_spec(args.pods, container, priority_class=args.submission.priority_class),
     }
+
+
+def train_job(name: str, args: PretrainingArgs) -> Document:
+    """Return the TrainJob, which is queued by itself. Kueue ends one that has run for too long, over all its tries."""
+    submission, pods, mounted = args.submission, args.pods, volumes(name, args)
+    queued = submission.mode is SubmissionMode.MLBATCH
+    labels = {names.QUEUE_LABEL: submission.queue, names.LONGEST_LABEL: str(pods.deadline_seconds)} if queued else {}
+    patch = {
+        "volumes": pod_volumes(mounted),
+        "containers": [{"name": trainer.NODE, "volumeMounts": [volume.mount() for volume in mounted]}],
+    }
+    return {
+        "apiVersion": TRAIN_JOB.api,
+        "kind": TRAIN_JOB.kind,
+        "metadata": {
+            "name": name,
+            "namespace": submission.namespace,
+            "labels": {**labels, WORKLOAD_LABEL: name},
+            **({"annotations": {SUBMITTER: submission.user}} if submission.user else {}),
+        },
+        "spec": {
+            "runtimeRef": {"name": trainer.runtime(submission.priority_class)},
+            "trainer": {
+                "image": pods.image,
+                "command": command(name, args),
+                "env": container_variables({**pods.fabric.variables, **variables(args)}),
+                "numNodes": pods.nodes,
+                "numProcPerNode": pods.gpus,
+                "resourcesPerNode": pods.resources(),
+            },
+            "runtimePatches": [
+                {
+                    "manager": MANAGER,
+                    "trainingRuntimeSpec": {
+                        "template": {
+                            "spec": {
+                                "replicatedJobs": [
+                                    {"name": trainer.NODE, "template": {"spec": {"template": {"spec": patch}}}}
+                                ]
+                            }
+                        }
+                    },
+                }
+            ],
+        },
+    }
+
+
+def command(name: str, args: PretrainingArgs) -> list[str]:
+    """Return what each pod runs."""
+    return ["torchrun", "-m", PROGRAM.module, *arguments(name, args)]
+
+
+def variables(args: PretrainingArgs) -> dict[str, str]:
+    """Return the variables beside those of the fabric."""
+    return {item["name"]: item["value"] for item in programs.ENVIRONMENT} | dict(args.pods.fabric.direct_variable())
 
 
 def volumes(name: str, args: PretrainingArgs) -> tuple[Volume, ...]:

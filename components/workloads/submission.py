@@ -33,7 +33,7 @@ IMMUTABLE: Final = ("metadata", "spec")
 """A submitted job is not changed but submitted anew."""
 
 
-RUNS: Final = ("Job", "PyTorchJob", "RayJob", "AppWrapper")
+RUNS: Final = ("Job", "PyTorchJob", "TrainJob", "RayJob", "AppWrapper")
 """Kinds that are submitted, not changed."""
 
 

@@ -41,6 +41,7 @@ _SCHEDULING = {
 _JOBS = {
     "jobset/jobset": "jobset",
     "kuberay/operator": "kuberay-operator",
+    "trainer/trainer-controller-manager": "trainer",
     "training-v1/training-operator": "training-operator",
 }
 _OPERATOR_HUB = {

@@ -21,6 +21,7 @@ from components.tenancy import (
     quota_gate,
     requested_projects,
     service_policy,
+    train_jobs,
     wrapped_kinds,
 )
 from components.tenancy.boundary import Boundary, BoundaryArgs
@@ -49,6 +50,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         service_policy.policy(service_rules(inputs, cluster)),
         wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
+        train_jobs.policy(),
         job_bounds.policy(jobs.bounds()),
         prompt_deletion.policy(tenancy.longest_grace_seconds),
         own_volumes.policy([team.name for team in inputs.settings.teams]),

@@ -123,6 +123,7 @@ class Jobs:
         job = self.inputs.settings.workloads.pretraining
         image = job.image or self.inputs.mirror.image(catalogue.PYTORCH.reference)
         return PretrainingArgs(
+            kind=job.kind,
             submission=self.submission(job.submission, namespace),
             pods=self.pods(job, image, pretraining.SHARED_MEMORY, job.deadline_seconds),
             model=job.model,

@@ -14,7 +14,7 @@ from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperat
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
 from components.observability.receivers import Receiver
 from components.passwords import GRAFANA, password
-from components.queueing import jobset, kuberay, training_operator
+from components.queueing import jobset, kuberay, trainer, training_operator
 from components.tenancy import slack
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
@@ -91,6 +91,8 @@ def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:
         yield jobset.NAME
     if releases.training_operator is not None:
         yield training_operator.NAME
+    if releases.trainer_kinds:
+        yield trainer.NAME
     if releases.ray_role is not None:
         yield kuberay.NAME
     if inputs.settings.tenancy.enabled:

@@ -10,6 +10,7 @@ from components import catalogue, names
 from components.compatibility import reclaims_while_borrowing
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.security import PodSecurity
 from components.layer import Layer
 from components.observability.prometheus import AppWrapperMonitor, KueueMonitor, Monitoring, scrapers
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
@@ -19,7 +20,9 @@ from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import GATES, Kueue, KueueArgs, PodsReady
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
+from components.queueing.trainer import Trainer, TrainerArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
+from components.workloads.pods import capabilities
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.scheduling import Scheduling
@@ -106,9 +109,9 @@ def _operators(
 
 def _job_operators(
     inputs: StackInputs[Any], releases: Releases, cluster: Cluster, system: Namespace, scheduling: Scheduling
-) -> Sequence[TrainingOperator | KubeRay | JobSets]:
+) -> Sequence[TrainingOperator | KubeRay | JobSets | Trainer]:
     """Register the operators that make the pods of jobs, those that are wanted."""
-    replicas, found = inputs.settings.queueing.replicas, list[TrainingOperator | KubeRay | JobSets]()
+    replicas, found = inputs.settings.queueing.replicas, list[TrainingOperator | KubeRay | JobSets | Trainer]()
     if releases.job_set is not None:
         sets = JobSetsArgs(release=releases.job_set, replicas=replicas, nodes=cluster.placement.system)
         found.append(JobSets("jobset", sets, cluster.options(system)))
@@ -124,6 +127,20 @@ def _job_operators(
         # It looks for the definition of PodGroup when it starts, and ends without it.
         after = cluster.options(system, *scheduling.ready)
         found.append(TrainingOperator("training-operator", training, after))
+    if releases.trainer_kinds:
+        has_own = cluster.pod_security is PodSecurity.STANDARDS
+        trainer = TrainerArgs(
+            definitions=releases.trainer_kinds,
+            scheduler=scheduling.scheduler,
+            gang_seconds=inputs.settings.scheduling.coscheduling.permit_seconds if scheduling.has_pod_groups else None,
+            capabilities=capabilities(cluster.fabric) if has_own else {},
+            replicas=replicas,
+            nodes=cluster.placement.system,
+            pod_security=cluster.pod_security,
+        )
+        # It looks for the definitions of JobSet and PodGroup when it starts.
+        kinds = [definition for each in found for definition in each.definitions]
+        found.append(Trainer("trainer", trainer, cluster.options(system, *scheduling.ready, *kinds)))
     if releases.ray_role is not None:
         ray = KubeRayArgs(
             definitions=releases.ray_kinds,

@@ -33,6 +33,7 @@ class Releases:
     dashboards: Mapping[str, Document] = field(default_factory=dict)
     job_set: Release | None = None
     training_operator: Release | None = None
+    trainer_kinds: Sequence[Release] = ()
     ray_kinds: Sequence[Release] = ()
     ray_role: Release | None = None
     mlops: str | None = None
@@ -57,6 +58,7 @@ def read(inputs: StackInputs[Any]) -> Releases:
         ],
         job_set=found.get(catalogue.JOB_SET),
         training_operator=found.get(catalogue.TRAINING_OPERATOR),
+        trainer_kinds=[found[name] for name in catalogue.TRAINER_KINDS if name in found],
         ray_kinds=[found[name] for name in catalogue.RAY_KINDS if name in found],
         ray_role=found.get(catalogue.RAY_ROLE),
     )

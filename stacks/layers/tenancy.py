@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 
 from components import catalogue, names
+from components.job_kinds import TRAIN_JOB
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.node_pool import NodePool
 from components.observability.prometheus import Monitoring, SlackMonitor
@@ -109,6 +110,7 @@ def _team(
 ) -> TeamArgs:
     settings, resolved = inputs.settings, inputs.resolved
     gangs = [POD_GROUPS] if settings.scheduling.packing.has_pod_groups else []
+    trained = [TRAIN_JOB.resource] if settings.queueing.trainer.enabled and resolved.installs_operators else []
     return TeamArgs(
         name=team.name,
         users=team.users,
@@ -130,7 +132,7 @@ def _team(
         role=editor.name,
         labels=boundary.namespace_labels(inputs, cluster),
         bounds=team.bounds(),
-        defined=[APPWRAPPERS, *gangs],
+        defined=[APPWRAPPERS, *gangs, *trained],
         network=network(inputs, team.network),
         unenforced=resolved.unenforced,
         protect=settings.tenancy.protect,

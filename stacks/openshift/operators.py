@@ -24,6 +24,7 @@ _OWN: Final[tuple[Path, ...]] = (
     ("queueing", "trainingOperator"),
     ("queueing", "kuberay"),
     ("queueing", "jobSet"),
+    ("queueing", "trainer"),
 )
 """What the platform's own operators are installed by."""
 

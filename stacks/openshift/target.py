@@ -92,6 +92,7 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
         return Gatekeepers(
             kueue=installation.KUEUE,
             appwrapper=installation.APPWRAPPER,
+            trainer=None,
             counts_ray=numbers(settings.openshift.release.kueue) >= _COUNTS_RAY,
         )
 

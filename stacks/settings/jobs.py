@@ -31,7 +31,16 @@ _DANGEROUS: Final = {
 }
 """Why no setting lets AppWrappers contain kinds of an API group."""
 _DANGEROUS_CORE: Final = ("LimitRange", "Namespace", "Node", "PersistentVolume", "ResourceQuota", "ServiceAccount")
-_UNCOUNTED: Final = "DaemonSet", "CronJob", "ReplicaSet", "ReplicationController", "RayService", "MPIJob", "TFJob"
+_UNCOUNTED: Final = (
+    "DaemonSet",
+    "CronJob",
+    "ReplicaSet",
+    "ReplicationController",
+    "RayService",
+    "MPIJob",
+    "TFJob",
+    "TrainJob",
+)
 
 _OWN: Final = "AppWrapper itself gives a job that asks for nothing"
 

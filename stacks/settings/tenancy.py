@@ -23,6 +23,7 @@ from stacks.settings.network import TeamNetworkSettings, TenancyNetworkSettings
 _KUEUE = catalogue.versions(catalogue.KUEUE)
 _JOB_SET = catalogue.versions(catalogue.JOB_SET)
 _TRAINING = catalogue.versions(catalogue.TRAINING_OPERATOR)
+_TRAINER = catalogue.versions(catalogue.TRAINER_KINDS[0])
 _RAY = catalogue.versions(catalogue.RAY_ROLE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
 LARGEST_SHARE: Final = 1000
@@ -127,6 +128,15 @@ class JobSetSettings(SettingsModel):
     """Version of JobSet."""
 
 
+class TrainerSettings(SettingsModel):
+    """Kubeflow Trainer, which makes a JobSet of each TrainJob. It installs JobSet, too."""
+
+    enabled: bool = False
+    """Install it; off where the cluster has one."""
+    version: Annotated[str, choice("Trainer version", _TRAINER)] = _TRAINER[0]
+    """Version of Trainer."""
+
+
 class KubeRaySettings(SettingsModel):
     """KubeRay, which makes the pods of RayClusters and RayJobs."""
 
@@ -159,6 +169,7 @@ class QueueingSettings(SettingsModel):
     training_operator: TrainingOperatorSettings = TrainingOperatorSettings()
     kuberay: KubeRaySettings = KubeRaySettings()
     job_set: JobSetSettings = JobSetSettings()
+    trainer: TrainerSettings = TrainerSettings()
     replicas: Annotated[int, Field(ge=1, le=3)] = 2
     """Number of pods of each operator, on different nodes where there are several. One leads; all answer the API
     server, so that jobs are submitted while a node is drained or lost. With 1 nobody can until it runs elsewhere.
@@ -174,10 +185,12 @@ class QueueingSettings(SettingsModel):
         if not self.enabled:
             return ()
         wanted = [(catalogue.KUEUE, self.kueue_version), (catalogue.APPWRAPPER, self.appwrapper_version)]
-        if self.job_set.enabled:
+        if self.job_set.enabled or self.trainer.enabled:
             wanted.append((catalogue.JOB_SET, self.job_set.version))
         if self.training_operator.enabled:
             wanted.append((catalogue.TRAINING_OPERATOR, self.training_operator.version))
+        if self.trainer.enabled:
+            wanted += [(name, self.trainer.version) for name in catalogue.TRAINER_KINDS]
         if self.kuberay.enabled:
             wanted += [(name, self.kuberay.version) for name in (*catalogue.RAY_KINDS, catalogue.RAY_ROLE)]
         return [catalogue.find(name, version) for name, version in wanted]

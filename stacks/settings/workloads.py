@@ -271,9 +271,11 @@ class CheckpointSettings(ClaimSettings):
 
 
 class PretrainingSettings(NodeWorkloadSettings):
-    """Pre-training of a language model of bytes with PyTorch, as a PyTorchJob. It needs `queueing.trainingOperator`."""
+    """Pre-training of a language model of bytes with PyTorch. It needs the operator of its kind."""
 
     name: str = "pretraining"
+    kind: pretraining.Kind = pretraining.Kind.PYTORCH_JOB
+    """`PyTorchJob`, in an AppWrapper, needs `queueing.trainingOperator`. `TrainJob` needs `queueing.trainer`."""
     nodes: Annotated[int, Field(ge=1, le=MOST_NODES)] = 1
     """How many nodes it takes."""
     image: Reference | None = None
@@ -301,7 +303,7 @@ class PretrainingSettings(NodeWorkloadSettings):
     """How many seconds each try of the job may take before it is ended."""
 
     what: ClassVar[str] = "the pre-training"
-    no_volcano: ClassVar[str] = "its pods are made by the training operator, which Volcano does not start together"
+    no_volcano: ClassVar[str] = "its pods are made by an operator, which Volcano does not start together"
 
     @property
     def pods(self) -> int:

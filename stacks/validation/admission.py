@@ -83,7 +83,8 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     training = settings.pretraining
     if training.enabled:
         yield from _in_team(partial, "pretraining", training)
-        yield from _operator(partial, "pretraining", "trainingOperator", f"{training.what} is a PyTorchJob")
+        operator = "trainer" if training.kind is pretraining.Kind.TRAIN_JOB else "trainingOperator"
+        yield from _operator(partial, "pretraining", operator, f"{training.what} is a {training.kind}")
         yield from _model(partial, training)
     tuning = settings.finetuning
     if tuning.enabled:
@@ -732,7 +733,11 @@ def _operator(partial: PartialSettings, workload: str, operator: str, what: str)
     queueing = partial.section(QueueingSettings)
     if queueing is None or partial.target is None or not partial.target.installs_operators(partial):
         return
-    switched_on = {"trainingOperator": queueing.training_operator.enabled, "kuberay": queueing.kuberay.enabled}
+    switched_on = {
+        "trainingOperator": queueing.training_operator.enabled,
+        "trainer": queueing.trainer.enabled,
+        "kuberay": queueing.kuberay.enabled,
+    }
     if queueing.enabled and switched_on[operator]:
         return
     switch = key(("queueing", operator, "enabled"))

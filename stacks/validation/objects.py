@@ -14,6 +14,7 @@ from components.passwords import GRAFANA, MLOPS
 from components.tenancy.team import Subject, binding_name
 from components.workloads.indexed_job import files_name, service_name
 from components.workloads.interface import Exposure
+from components.workloads.pretraining import Kind
 from components.workloads.submission import SubmissionMode
 from components.workloads.volcano_job import LAUNCHER_ACCOUNT
 from stacks.errors import ConfigError, Path, key
@@ -186,11 +187,11 @@ def _pretraining(settings: WorkloadsSettings) -> Iterator[Planned]:
     job, path = settings.pretraining, ("workloads", "pretraining", "name")
     namespace = settings.home(job) or ""
     yield Planned("Workload", "", job.name, path)
-    yield Planned("PyTorchJob", namespace, job.name, path)
+    yield Planned(job.kind, namespace, job.name, path)
     yield Planned("ConfigMap", namespace, files_name(job.name), path)
     named = path if job.checkpoints.name is None else ("workloads", "pretraining", "checkpoints", "name")
     yield Planned("PersistentVolumeClaim", namespace, job.claim, named)
-    if job.queued:
+    if job.queued and job.kind is Kind.PYTORCH_JOB:
         yield Planned("AppWrapper", namespace, job.name, path)
 
 

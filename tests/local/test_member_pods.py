@@ -799,7 +799,9 @@ class TestOperators:
         by_role, by_policy = "cannot update resource", "definitions of its own kinds"
         assert by_role in said or by_policy in said, "Kueue's role names its definitions since v0.19"
 
-    @pytest.mark.parametrize("operator", ["kuberay-operator", "training-operator"])
+    @pytest.mark.parametrize(
+        "operator", ["kuberay-operator", "kubeflow-trainer-controller-manager", "training-operator"]
+    )
     def test_what_makes_pods_of_jobs_acts_for_teams_alone(self, paths: Paths, cluster: Cluster, operator: str) -> None:
         """With any rights, as upstream's roles have pods of all namespaces."""
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}

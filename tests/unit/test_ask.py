@@ -67,7 +67,7 @@ BAD = {
     ),
     "a kind that nothing wraps": (
         text({"kind": "CronJob", "apiVersion": "batch/v1"}),
-        "use AppWrapper, PyTorchJob, RayCluster, RayJob; an AppWrapper holds Job, JobSet, PyTorchJob, ",
+        "use AppWrapper, PyTorchJob, RayCluster, RayJob, TrainJob; an AppWrapper holds Job, JobSet, PyTorchJob, ",
     ),
     "no name": (text({"metadata": {}}), "the job has no metadata.name"),
     "no spec": (text({"spec": None}), "the job has no spec"),

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from ask.content import CONTROLLERS, content
 from ask.source import Source
+from components.queueing.trainer import RUNTIMES
 from tests.unit.releases import definitions
 from tests.unit.whole_stacks import STACKS, registered
 
@@ -28,6 +29,10 @@ UNCONFINED: Mapping[str, str] = {
     "DaemonSet nvshare-system/nvshare-device-plugin": "mounts the library on the node under the name that others mount",
     "Notebook sandbox/demo-workbench": "is that of OpenShift AI's dashboard, which OpenShift's constraints confine",
     "PyTorchJob blue/pretraining": "pinned memory for the fabric",
+    **dict.fromkeys(
+        (f"ClusterTrainingRuntime {name}" for name in RUNTIMES),
+        "its pods, which are those of TrainJobs, run images of members; pinned memory for the fabric",
+    ),
     "Job blue/olmo": "its image is made for root; pinned memory for the fabric",
 }
 """Pods that keep capabilities or may gain some, and why they have to."""
@@ -54,6 +59,7 @@ KNOWN = definitions.known()
 OPERATORS_OWN = frozenset(
     {
         "ClusterPolicy",
+        "ClusterTrainingRuntime",
         "DSCInitialization",
         "DataScienceCluster",
         "Notebook",

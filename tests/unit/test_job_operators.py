@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from components import catalogue
 from components.artifacts import Mirror
+from components.queueing import trainer
+from components.queueing.trainer import TrainerArgs
+from stacks.settings.tenancy import QueueingSettings, TrainerSettings
 from tests.unit.harness import Record, Registered
 from tests.unit.test_openshift import loaded, registered, shipped
 from tests.unit.whole_stacks import registered as whole
@@ -159,3 +163,66 @@ def test_job_set_is_upstreams_in_the_platforms_namespace_with_less_rights() -> N
     ]
     kueue = record.closure(record.one("Deployment", "kueue-controller-manager"))
     assert record.one("CustomResourceDefinition", "jobsets.jobset.x-k8s.io").urn in kueue
+
+
+def test_trainer_stands_before_kueue_and_after_what_it_looks_for() -> None:
+    record = whole("aks-everything")
+    deployment = record.one("Deployment", trainer.NAME)
+    (container,) = deployment.inputs["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.3.0"
+    assert container["command"] == ["/manager"]
+    assert record.one("CustomResourceDefinition", "jobsets.jobset.x-k8s.io").urn in record.closure(deployment)
+    kueue = record.closure(record.one("Deployment", "kueue-controller-manager"))
+    for kind in ("trainjobs", "clustertrainingruntimes", "trainingruntimes"):
+        assert record.one("CustomResourceDefinition", f"{kind}.trainer.kubeflow.org").urn in kueue
+
+
+def test_trainer_writes_no_secrets_but_its_own_and_no_runtimes() -> None:
+    """It reads them: see the module. Upstream's role writes all."""
+    record = whole("aks-everything")
+    everywhere = {
+        (group, resource): set(rule["verbs"])
+        for rule in rules(record, "ClusterRole", trainer.NAME)
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if "resourceNames" not in rule
+    }
+    assert everywhere["", "secrets"] == {"list", "watch"}
+    writes = {resource for (_, resource), verbs in everywhere.items() if verbs - {"get", "list", "watch"}}
+    made = {"configmaps", "events", "jobsets", "podgroups", "trainjobs/finalizers", "trainjobs/status"}
+    assert writes == made
+    assert not [verbs for verbs in everywhere.values() if "delete" in verbs]
+    own = rules(record, "Role", trainer.NAME)
+    assert [rule["resourceNames"] for rule in own if "secrets" in rule["resources"] and "update" in rule["verbs"]] == [
+        [trainer.CERTIFICATE]
+    ]
+
+
+def test_a_stack_with_trainer_has_job_set_whether_or_not_it_says_so() -> None:
+    wanted = QueueingSettings(trainer=TrainerSettings(enabled=True)).artifacts()
+    assert catalogue.JOB_SET in {artifact.name for artifact in wanted}
+    assert catalogue.JOB_SET not in {artifact.name for artifact in QueueingSettings().artifacts()}
+
+
+def test_a_runtime_for_each_priority_keeps_off_sick_nodes_and_starts_its_pods_together() -> None:
+    args = TrainerArgs(definitions=[], scheduler="gangs", gang_seconds=60, capabilities={"add": ["IPC_LOCK"]})
+    found = {item["metadata"]["name"]: item["spec"] for item in trainer.runtimes(args)}
+    assert list(found) == list(trainer.RUNTIMES)
+    for name, spec in found.items():
+        assert spec["podGroupPolicy"] == {"coscheduling": {"scheduleTimeoutSeconds": 60}}
+        job_set = spec["template"]["spec"]
+        assert job_set["failurePolicy"] == {"maxRestarts": 3}
+        (job,) = job_set["replicatedJobs"]
+        assert job["template"]["spec"]["backoffLimit"] == 0, "all pods are made again, not one"
+        pod = job["template"]["spec"]["template"]["spec"]
+        assert pod["schedulerName"] == "gangs"
+        assert pod.get("priorityClassName") == trainer.RUNTIMES[name]
+        (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        sick = {"key": "autopilot.ibm.com/gpuhealth", "operator": "NotIn", "values": ["ERR", "TESTING", "EVICT"]}
+        assert term["matchExpressions"] == [sick]
+        (container,) = pod["containers"]
+        assert "image" not in container
+        assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+        assert "tolerations" not in pod, "Kueue replaces them"
+    plain = trainer.runtimes(TrainerArgs(definitions=[]))[0]["spec"]
+    assert "podGroupPolicy" not in plain

@@ -166,6 +166,8 @@ class TestEditor:
             (["kueue.x-k8s.io"], ["*"], read),
             (["kubeflow.org"], ["pytorchjobs"], write),
             (["ray.io"], ["rayjobs", "rayclusters"], write),
+            (["trainer.kubeflow.org"], ["trainjobs"], write),
+            (["jobset.x-k8s.io"], ["jobsets"], read),
             (["batch"], ["jobs"], end),
             (["workload.codeflare.dev"], ["appwrappers"], write),
             (["scheduling.k8s.io"], ["priorityclasses"], read),

@@ -57,12 +57,14 @@ from components.olm.steps import Installer
 from components.olm.subscription import Source
 from components.openshift_ai.configuration import Configuration
 from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOperators
+from components.queueing import trainer
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.jobset import JobSets, JobSetsArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
+from components.queueing.trainer import Trainer, TrainerArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
@@ -239,6 +241,7 @@ class Lab:
         TrainingOperator("training-operator", training, self.on(namespace))
         sets = Release(manifest=self.lone("JobSet").manifest, images={})
         JobSets("jobset", JobSetsArgs(release=sets, nodes=system), self.on(namespace))
+        Trainer("trainer", TrainerArgs(definitions=[self.lone("TrainJob")], nodes=system), self.on(namespace))
         ray = KubeRayArgs(definitions=[self.lone("RayCluster")], role=role, nodes=system)
         KubeRay("kuberay", ray, self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
@@ -279,7 +282,8 @@ class Lab:
             "spec": {"names": {"kind": kind}},
         }
         return Release(
-            manifest=json.dumps(definition), images=dict.fromkeys(("training-operator", "kuberay-operator"), PYTHON)
+            manifest=json.dumps(definition),
+            images=dict.fromkeys(("training-operator", "kuberay-operator", "manager"), PYTHON),
         )
 
     def pods(self, image: str) -> NodePods:
@@ -523,6 +527,8 @@ def test_every_pod_goes_where_the_placement_says(record: Record) -> None:
             assert GPUS.node_selector == pod["nodeSelector"], "Kueue adds the tolerations of its flavor"
             assert record.one("ResourceFlavor", names.FLAVOR).inputs["spec"]["tolerations"] == list(GPUS.tolerations)
             continue
+        if item.object_name in trainer.RUNTIMES:
+            continue  # Kueue adds the nodes and the tolerations of its flavor
         wanted = GPUS if asks or is_launcher or item.object_name in AGENTS else SYSTEM
         assert placed(pod, wanted), item.name
 

@@ -14,7 +14,7 @@ from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.manifests import Document
 from components.workloads import nccl, pretraining
 from components.workloads.nccl import NcclArgs
-from components.workloads.pretraining import Model, Pretraining, PretrainingArgs
+from components.workloads.pretraining import Kind, Model, Pretraining, PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
 from stacks.layers.jobs import documents
 from tests.unit.test_aks import loaded, settings
@@ -69,6 +69,36 @@ def test_a_team_submits_one_job_whose_volume_and_program_stand_beside_it() -> No
     assert wrapper["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default-queue"
     (component,) = wrapper["spec"]["components"]
     assert component["template"]["kind"] == "PyTorchJob", "the training operator makes the PodGroup"
+
+
+def test_a_train_job_is_queued_by_itself_and_mounts_the_same() -> None:
+    args = replace(ARGS, kind=Kind.TRAIN_JOB)
+    claim, program, job = pretraining.documents("train", args)
+    assert [claim["kind"], program["kind"], job["kind"]] == ["PersistentVolumeClaim", "ConfigMap", "TrainJob"]
+    assert job["metadata"] == {
+        "name": "train",
+        "namespace": "blue",
+        "labels": {
+            "kueue.x-k8s.io/queue-name": "default-queue",
+            "kueue.x-k8s.io/max-exec-time-seconds": "3600",
+            "app.kubernetes.io/name": "train",
+        },
+        "annotations": {"mlbatch/submitted-for": "alice"},
+    }
+    spec = job["spec"]
+    assert spec["runtimeRef"] == {"name": "torch-distributed-high-priority"}
+    assert (spec["trainer"]["numNodes"], spec["trainer"]["numProcPerNode"]) == (3, 8)
+    (container,) = pod()["containers"]
+    assert spec["trainer"]["command"] == container["command"]
+    assert spec["trainer"]["resourcesPerNode"] == container["resources"]
+    assert environment(spec["trainer"]) == environment(container)
+    (patch,) = spec["runtimePatches"]
+    (patched,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    inner = patched["template"]["spec"]["template"]["spec"]
+    (mounting,) = inner["containers"]
+    shared = [item for item in container["volumeMounts"] if item["name"] != "shm"]
+    assert mounting == {"name": "node", "volumeMounts": shared}
+    assert inner["volumes"] == [item for item in pod()["volumes"] if item["name"] != "shm"]
 
 
 def test_the_pods_are_a_master_and_a_worker_on_each_other_node() -> None:
@@ -184,7 +214,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"nodes": 5}, "nodes = 5", "there are 4 GPU nodes", "ask for fewer"),
     ({"steps": 0}, "steps = 0", "", ""),
     ({"submission": {"gang": "none"}}, 'submission.gang = "none"', "in the namespaces of teams alone", "name a team"),
-    ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "by the training operator", "to mlbatch"),
+    ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "by an operator", "to mlbatch"),
     ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
     ({"checkpoints": {"name": "A"}}, 'checkpoints.name = "A"', "Kubernetes would reject", "made of the job's name"),
     (
@@ -254,6 +284,14 @@ def test_without_the_training_operator_it_is_refused() -> None:
     assert "mlbatch:workloads.pretraining.enabled = true" in str(problem)
     assert problem.message == "the pre-training is a PyTorchJob, whose pods nobody makes without its operator"
     assert "set mlbatch:queueing.trainingOperator.enabled to true" in problem.hint
+
+
+def test_a_train_job_needs_trainer(mirror: Mirror) -> None:
+    (problem,) = errors_of(raw(kind="TrainJob"))
+    assert problem.message == "the pre-training is a TrainJob, whose pods nobody makes without its operator"
+    assert "set mlbatch:queueing.trainer.enabled to true" in problem.hint
+    own = {**raw(kind="TrainJob"), "queueing": {"trainer": {"enabled": True}}}
+    assert [item["kind"] for item in documents(loaded(mirror, own), "pretraining")][-1] == "TrainJob"
 
 
 def test_two_trainings_do_not_write_into_one_volume() -> None:

@@ -144,6 +144,7 @@ class TestKueue:
             "rayjob",
             "tfjob",
             "xgboostjob",
+            "trainjob",
         }
         mutating = frameworks | {"clusterqueue", "resourceflavor", "workload"}
         assert webhooks(kueue_documents, "Mutating", "kueue-mutating-webhook-configuration") == {
@@ -213,6 +214,7 @@ class TestKueue:
                     "kubeflow.org/pytorchjob",
                     "kubeflow.org/tfjob",
                     "kubeflow.org/xgboostjob",
+                    "trainer.kubeflow.org/trainjob",
                     "workload.codeflare.dev/appwrapper",
                 ]
             },

@@ -68,7 +68,7 @@ def _whole_aks(mirror: Mirror, kubeconfig: Path) -> Record:
         {"name": "results", "namespace": "red", "container": "results", "access": "workloadIdentity", "readOnly": False}
     )
     raw["workloads"] |= {"pretraining": QUEUED, "finetuning": QUEUED}
-    raw["queueing"] = {**raw.get("queueing", {}), "trainingOperator": ON, "kuberay": ON, "jobSet": ON}
+    raw["queueing"] = {**raw.get("queueing", {}), "trainingOperator": ON, "kuberay": ON, "jobSet": ON, "trainer": ON}
     raw["samples"] = {"synthetic": {"trace": "reference/examples/trace.csv"}}
     return test_aks.deployed(mirror, raw)
 

@@ -1,0 +1,152 @@
+"""What a TrainJob may say: the fields that its queue counts, and those that name and mount what its team has.
+
+Kueue counts a TrainJob by its runtime and by what patches that, and Trainer makes pods of the same (Kueue v0.19.2,
+`pkg/controller/jobs/trainjob`; Trainer v2.3.0, `pkg/runtime`). Both know much that no rule of this platform judges, and
+each release knows more: a field is refused unless it stands here. How much it asks for, and how many nodes, the quota
+gate judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from components.job_kinds import TRAIN_JOB
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.queueing.trainer import RUNTIMES, SNAPSHOT
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.callers import IS_PERSON
+from components.tenancy.promises import Promise
+
+_ANY: Final = None
+_FILES: Final = {"optional": _ANY, "items": [{"key": _ANY, "path": _ANY}]}
+_KEY: Final = {"name": _ANY, "key": _ANY, "optional": _ANY}
+VOLUMES: Final = {
+    "configMap": {"name": _ANY, **_FILES},
+    "secret": {"secretName": _ANY, **_FILES},
+    "emptyDir": {"medium": _ANY},
+    "persistentVolumeClaim": {"claimName": _ANY, "readOnly": _ANY},
+}
+_POD: Final = {
+    "volumes": [{"name": _ANY, **VOLUMES}],
+    "containers": [
+        {
+            "name": _ANY,
+            "volumeMounts": [{"name": _ANY, "mountPath": _ANY, "subPath": _ANY, "readOnly": _ANY}],
+        }
+    ],
+    "imagePullSecrets": [{"name": _ANY}],
+}
+FIELDS: Final[Mapping[str, Any]] = {
+    "runtimeRef": {"name": _ANY, "apiGroup": _ANY, "kind": _ANY},
+    "trainer": {
+        "image": _ANY,
+        "command": _ANY,
+        "args": _ANY,
+        "env": [
+            {
+                "name": _ANY,
+                "value": _ANY,
+                "valueFrom": {
+                    "configMapKeyRef": _KEY,
+                    "secretKeyRef": _KEY,
+                    "fieldRef": {"apiVersion": _ANY, "fieldPath": _ANY},
+                },
+            }
+        ],
+        "numNodes": _ANY,
+        "numProcPerNode": _ANY,
+        "resourcesPerNode": {"requests": _ANY, "limits": _ANY},
+    },
+    "runtimePatches": [
+        {
+            "manager": _ANY,
+            "time": _ANY,
+            "trainingRuntimeSpec": {
+                "template": {
+                    "spec": {"replicatedJobs": [{"name": _ANY, "template": {"spec": {"template": {"spec": _POD}}}}]}
+                }
+            },
+        }
+    ],
+    "suspend": _ANY,
+    "managedBy": _ANY,
+}
+"""Of a specification: a mapping has these keys alone, items of a list are alike, and None may be anything. None of them
+is a whole number or an amount that no rule bounds: one that Trainer or Kueue could not read would hide all TrainJobs
+from it."""
+
+_MESSAGES: Final = {
+    "runtimeRef": "a TrainJob's runtimeRef has name, kind and apiGroup alone",
+    "trainer": f"a TrainJob's trainer has {', '.join(FIELDS['trainer'])} alone; variables come from a key of a "
+    "ConfigMap or Secret, and resourcesPerNode has requests and limits",
+    "runtimePatches": f"a TrainJob's runtimePatches add {', '.join(VOLUMES)} as volumes, volumeMounts and "
+    "imagePullSecrets, with the fields in docs/workloads/trainjob.md; remove all else",
+}
+
+_SPEC: Final = "dyn(object.spec)"  # whose fields are asked for by name, as those of a map
+_QUEUES_PATCH: Final = "kueue.x-k8s.io/"
+"""Begins the manager of what Kueue's webhook adds to each TrainJob, empty, and fills in when it is admitted."""
+
+
+def policy() -> AdmissionPolicy:
+    """Return the policy for new TrainJobs, whose specification never changes, and for their copies of runtimes."""
+    return AdmissionPolicy(
+        name=Promise.TRAIN_JOBS.policy,
+        requests=[
+            Requests(group=TRAIN_JOB.group, resources=[TRAIN_JOB.plural], operations=["CREATE"]),
+            Requests(group="", resources=["configmaps"]),
+        ],
+        namespaces=TEAM_NAMESPACES,
+        conditions={"person": IS_PERSON},
+        validations=[
+            Validation(
+                expression=f"request.resource.resource != 'configmaps' || !object.metadata.name.endsWith('{SNAPSHOT}')",
+                message=f"a ConfigMap whose name ends with {SNAPSHOT} is what Trainer runs a TrainJob by: choose "
+                "another name",
+            ),
+            _of_train_jobs(
+                f"{_SPEC}.runtimeRef.name in {words(tuple(RUNTIMES))} && "
+                f"{_SPEC}.runtimeRef.?kind.orValue('ClusterTrainingRuntime') == 'ClusterTrainingRuntime' && "
+                f"{_SPEC}.runtimeRef.?apiGroup.orValue('{TRAIN_JOB.group}') == '{TRAIN_JOB.group}'",
+                f"a TrainJob's runtimeRef is one of the ClusterTrainingRuntimes {', '.join(RUNTIMES)}",
+            ),
+            _of_train_jobs(
+                f"{_SPEC}.?trainer.?image.orValue('') != ''",
+                "a TrainJob names its image, for runtimes have none: set trainer.image",
+            ),
+            _of_train_jobs(_alone(_SPEC, dict.fromkeys(FIELDS)), f"a TrainJob's spec has {', '.join(FIELDS)} alone"),
+            *(
+                _of_train_jobs(f"!has({_SPEC}.{name}) || {_within(f'{_SPEC}.{name}', FIELDS[name])}", message)
+                for name, message in _MESSAGES.items()
+            ),
+            _of_train_jobs(
+                f"{_SPEC}.?runtimePatches.orValue([]).all(patch, !patch.manager.startsWith('{_QUEUES_PATCH}') || "
+                "patch.?trainingRuntimeSpec.?template.?spec.?replicatedJobs.orValue([]).size() == 0)",
+                f"runtimePatches of a manager of {_QUEUES_PATCH} are written by Kueue alone: name another manager",
+            ),
+        ],
+    )
+
+
+def _of_train_jobs(expression: str, message: str) -> Validation:
+    return Validation(
+        expression=f"request.resource.resource != '{TRAIN_JOB.plural}' || ({expression})", message=message
+    )
+
+
+def _within(path: str, fields: Any, depth: int = 0) -> str:
+    """Return CEL of whether what is at a path has these fields alone."""
+    if isinstance(fields, list):
+        item = f"item{depth}"
+        return f"{path}.all({item}, {_within(item, fields[0], depth + 1)})"
+    inner = (
+        f"(!has({path}.{name}) || {_within(f'{path}.{name}', each, depth)})"
+        for name, each in fields.items()
+        if each is not _ANY
+    )
+    return " && ".join([_alone(path, fields), *inner])
+
+
+def _alone(path: str, fields: Mapping[str, Any]) -> str:
+    return f"{path}.all(key, key in {words(tuple(fields))})"

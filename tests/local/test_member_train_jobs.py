@@ -1,0 +1,452 @@
+"""TrainJobs that a member submits, and those by which one would run beside the queue or take what is not the team's.
+
+Kueue, Trainer, JobSet and the scheduler are real; the pods are simulated, and end when a test says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from components.tenancy import train_jobs
+from emulator.paths import Paths
+from tests.local import printed
+from tests.local.environment import ROOT, Cluster, Project, dev_settings, eventually, gang
+from tests.local.jobs import KUEUE, pods_of
+from tests.local.member import as_member, dry_run, refused
+from tests.local.standing import Standing
+from tests.local.submission import submitted
+
+TRAINER = "trainer.kubeflow.org/v1alpha1"
+MERGE = "application/merge-patch+json"
+JOB_SET = "jobset.x-k8s.io/v1alpha2"
+Document = dict[str, Any]
+
+
+def settings(project: Project) -> dict[str, Any]:
+    """The dev stack without its sample, with Trainer."""
+    dev = dev_settings(project.mirror)
+    return {**dev, "samples": {}, "queueing": {**dev["queueing"], "trainer": {"enabled": True}}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def project(standing: Standing) -> Project:
+    return standing.up("dev", settings)
+
+
+@pytest.fixture(scope="module")
+def bob(paths: Paths, project: Project) -> Cluster:
+    """The cluster as a member of team red sees it."""
+    return as_member(paths, "bob")
+
+
+def train_job(name: str = "train", nodes: int = 1, gpus: int = 8, namespace: str = "red", **spec: Any) -> Document:
+    """A TrainJob of so many pods of so many GPUs, with fields of its specification changed."""
+    resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
+    trainer = {
+        "image": "docker.io/library/busybox:1.37.0",
+        "command": ["torchrun", "train.py"],
+        "numNodes": nodes,
+        "resourcesPerNode": {"requests": resources, "limits": resources},
+    }
+    return {
+        "apiVersion": TRAINER,
+        "kind": "TrainJob",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"kueue.x-k8s.io/queue-name": "default-queue"},
+        },
+        "spec": {"runtimeRef": {"name": "torch-distributed"}, "trainer": trainer, **spec},
+    }
+
+
+def pods(cluster: Cluster, name: str, namespace: str = "red", phase: str | None = None) -> list[Document]:
+    """Return a TrainJob's pods, those in this phase alone where it is named."""
+    found = cluster.list("v1", "Pod", namespace, label_selector=f"jobset.sigs.k8s.io/jobset-name={name}")
+    return [pod for pod in found if phase in (None, pod["status"]["phase"])]
+
+
+def workloads(cluster: Cluster, namespace: str = "red") -> list[Document]:
+    """Return what Kueue counts in a namespace."""
+    return cluster.list(KUEUE, "Workload", namespace)
+
+
+def condition(item: Mapping[str, Any], kind: str) -> str | None:
+    """Return the status of a condition."""
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((each["status"] for each in conditions if each["type"] == kind), None)
+
+
+def is_admitted(cluster: Cluster, name: str, namespace: str = "red") -> bool:
+    found = [item for item in workloads(cluster, namespace) if item["metadata"]["ownerReferences"][0]["name"] == name]
+    return bool(found) and condition(found[0], "Admitted") == "True"
+
+
+def suspended(cluster: Cluster, name: str, namespace: str = "red") -> bool:
+    return bool(cluster.existing(TRAINER, "TrainJob", name, namespace)["spec"].get("suspend"))
+
+
+@contextlib.contextmanager
+def trained(member: Cluster, cluster: Cluster, *jobs: Document) -> Iterator[None]:
+    """Submit TrainJobs for the length of the context; nothing of them is left afterwards."""
+    try:
+        for job in jobs:
+            member.create(job)
+        yield
+    finally:
+        for job in jobs:
+            member.delete(TRAINER, "TrainJob", job["metadata"]["name"], job["metadata"]["namespace"])
+        for job in jobs:
+            name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+            eventually(
+                f"nothing of {name} is left",
+                lambda name=name, namespace=namespace: (
+                    pods(cluster, name, namespace)
+                    + [
+                        each
+                        for each in workloads(cluster, namespace)
+                        if f"trainjob-{name}-" in each["metadata"]["name"]
+                    ]
+                ),
+                lambda left: not left,
+            )
+
+
+def runs(cluster: Cluster, name: str, nodes: int, namespace: str = "red") -> list[Document]:
+    """Wait until all pods of a TrainJob run, and return them."""
+    return eventually(
+        f"{name} has {nodes} running pods",
+        lambda: pods(cluster, name, namespace, "Running"),
+        lambda found: len(found) == nodes,
+    )
+
+
+def finish(cluster: Cluster, pod: Document, phase: str = "Succeeded") -> None:
+    """Have a simulated pod end."""
+    status = {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}]}}
+    resource = cluster.kind("v1", "Pod").subresources["status"]
+    cluster.client.patch(
+        resource,
+        name=pod["metadata"]["name"],
+        namespace=pod["metadata"]["namespace"],
+        body=status,
+        content_type=MERGE,
+    )
+
+
+def test_a_train_job_is_counted_once_runs_where_its_queue_says_and_ends(cluster: Cluster, bob: Cluster) -> None:
+    with trained(bob, cluster, train_job(nodes=2)):
+        found = runs(cluster, "train", nodes=2)
+        (workload,) = workloads(cluster)
+        assert workload["metadata"]["ownerReferences"][0]["kind"] == "TrainJob", "its JobSet is not counted again"
+        assert [(each["name"], each["count"]) for each in workload["spec"]["podSets"]] == [("node", 2)]
+        used = workload["status"]["admission"]["podSetAssignments"][0]["resourceUsage"]
+        assert used["nvidia.com/gpu"] == "16"
+        for pod in found:
+            assert {"effect": "NoSchedule", "key": "nvidia.com/gpu", "operator": "Exists"} in pod["spec"]["tolerations"]
+            assert pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
+            assert pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "train"
+            assert "EVICT" in str(pod["spec"]["affinity"]["nodeAffinity"])
+            assert pod["spec"]["automountServiceAccountToken"] is False
+        group = cluster.existing("scheduling.x-k8s.io/v1alpha1", "PodGroup", "train", "red")
+        assert group["spec"]["minMember"] == 2
+        for pod in found:
+            finish(cluster, pod)
+        eventually(
+            "the TrainJob is complete",
+            lambda: condition(cluster.existing(TRAINER, "TrainJob", "train", "red"), "Complete"),
+            lambda status: status == "True",
+        )
+        eventually("nothing is counted for it", lambda: condition(workloads(cluster)[0], "Finished"), bool)
+
+
+def test_a_train_job_waits_for_its_quota_and_gives_back_what_it_borrows(
+    cluster: Cluster, bob: Cluster, paths: Paths
+) -> None:
+    """The stack has three nodes: red's, blue's and the slack queue's."""
+    alice = as_member(paths, "alice")
+    with trained(bob, cluster, train_job("borrower", nodes=3)):
+        runs(cluster, "borrower", nodes=3)
+        with trained(bob, cluster, train_job("waiting")):
+            eventually("it is counted", lambda: workloads(cluster), lambda found: len(found) == 2)
+            with submitted(alice, gang("owner", "blue", pods=1, gpus=8)):
+                eventually(
+                    "the owner has its node",
+                    lambda: [pod["status"]["phase"] for pod in pods_of(cluster, "blue", "owner")],
+                    lambda found: found == ["Running"],
+                )
+                assert suspended(cluster, "borrower")
+                assert not pods(cluster, "borrower", phase="Running")
+                runs(cluster, "waiting", nodes=1)
+        assert not [each for each in workloads(cluster) if "waiting" in each["metadata"]["name"]]
+        runs(cluster, "borrower", nodes=3)
+
+
+def test_a_train_job_that_is_not_admitted_has_no_pods(cluster: Cluster, bob: Cluster) -> None:
+    with trained(bob, cluster, train_job("borrower", nodes=3), train_job("waiting", namespace="red")):
+        runs(cluster, "borrower", nodes=3)
+        eventually("it is counted", lambda: workloads(cluster), lambda found: len(found) == 2)
+        assert suspended(cluster, "waiting")
+        assert not is_admitted(cluster, "waiting")
+        assert not pods(cluster, "waiting")
+
+
+def test_all_pods_are_made_again_when_one_fails(cluster: Cluster, bob: Cluster) -> None:
+    with trained(bob, cluster, train_job(nodes=2)):
+        before = {pod["metadata"]["uid"] for pod in runs(cluster, "train", nodes=2)}
+        finish(cluster, pods(cluster, "train")[0], phase="Failed")
+        eventually(
+            "two other pods run",
+            lambda: {pod["metadata"]["uid"] for pod in pods(cluster, "train", phase="Running")},
+            lambda found: len(found) == 2 and not found & before,
+        )
+        assert is_admitted(cluster, "train")
+
+
+def test_a_priority_is_chosen_by_the_runtime(cluster: Cluster, bob: Cluster) -> None:
+    with trained(bob, cluster, train_job(runtimeRef={"name": "torch-distributed-high-priority"})):
+        (pod,) = runs(cluster, "train", nodes=1)
+        assert pod["spec"]["priorityClassName"] == "high-priority"
+        assert workloads(cluster)[0]["spec"]["priority"] == 10
+
+
+def test_a_member_submits_a_training_as_it_is_printed(
+    project: Project, cluster: Cluster, paths: Paths, bob: Cluster
+) -> None:
+    with printed.submitted(
+        paths, settings(project), "pretraining", {"name": "printed", "nodes": 2, "kind": "TrainJob"}
+    ):
+        found = runs(cluster, "printed", nodes=2)
+        assert [printed.gpus(pod) for pod in found] == [8, 8]
+        mounts = {each["mountPath"] for each in found[0]["spec"]["containers"][0]["volumeMounts"]}
+        assert {"/dev/shm", "/etc/mlbatch", "/checkpoints"} <= mounts
+    eventually("nothing of it runs", lambda: pods(cluster, "printed") or workloads(cluster), lambda left: not left)
+
+
+def patched(pod: Mapping[str, Any] | None = None, manager: str = "example.org/me", **template: Any) -> Document:
+    """A TrainJob that patches its runtime: the pods' specification, or the template of their Job."""
+    inner = {"spec": {"template": {"spec": dict(pod or {})}}, **template}
+    jobs = [{"name": "node", "template": inner}]
+    return patching({"template": {"spec": {"replicatedJobs": jobs}}}, manager)
+
+
+def patching(specification: Mapping[str, Any], manager: str = "example.org/me") -> Document:
+    return train_job(runtimePatches=[{"manager": manager, "trainingRuntimeSpec": dict(specification)}])
+
+
+def trainer(**fields: Any) -> Document:
+    job = train_job()
+    return {**job, "spec": {**job["spec"], "trainer": {**job["spec"]["trainer"], **fields}}}
+
+
+def asking(**amounts: Any) -> Document:
+    asked = {"cpu": "1", "memory": "1Gi", **amounts}
+    return trainer(resourcesPerNode={"requests": asked, "limits": asked})
+
+
+def labelled(**metadata: Any) -> Document:
+    job = train_job()
+    return {**job, "metadata": {**job["metadata"], **metadata}}
+
+
+def mounted(**source: Any) -> Document:
+    volume = {"name": "files", **source}
+    return patched({"volumes": [volume], "containers": [{"name": "node", "volumeMounts": [MOUNT]}]})
+
+
+MOUNT = {"name": "files", "mountPath": "/files", "readOnly": True}
+SLICES = {"metadata": {"annotations": {"kueue.x-k8s.io/podset-slice-size": "0"}}}
+ONLY = "has runtimeRef, trainer, runtimePatches, suspend, managedBy alone"
+PATCHES = "runtimePatches add configMap, secret, emptyDir, persistentVolumeClaim as volumes"
+OWN = "runtimeRef is one of the ClusterTrainingRuntimes torch-distributed"
+
+ATTACKS: Mapping[str, tuple[Document, str]] = {
+    "a runtime of the team": (train_job(runtimeRef={"name": "torch-distributed", "kind": "TrainingRuntime"}), OWN),
+    "a runtime of another API": (train_job(runtimeRef={"name": "torch-distributed", "apiGroup": "example.org"}), ""),
+    "a runtime that is not the platform's": (train_job(runtimeRef={"name": "deepspeed-distributed"}), ""),
+    "no image": (train_job(trainer={"numNodes": 1}), "set trainer.image"),
+    "an initializer": (train_job(initializer={"dataset": {"storageUri": "hf://data"}}), ONLY),
+    "a deadline, after which pods end uncounted": (train_job(activeDeadlineSeconds=60), ONLY),
+    "another manager": (train_job(managedBy="kueue.x-k8s.io/multikueue"), "leave managedBy out"),
+    "no nodes": (trainer(numNodes=0), "numNodes is from 1 to 10000"),
+    "fewer than no nodes": (trainer(numNodes=-1), "numNodes is from 1 to 10000"),
+    "too many nodes": (trainer(numNodes=10_001), "numNodes is from 1 to 10000"),
+    "nodes beyond 32 bits": (trainer(numNodes=2**32 + 1), ""),
+    "half a node": (trainer(numNodes=1.5), ""),
+    "processes beyond 32 bits": (trainer(numProcPerNode=2**31), ""),
+    "less than no CPU": (asking(cpu="-1"), "is an amount"),
+    "an amount that is none": (asking(cpu="1e99999999999999999999"), ""),
+    "limits without requests": (trainer(resourcesPerNode={"limits": {"cpu": "1"}}), "name cpu and memory in requests"),
+    "another spelling of GPUs": (asking(**{"nvidia.com/GPU": "1"}), "the resource's name is nvidia.com/gpu"),
+    "claimed devices": (trainer(resourcesPerNode={"claims": [{"name": "gpu"}]}), "resourcesPerNode has requests"),
+    "a variable with an amount": (
+        trainer(
+            env=[{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1e9999"}}}]
+        ),
+        "",
+    ),
+    "a folder of the node": (mounted(hostPath={"path": "/"}), PATCHES),
+    "a volume of CSI": (mounted(csi={"driver": "example.org"}), PATCHES),
+    "a size that is no amount": (mounted(emptyDir={"sizeLimit": "1e99999999999999999999"}), ""),
+    "another scheduler's gates": (patched({"schedulingGates": [{"name": "example.org/wait"}]}), PATCHES),
+    "nodes of its own": (patched({"nodeSelector": {"$patch": "delete"}}), PATCHES),
+    "tolerations": (patched({"tolerations": [{"operator": "Exists"}]}), PATCHES),
+    "no care for sick nodes": (patched({"affinity": {"nodeAffinity": {}}}), PATCHES),
+    "another account": (patched({"serviceAccountName": "admin"}), PATCHES),
+    "another user": (patched({"securityContext": {"runAsUser": 0}}), PATCHES),
+    "a privileged container": (
+        patched({"containers": [{"name": "node", "securityContext": {"privileged": True}}]}),
+        PATCHES,
+    ),
+    "init containers": (patched({"initContainers": [{"name": "node"}]}), ""),
+    "pods that do not end": (patched({"terminationGracePeriodSeconds": 86400}), PATCHES),
+    "pods that Kueue divides by nothing": (
+        patching(
+            {"template": {"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": SLICES}}}]}}}
+        ),
+        PATCHES,
+    ),
+    "labels of its Job": (patched(metadata={"labels": {"kueue.x-k8s.io/queue-name": "other"}}), PATCHES),
+    "labels of its JobSet": (
+        patching({"template": {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}}}),
+        PATCHES,
+    ),
+    "Kueue's patch": (patched({"tolerations": [{"operator": "Exists"}]}, manager="kueue.x-k8s.io/manager"), ""),
+    "a patch in Kueue's name": (patched(manager="kueue.x-k8s.io/other"), "written by Kueue alone"),
+    "a job of another workload": (labelled(labels={"kueue.x-k8s.io/prebuilt-workload-name": "other"}), "labels and"),
+    "a finalizer": (labelled(finalizers=["example.org/stay"]), "would hold back the end"),
+    "more than the store has room for": (trainer(args=["x" * 300_000]), ""),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_train_job_has_known_fields_alone(bob: Cluster, attack: str) -> None:
+    document, reason = ATTACKS[attack]
+    assert reason in refused(dry_run, bob, document)
+
+
+HONEST: Mapping[str, Document] = {
+    "a file": mounted(configMap={"name": "files", "items": [{"key": "a", "path": "b/a"}]}),
+    "a secret": mounted(secret={"secretName": "token"}),
+    "a claim": mounted(persistentVolumeClaim={"claimName": "checkpoints"}),
+    "memory": mounted(emptyDir={"medium": "Memory"}),
+    "images of a registry that asks who": patched({"imagePullSecrets": [{"name": "registry"}]}),
+    "variables": trainer(
+        env=[
+            {"name": "A", "value": "1"},
+            {"name": "B", "valueFrom": {"secretKeyRef": {"name": "token", "key": "a"}}},
+            {"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        ]
+    ),
+    "processes": trainer(numProcPerNode=8, args=["--steps=1"]),
+    "what is left out": train_job(trainer={"image": "x"}),
+    "a longest time": labelled(
+        labels={"kueue.x-k8s.io/queue-name": "default-queue", "kueue.x-k8s.io/max-exec-time-seconds": "60"}
+    ),
+}
+
+
+@pytest.mark.parametrize("job", HONEST)
+def test_a_train_job_with_what_its_team_has_is_let_in(bob: Cluster, job: str) -> None:
+    dry_run(bob, HONEST[job])
+
+
+def test_no_member_changes_what_is_made_of_a_train_job(cluster: Cluster, bob: Cluster) -> None:
+    with trained(bob, cluster, train_job()):
+        (pod,) = runs(cluster, "train", nodes=1)
+        other = {"metadata": {"name": "other-runtime-snapshot", "namespace": "red"}, "data": {"runtime": "{}"}}
+        assert "choose another name" in refused(bob.create, {"apiVersion": "v1", "kind": "ConfigMap", **other})
+        for kind, name, change, reason in (
+            (("v1", "ConfigMap"), "train-runtime-snapshot", {"data": {"runtime": "{}"}}, "choose another name"),
+            ((JOB_SET, "JobSet"), "train", {"spec": {"suspend": True}}, "cannot patch resource"),
+            (("batch/v1", "Job"), "train-node-0", {"spec": {"parallelism": 9}}, "cannot patch resource"),
+            ((TRAINER, "TrainJob"), "train", {"spec": {"suspend": True}}, "by its queue alone"),
+            ((TRAINER, "TrainJob"), "train", {"spec": {"runtimePatches": []}}, "a submitted job is not changed"),
+            ((TRAINER, "TrainJob"), "train", {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "a"}}}, ""),
+        ):
+            assert reason in refused(bob.patch, *kind, name, change, "red"), name
+        for kind, name, reason in (
+            ((JOB_SET, "JobSet"), "train", "cannot delete resource"),
+            (("batch/v1", "Job"), "train-node-0", "mlbatch-team-prompt-deletion"),
+            (("v1", "Pod"), pod["metadata"]["name"], "this is replaced while it ends"),
+        ):
+            assert reason in refused(bob.delete, *kind, name, "red"), name
+        made = bob.existing(JOB_SET, "JobSet", "train", "red")
+        owner = {"apiVersion": JOB_SET, "kind": "JobSet", "name": "train", "uid": made["metadata"]["uid"]}
+        owned = labelled(name="other", ownerReferences=[{**owner, "controller": True}])
+        assert "would run on that one's quota" in refused(dry_run, bob, owned)
+        assert made["spec"]["suspend"] is False
+        status = bob.kind(TRAINER, "TrainJob").subresources["status"]
+        done = {"status": {"conditions": []}}
+        reason = refused(bob.client.patch, status, name="train", namespace="red", body=done, content_type=MERGE)
+        assert "cannot patch resource" in reason
+
+
+def test_members_make_no_runtimes(bob: Cluster) -> None:
+    runtime = {"apiVersion": TRAINER, "kind": "TrainingRuntime", "metadata": {"name": "own", "namespace": "red"}}
+    assert "cannot create resource" in refused(bob.create, runtime)
+
+
+BOUNDED = {"spec.trainer.numNodes", "spec.trainer.numProcPerNode"}
+
+
+def schema(cluster: Cluster) -> Document:
+    definition = cluster.existing(
+        "apiextensions.k8s.io/v1", "CustomResourceDefinition", "trainjobs.trainer.kubeflow.org"
+    )
+    return dict(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"])
+
+
+def sample(field: Mapping[str, Any]) -> Any:
+    """Return the smallest value of a field that its schema lets in."""
+    if field.get("x-kubernetes-int-or-string"):
+        return 1
+    if field["type"] == "object":
+        return {name: sample(field["properties"][name]) for name in field.get("required", ())}
+    if field["type"] == "array":
+        return [sample(field["items"])]
+    return {"integer": 1, "boolean": True, "string": "hf://x"}[field["type"]]
+
+
+def others(fields: Mapping[str, Any], known: Any, path: str = "spec") -> Iterator[tuple[str, Any]]:
+    """Yield each field of a schema that is not known, at its path, with a value. Assert that numbers are bounded."""
+    if isinstance(known, list):
+        yield from ((where, [value]) for where, value in others(fields["items"], known[0], path))
+        return
+    assert not set(known or ()) - set(fields["properties"]), f"{path} has none of {known}"
+    required = sample(fields)
+    for name, field in fields["properties"].items():
+        where = f"{path}.{name}"
+        if name not in known:
+            yield where, {**required, name: sample(field)}
+        elif known[name] is not None:
+            yield from ((inner, {**required, name: value}) for inner, value in others(field, known[name], where))
+        else:
+            numbers = field.get("type") in ("integer", "number") or "x-kubernetes-int-or-string" in field
+            assert not numbers or where in BOUNDED, f"no rule bounds {where}"
+
+
+def test_every_other_field_of_the_definition_is_refused(cluster: Cluster, bob: Cluster) -> None:
+    found = dict(others(schema(cluster), train_jobs.FIELDS))
+    refusals = {where: refused(dry_run, bob, with_field(value)) for where, value in found.items()}
+    elsewhere = {where: said for where, said in refusals.items() if "mlbatch-team-" not in said}
+    assert len(refusals) - len(elsewhere) > 50
+    assert not [said for said in elsewhere.values() if "Invalid value" not in said and "webhook" not in said], elsewhere
+
+
+def with_field(spec: Mapping[str, Any]) -> Document:
+    """Return a TrainJob with some fields changed that has all that it needs."""
+    own = train_job()["spec"]
+    trainer = {**own["trainer"], **spec.get("trainer", {})}
+    return train_job(**{**spec, "trainer": trainer, "runtimeRef": {**spec.get("runtimeRef", {}), **own["runtimeRef"]}})
+
+
+def test_the_job_of_the_page_is_let_in(bob: Cluster) -> None:
+    page = (ROOT / "docs" / "workloads" / "trainjob.md").read_text()
+    job = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    dry_run(bob, {**job, "metadata": {**job["metadata"], "namespace": "red"}})
