@@ -41,8 +41,7 @@ class Flavor(pulumi.ComponentResource):
     name: pulumi.Output[str]
 
     def __init__(self, name: str, args: FlavorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        former = pulumi.ResourceOptions(aliases=[pulumi.Alias(type_="mlbatch:tenancy:DefaultFlavor")])
-        super().__init__("mlbatch:tenancy:Flavor", name, None, pulumi.ResourceOptions.merge(opts, former))
+        super().__init__("mlbatch:tenancy:DefaultFlavor", name, None, opts)  # the type that stacks know it by
         document = resource_flavor(args)
         flavor = Manifest(document["metadata"]["name"], document, pulumi.ResourceOptions(parent=self))
         self.name = flavor.object_name

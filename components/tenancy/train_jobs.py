@@ -19,6 +19,8 @@ from components.tenancy.callers import IS_PERSON
 from components.tenancy.promises import Promise
 
 _ANY: Final = None
+_LABELS: Final = ()
+"""Labels of nodes: any, but for the directives of strategic merge patches, by which Trainer merges what patches say."""
 _FILES: Final = {"optional": _ANY, "items": [{"key": _ANY, "path": _ANY}]}
 _KEY: Final = {"name": _ANY, "key": _ANY, "optional": _ANY}
 VOLUMES: Final = {
@@ -36,6 +38,7 @@ _POD: Final = {
         }
     ],
     "imagePullSecrets": [{"name": _ANY}],
+    "nodeSelector": _LABELS,
 }
 FIELDS: Final[Mapping[str, Any]] = {
     "runtimeRef": {"name": _ANY, "apiGroup": _ANY, "kind": _ANY},
@@ -80,8 +83,8 @@ _MESSAGES: Final = {
     "runtimeRef": "a TrainJob's runtimeRef has name, kind and apiGroup alone",
     "trainer": f"a TrainJob's trainer has {', '.join(FIELDS['trainer'])} alone; variables come from a key of a "
     "ConfigMap or Secret, and resourcesPerNode has requests and limits",
-    "runtimePatches": f"a TrainJob's runtimePatches add {', '.join(VOLUMES)} as volumes, volumeMounts and "
-    "imagePullSecrets, with the fields in docs/workloads/trainjob.md; remove all else",
+    "runtimePatches": f"a TrainJob's runtimePatches add {', '.join(VOLUMES)} as volumes, volumeMounts, "
+    "imagePullSecrets and nodeSelector, with the fields in docs/workloads/trainjob.md; remove all else",
 }
 
 _SPEC: Final = "dyn(object.spec)"  # whose fields are asked for by name, as those of a map
@@ -137,6 +140,8 @@ def _of_train_jobs(expression: str, message: str) -> Validation:
 
 def _within(path: str, fields: Any, depth: int = 0) -> str:
     """Return CEL of whether what is at a path has these fields alone."""
+    if fields == _LABELS:
+        return f"{path}.all(key, !key.startsWith('$'))"
     if isinstance(fields, list):
         item = f"item{depth}"
         return f"{path}.all({item}, {_within(item, fields[0], depth + 1)})"

@@ -165,6 +165,20 @@ def test_a_train_job_is_counted_once_runs_where_its_queue_says_and_ends(cluster:
         eventually("nothing is counted for it", lambda: condition(workloads(cluster)[0], "Finished"), bool)
 
 
+def test_a_train_job_selects_among_the_nodes_of_its_queue(cluster: Cluster, bob: Cluster) -> None:
+    def selecting(name: str, **labels: str) -> Document:
+        patch = patched({"nodeSelector": labels})["spec"]["runtimePatches"]
+        return train_job(name, runtimePatches=patch)
+
+    here, elsewhere = {"kubernetes.io/hostname": "gpu-node-1"}, {"nvidia.com/gpu.present": "false"}
+    with trained(bob, cluster, selecting("here", **here), selecting("elsewhere", **elsewhere)):
+        (pod,) = runs(cluster, "here", nodes=1)
+        assert pod["spec"]["nodeName"] == "gpu-node-1"
+        assert pod["spec"]["nodeSelector"] == {**here, "nvidia.com/gpu.present": "true"}
+        assert not is_admitted(cluster, "elsewhere")
+        assert suspended(cluster, "elsewhere")
+
+
 def test_a_train_job_waits_for_its_quota_and_gives_back_what_it_borrows(
     cluster: Cluster, bob: Cluster, paths: Paths
 ) -> None:
@@ -294,7 +308,7 @@ ATTACKS: Mapping[str, tuple[Document, str]] = {
     "a volume of CSI": (mounted(csi={"driver": "example.org"}), PATCHES),
     "a size that is no amount": (mounted(emptyDir={"sizeLimit": "1e99999999999999999999"}), ""),
     "another scheduler's gates": (patched({"schedulingGates": [{"name": "example.org/wait"}]}), PATCHES),
-    "nodes of its own": (patched({"nodeSelector": {"$patch": "delete"}}), PATCHES),
+    "no nodes of its queue": (patched({"nodeSelector": {"$patch": "delete"}}), PATCHES),
     "tolerations": (patched({"tolerations": [{"operator": "Exists"}]}), PATCHES),
     "no care for sick nodes": (patched({"affinity": {"nodeAffinity": {}}}), PATCHES),
     "another account": (patched({"serviceAccountName": "admin"}), PATCHES),
@@ -336,6 +350,7 @@ HONEST: Mapping[str, Document] = {
     "a claim": mounted(persistentVolumeClaim={"claimName": "checkpoints"}),
     "memory": mounted(emptyDir={"medium": "Memory"}),
     "images of a registry that asks who": patched({"imagePullSecrets": [{"name": "registry"}]}),
+    "nodes of a pool": patched({"nodeSelector": {"mlbatch/pool": "spot"}}),
     "variables": trainer(
         env=[
             {"name": "A", "value": "1"},
@@ -424,7 +439,7 @@ def others(fields: Mapping[str, Any], known: Any, path: str = "spec") -> Iterato
         where = f"{path}.{name}"
         if name not in known:
             yield where, {**required, name: sample(field)}
-        elif known[name] is not None:
+        elif known[name]:
             yield from ((inner, {**required, name: value}) for inner, value in others(field, known[name], where))
         else:
             numbers = field.get("type") in ("integer", "number") or "x-kubernetes-int-or-string" in field

@@ -109,7 +109,7 @@ def test_a_cluster_is_named_by_what_lives_as_long_as_it(server: ApiServer, tmp_p
 
 
 def test_nodes_are_looked_up_by_their_labels(server: ApiServer, tmp_path: Path) -> None:
-    found = ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu", "zone": "1"})
+    found = ask(named(server.port, tmp_path), KubernetesSettings(), [{"pool": "gpu", "zone": "1"}])
     assert [(node.name, node.labels, node.allocatable) for node in found.nodes] == [
         ("a", {"pool": "gpu"}, {"nvidia.com/gpu": "8"})
     ]
@@ -233,18 +233,18 @@ def test_who_has_signed_in_long_ago_is_told_to_sign_in_anew(server: ApiServer, t
 def test_nodes_that_may_not_be_read_are_an_error_that_says_so(server: ApiServer, tmp_path: Path) -> None:
     server.answers["/api/v1/nodes"] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError, match=r"it refuses to answer \(HTTP 403 Forbidden\)") as error:
-        ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
+        ask(named(server.port, tmp_path), KubernetesSettings(), [{"pool": "gpu"}])
     assert "correct-horse-battery" not in str(error.value)
 
 
 def test_who_may_not_read_nodes_is_told_who_may(server: ApiServer, tmp_path: Path) -> None:
     server.answers["/api/v1/nodes"] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError) as error:
-        ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
+        ask(named(server.port, tmp_path), KubernetesSettings(), [{"pool": "gpu"}])
     assert "(HTTP 403 Forbidden); whoever deploys has to be an administrator, who may read nodes" in str(error.value)
     server.answers["/api/v1/nodes"] = (500, {"reason": "broken"})
     with pytest.raises(KubeconfigError) as error:
-        ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
+        ask(named(server.port, tmp_path), KubernetesSettings(), [{"pool": "gpu"}])
     assert "(HTTP 500 Internal Server Error)" in str(error.value)
     assert "administrator" not in str(error.value)
 

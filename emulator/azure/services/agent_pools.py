@@ -35,6 +35,9 @@ class AgentPool(Kind):
         "maxPods",
         "osDiskSizeGB",
         "proximityPlacementGroupID",
+        "scaleSetEvictionPolicy",
+        "scaleSetPriority",
+        "spotMaxPrice",
         "vnetSubnetID",
     )
     defaults: ClassVar = {

@@ -23,6 +23,7 @@ def check_pool(request: Request, cluster: Properties) -> None:
     _check_count(body, name)
     _check_zones(request, size, location)
     _check_labels(body)
+    _check_spot(body, name)
     subnet_id = body.get("vnetSubnetID")
     if subnet_id and require(request.state, subnet_id, f"the pool {name} (vnetSubnetID)").type != Subnet.type:
         raise invalid(f"vnetSubnetID of the pool {name} is no subnet: {subnet_id}")
@@ -36,6 +37,16 @@ def check_pool(request: Request, cluster: Properties) -> None:
             hint="Remove the tag and set gpuProfile.driver to None.",
         )
     _check_quota(request, size, location)
+
+
+def _check_spot(body: Properties, name: str) -> None:
+    """Refuse settings of upgrades that pools of spot machines do not have (hashicorp/terraform-provider-azurerm#31129).
+
+    AKS gives them their taint too, and takes an own one of the same name.
+    """
+    surge = {"maxSurge", "maxUnavailable"} & (body.get("upgradeSettings") or {}).keys()
+    if body.get("scaleSetPriority") == "Spot" and surge:
+        raise invalid(f"The pool {name} is of spot machines, which cannot set {' and '.join(sorted(surge))}.")
 
 
 def size_of(request: Request, location: str) -> Size:

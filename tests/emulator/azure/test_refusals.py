@@ -255,6 +255,7 @@ def test_a_cluster_is_refused_where_the_local_cluster_holds_something_else(azure
         ({"orchestratorVersion": "1.37"}, "NodePoolMcVersionIncompatible"),
         ({"orchestratorVersion": "1.20"}, "AgentPoolK8sVersionNotSupported"),
         ({"nodeTaints": ["gpu"]}, "InvalidParameter"),
+        ({"scaleSetPriority": "Spot", "upgradeSettings": {"maxSurge": "1"}}, "InvalidParameter"),
         ({"nodeLabels": {"kubernetes.azure.com/x": "y"}}, "InvalidParameter"),
         ({"proximityPlacementGroupID": "/subscriptions/x/none"}, "ResourceNotFound"),
         ({"resourceName": "nothing"}, "ParentResourceNotFound"),
