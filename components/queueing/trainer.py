@@ -55,7 +55,7 @@ def runtime(priority_class: str | None) -> str:
 RUNTIMES: Final = {runtime(name): name for name in (None, *PRIORITIES)}
 """The runtimes that TrainJobs may name, each with the priority class of its pods."""
 NODE: Final = "node"
-"""Name of a runtime's only Job and of its container. A TrainJob's `trainer` changes them (`pkg/constants/constants.go`)."""
+"""Name of a runtime's only Job and of its container, which a TrainJob's `trainer` changes."""
 SNAPSHOT: Final = "-runtime-snapshot"
 """Suffix of the ConfigMap with the copy of a runtime; its name starts with the TrainJob's."""
 SHARED_MEMORY: Final = "shm"
@@ -189,7 +189,7 @@ def job_operator(args: TrainerArgs) -> JobOperator:
 def cluster_rules() -> list[Document]:
     """Return what Trainer may do with what makes up a TrainJob, wherever that is.
 
-    It deletes nothing: JobSets, PodGroups and ConfigMaps belong to their TrainJob.
+    It has no right to delete: JobSets, PodGroups and ConfigMaps belong to their TrainJob.
     """
     webhooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
     return [
