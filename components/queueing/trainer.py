@@ -1,12 +1,12 @@
-"""Kubeflow Trainer: makes a JobSet of each TrainJob, after a runtime that the platform declares.
+"""Kubeflow Trainer, which makes a JobSet of each TrainJob from a runtime that the platform declares.
 
-Objects: kubeflow/trainer v2.3.0, `manifests/base`. Its role is narrower than upstream's, but for one rule: two of its
-plugins watch all Secrets of the cluster when it starts, whether a runtime uses them or not
-(`pkg/runtime/framework/plugins/mpi` and `flux`, ReconcilerBuilders), and it ends without. It may write none of them, so
-that no runtime for MPI works, whose keys are Secrets. Its status server is off, as in upstream's defaults.
+Objects: kubeflow/trainer v2.3.0, `manifests/base`. The role is narrower than upstream's. It still lists and watches all
+Secrets: the plugins MPI and Flux watch them whether or not a runtime uses them (`pkg/runtime/framework/plugins`,
+ReconcilerBuilders). Without this right Trainer exits after two minutes. It writes no Secret but its own certificate. An
+MPI runtime would need a Secret with SSH keys in the team's namespace, so that there is none.
 
-Trainer copies the runtime of a TrainJob into a ConfigMap beside it, and runs what that says
-(`pkg/runtime/core/snapshot.go`): no member may write it (components/tenancy/train_jobs.py).
+Trainer copies the runtime of each TrainJob into a ConfigMap in the team's namespace and then reads it from there
+(`pkg/runtime/core/snapshot.go`). Members cannot write that ConfigMap (components/tenancy/train_jobs.py).
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def runtime(priority_class: str | None) -> str:
 
 
 RUNTIMES: Final = {runtime(name): name for name in (None, *PRIORITIES)}
-"""What TrainJobs may name: runtimes, with the priority class of their pods."""
+"""The runtimes that TrainJobs may name, each with the priority class of its pods."""
 NODE: Final = "node"
-"""The one Job of a runtime, and its container, which a TrainJob's `trainer` is about (`pkg/constants/constants.go`)."""
+"""Name of a runtime's only Job and of its container, which a TrainJob's `trainer` changes."""
 SNAPSHOT: Final = "-runtime-snapshot"
-"""Ends the name of the ConfigMap from which Trainer takes a TrainJob's runtime; it begins with the TrainJob's."""
+"""Suffix of the ConfigMap with the copy of a runtime; its name starts with the TrainJob's."""
 SHARED_MEMORY: Final = "shm"
 
 _GROUP: Final = TRAIN_JOB.group
@@ -68,8 +68,8 @@ _LABELS: Final = {
     "app.kubernetes.io/part-of": "kubeflow",
 }
 _WEBHOOKS: Final = {"Mutating": ("defaulter", "mutate"), "Validating": ("validator", "validate")}
-"""By kind: how the name of the configuration begins that Trainer looks for, and the path (`manifests/base/webhook`).
-Those that judge runtimes are left out: the program alone makes some."""
+"""Prefixes of the configuration's name and of the path, by kind (`manifests/base/webhook`). There are no webhooks for
+runtimes, because only the program creates runtimes."""
 _CONFIG: Final = "kubeflow-trainer-config"
 _CONFIG_FOLDER: Final = "/etc/trainer"
 _CONFIG_FILE: Final = "controller_manager_config.yaml"
@@ -93,13 +93,12 @@ _CONFIGURATION: Final = {
 class TrainerArgs:
     """What to install.
 
-    definitions: of Trainer's three kinds, without any of which it does not start; the first one has the image, of the
-        container `manager`.
+    definitions: of Trainer's three kinds, all of them required; the first one has the image of the container `manager`.
     scheduler: of the pods of TrainJobs; empty for the cluster's own. gang_seconds: how long pods of a PodGroup wait for
         each other on their nodes; None for no PodGroups, whose definition has to stand otherwise.
     capabilities: that the pods' container adds or drops.
     restarts: how often all pods of a TrainJob are made again after one has failed.
-    replicas: of which one leads. nodes: for services. pod_security: what judges Trainer's own pods.
+    replicas: one leads. nodes: for services. pod_security: what judges Trainer's own pods.
     """
 
     definitions: Sequence[Release]
@@ -190,7 +189,7 @@ def job_operator(args: TrainerArgs) -> JobOperator:
 def cluster_rules() -> list[Document]:
     """Return what Trainer may do with what makes up a TrainJob, wherever that is.
 
-    It deletes nothing: JobSets, PodGroups and ConfigMaps belong to their TrainJob.
+    It has no right to delete: JobSets, PodGroups and ConfigMaps belong to their TrainJob.
     """
     webhooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
     return [

@@ -1,9 +1,9 @@
-"""What a TrainJob may say: the fields that its queue counts, and those that name and mount what its team has.
+"""The fields that a member may set in a TrainJob.
 
-Kueue counts a TrainJob by its runtime and by what patches that, and Trainer makes pods of the same (Kueue v0.19.2,
-`pkg/controller/jobs/trainjob`; Trainer v2.3.0, `pkg/runtime`). Both know much that no rule of this platform judges, and
-each release knows more: a field is refused unless it stands here. How much it asks for, and how many nodes, the quota
-gate judges.
+Kueue counts the pods of a TrainJob from its runtime and its patches, and Trainer makes the pods from the same (Kueue
+v0.19.2, `pkg/controller/jobs/trainjob`; Trainer v2.3.0, `pkg/runtime`). Both accept many fields that no rule of this
+platform checks, and each release adds some. The policy therefore refuses every field that is not listed here. The quota
+gate checks the amounts and the number of nodes.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ FIELDS: Final[Mapping[str, Any]] = {
     "suspend": _ANY,
     "managedBy": _ANY,
 }
-"""Of a specification: a mapping has these keys alone, items of a list are alike, and None may be anything. None of them
-is a whole number or an amount that no rule bounds: one that Trainer or Kueue could not read would hide all TrainJobs
-from it."""
+"""The allowed fields of `spec`. A mapping has only these keys, a list has items of one form, and None allows any value.
+Numbers and amounts have a rule in the quota gate: Trainer and Kueue could not list TrainJobs after one that they cannot
+parse."""
 
 _MESSAGES: Final = {
     "runtimeRef": "a TrainJob's runtimeRef has name, kind and apiGroup alone",
@@ -87,13 +87,13 @@ _MESSAGES: Final = {
     "imagePullSecrets and nodeSelector, with the fields in docs/workloads/trainjob.md; remove all else",
 }
 
-_SPEC: Final = "dyn(object.spec)"  # whose fields are asked for by name, as those of a map
+_SPEC: Final = "dyn(object.spec)"  # as a map, whose keys CEL can list
 _QUEUES_PATCH: Final = "kueue.x-k8s.io/"
-"""Begins the manager of what Kueue's webhook adds to each TrainJob, empty, and fills in when it is admitted."""
+"""Prefix of Kueue's manager. Kueue's webhook adds its patch empty, and Kueue fills it at admission."""
 
 
 def policy() -> AdmissionPolicy:
-    """Return the policy for new TrainJobs, whose specification never changes, and for their copies of runtimes."""
+    """Return the policy for new TrainJobs and for copies of runtimes. The quota gate refuses changes of a TrainJob."""
     return AdmissionPolicy(
         name=Promise.TRAIN_JOBS.policy,
         requests=[

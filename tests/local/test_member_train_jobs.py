@@ -1,4 +1,4 @@
-"""TrainJobs that a member submits, and those by which one would run beside the queue or take what is not the team's.
+"""TrainJobs that a member submits, and TrainJobs that would run outside the quota or take what the team does not own.
 
 Kueue, Trainer, JobSet and the scheduler are real; the pods are simulated, and end when a test says so.
 """

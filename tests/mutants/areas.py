@@ -9,7 +9,8 @@ AREAS: Final[Mapping[str, Sequence[str]]] = {
     "security": (
         "components/tenancy/boundary", "components/tenancy/callers", "components/tenancy/pod_",
         "components/tenancy/own_volumes", "components/tenancy/operator_scope", "components/tenancy/service_policy",
-        "components/tenancy/scratch_rules", "components/tenancy/editor", "components/kubernetes/security",
+        "components/tenancy/scratch_rules", "components/tenancy/editor", "components/tenancy/train_jobs",
+        "components/kubernetes/security",
         "components/kubernetes/network", "components/kubernetes/admission", "components/kubernetes/own_node",
         "components/kubernetes/in_cluster", "components/passwords", "components/azure/identity",
         "components/azure/roles", "components/azure/credentials", "stacks/kubeconfig", "stacks/secrets",

@@ -25,6 +25,7 @@ from components.tenancy import (
     pod_policy,
     prompt_deletion,
     quota_gate,
+    train_jobs,
     wrapped_kinds,
 )
 from components.tenancy.boundary import TEAM_NAMESPACES
@@ -46,6 +47,7 @@ def policies(**bounds: int) -> list[AdmissionPolicy]:
         job_bounds.policy(JobBounds(**bounds)),
         prompt_deletion.policy(120),
         lasting_tokens.policy(callers.Gatekeepers()),
+        train_jobs.policy(),
     ]
 
 
