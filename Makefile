@@ -134,7 +134,8 @@ local-long: $(ENVIRONMENT) build
 
 local-older-kueue: $(ENVIRONMENT) build
 	MLBATCH_TEST_KUEUE=v0.18.3 $(VENV)/bin/python -m pytest --durations 10 tests/local/test_platform.py \
-		tests/local/test_member_jobs.py tests/local/test_recovery.py tests/local/test_packing.py
+		tests/local/test_member_jobs.py tests/local/test_member_train_jobs.py tests/local/test_recovery.py \
+		tests/local/test_packing.py
 
 local-mlops: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_mlops.py tests/local/test_cpouta_again.py

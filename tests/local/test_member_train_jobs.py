@@ -139,6 +139,10 @@ def finish(cluster: Cluster, pod: Document, phase: str = "Succeeded") -> None:
     )
 
 
+def test_a_second_preview_plans_nothing(project: Project) -> None:
+    project.unchanged()
+
+
 def test_a_train_job_is_counted_once_runs_where_its_queue_says_and_ends(cluster: Cluster, bob: Cluster) -> None:
     with trained(bob, cluster, train_job(nodes=2)):
         found = runs(cluster, "train", nodes=2)
