@@ -64,7 +64,7 @@ SUFFIXES = {
 class NodeRules:
     """Which nodes count for a flavor, and when.
 
-    name: of the pool. resources: those that are counted, the GPU first.
+    name: of the flavor. resources: those that are counted, the GPU first.
     labels: of the nodes, as the flavor names them; where it names none, nodes with GPUs count.
     tolerations: of teams' pods. taints: by resource, labels that take it away.
     most, least, shape: how many nodes an autoscaler may have and keeps at least, and what one has; most is 0 without
@@ -204,9 +204,9 @@ def _unusable(spec: Json, status: Json, rules: NodeRules) -> str:
 class Queue:
     """What counts of a ClusterQueue for one of its flavors.
 
-    flavor: its position. groups: the queue's resource groups as they are.
-    nominal, declared: by resource, the quota and the most that is ever lent
-    of it; spelled: the latter as the settings have it. held: what its jobs hold, borrowed quota included. waits:
+    flavor: its position, behind all of them where the queue has no quota of it.
+    groups: the queue's resource groups as they are.
+    nominal, declared: by resource, the quota and the most that is ever lent of it; spelled: the latter as the settings have it. held: what its jobs hold, borrowed quota included. waits:
     whether jobs of it wait.
     """
 
@@ -222,14 +222,16 @@ class Queue:
     waits: bool
 
     @classmethod
-    def read(cls, item: Json, position: int = 0) -> Queue:
-        """Return what counts of a ClusterQueue as the API server has it. position: of the flavor."""
+    def read(cls, item: Json, name: str) -> Queue:
+        """Return what counts of a ClusterQueue as the API server has it. name: of the flavor."""
         metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
         groups = spec.get("resourceGroups") or []
-        flavor = _flavor(groups, position)
+        flavors = (groups[0].get("flavors") or []) if groups else []
+        position = next((index for index, each in enumerate(flavors) if each["name"] == name), len(flavors))
+        flavor = flavors[position] if position < len(flavors) else {}
         nominal = {entry["name"]: amount(entry["nominalQuota"]) for entry in flavor.get("resources") or []}
         noted = json.loads((metadata.get("annotations") or {}).get(DECLARED) or "{}")
-        spelled = (noted if isinstance(noted, list) else [noted, *[{}] * position])[position]
+        spelled = dict(enumerate(noted if isinstance(noted, list) else [noted])).get(position, {})
         return cls(
             name=metadata["name"],
             version=metadata["resourceVersion"],
@@ -267,11 +269,6 @@ class Queue:
             kept = entry.get("lendingLimit")
             result["lendingLimit"] = kept if kept is not None and amount(kept) == limit else quantity(limit)
         return result
-
-
-def _flavor(groups: list[Json], position: int) -> Json:
-    flavors = (groups[0].get("flavors") or []) if groups else []
-    return flavors[position] if position < len(flavors) else {}
 
 
 def usable(nodes: Iterable[Node], rules: NodeRules) -> dict[str, int]:

@@ -85,7 +85,7 @@ class SlackControllerArgs:
     queue: name of the slack queue. teams: names of the teams' queues.
     image: a Python 3.11 or later; the controller needs no package.
     health_seconds: for how long a node that was unusable has to be well before it counts again.
-    gpu_resource: as which nodes offer GPUs. pools: the nodes of each flavor, which alone count, in the queues' order.
+    gpu_resource: as which nodes offer GPUs. pools: the nodes of each flavor, which alone count, by the flavor's name.
     Of a pool without an autoscaler all nodes are always there, so that an absent one is lost.
     nodes: for services. pod_security: what judges its pod. kueue_api: the API version of the queues.
     """

@@ -257,7 +257,7 @@ class Controller:
 
     def _queue(self, item: Json, before: tuple[Queue, ...] | None) -> tuple[Queue, ...]:
         """Return what counts of a queue for each flavor."""
-        return tuple(Queue.read(item, flavor) for flavor in range(len(self._settings.pools)))
+        return tuple(Queue.read(item, pool.name) for pool in self._settings.pools)
 
     def _settle(self) -> list[float]:
         """Count on nodes that have been well for long enough; return in how many seconds others will have been."""

@@ -77,7 +77,7 @@ def _watched(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> 
         gpu_resource=cluster.gpu_resource,
         has_gpu_metrics=inputs.settings.monitoring.has_gpu_metrics(inputs.settings.gpu),
         gpus_per_node=_gpus(cluster),
-        has_autoscaler=cluster.pool.minimum is not None,
+        has_autoscaler=any(pool.minimum is not None for pool in cluster.pools),
         controllers=tuple(_controllers(inputs, releases)),
     )
 
@@ -112,7 +112,9 @@ def _lacking(settings: PlatformSettings, watched: Watched) -> Iterator[str]:
 
 
 def _gpus(cluster: Cluster) -> int | None:
-    """Return how many GPUs each node should have; of nodes that were asked, a broken one would be the norm."""
-    if cluster.pool.is_read:
-        return None
-    return int(cluster.pool.shape.resources[names.GPU].nano // 10**9)
+    """Return how many GPUs each node should have, None where pools differ.
+
+    Of nodes that were asked, a broken one would be the norm.
+    """
+    found = {None if pool.is_read else int(pool.shape.resources[names.GPU].nano // 10**9) for pool in cluster.pools}
+    return found.pop() if len(found) == 1 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pulumi
@@ -17,7 +17,7 @@ from components.scheduling.packing import Packing
 from components.scheduling.topology import Topology, TopologyArgs
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS
 from components.tenancy.editor import EditorRole, EditorRoleArgs
-from components.tenancy.flavor import Flavor, FlavorArgs
+from components.tenancy.flavor import Flavor, FlavorArgs, resource_flavor
 from components.tenancy.quota import FlavorQuota
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
@@ -47,9 +47,9 @@ def install(
     topology = None
     if settings.scheduling.packing is Packing.TOPOLOGY:
         topology = Topology("topology", TopologyArgs(), options).name
+    wanted = [_flavor(cluster, pool, topology) for pool in cluster.pools]
     flavors = [
-        Flavor("flavor" if index == 0 else f"flavor-{pool.name}", _flavor(cluster, pool, topology), options)
-        for index, pool in enumerate(cluster.pools)
+        Flavor("flavor" if index == 0 else f"flavor-{args.name}", args, options) for index, args in enumerate(wanted)
     ]
     covered = settings.queueing.covered
     slack = SlackQueueArgs(
@@ -64,7 +64,7 @@ def install(
     )
     SlackQueue("slack", slack, options)
     watched = cluster.options(queueing.namespace, queueing.kueue)
-    SlackController("slack-controller", _slack_controller(inputs, cluster), watched)
+    SlackController("slack-controller", _slack_controller(inputs, cluster, wanted), watched)
     if metrics is not None:
         SlackMonitor("slack-monitor", cluster.options(metrics, queueing.namespace))
     rights = EditorRoleArgs(
@@ -90,7 +90,7 @@ def _flavor(cluster: Cluster, pool: NodePool, topology: pulumi.Input[str] | None
     )
 
 
-def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackControllerArgs:
+def _slack_controller(inputs: StackInputs[Any], cluster: Cluster, flavors: Sequence[FlavorArgs]) -> SlackControllerArgs:
     settings = inputs.settings
     return SlackControllerArgs(
         queue=names.SLACK_QUEUE,
@@ -98,7 +98,10 @@ def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackContro
         image=inputs.mirror.image(catalogue.PYTHON.reference),
         health_seconds=settings.recovery.health_seconds,
         gpu_resource=cluster.gpu_resource,
-        pools=cluster.pools,
+        pools=[
+            replace(pool, name=resource_flavor(flavor)["metadata"]["name"])
+            for pool, flavor in zip(cluster.pools, flavors, strict=True)
+        ],
         nodes=cluster.placement.system,
         pod_security=cluster.pod_security,
         kueue_api=cluster.kueue_api,

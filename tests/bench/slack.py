@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from components.kubernetes.node_pool import NodePool
+from components.names import FLAVOR
 from components.nodes.machines import H100_SXM5
 from components.tenancy.slack import SlackControllerArgs, program
 from tests.bench.budget import Budget
@@ -76,8 +77,8 @@ def queue(name: str, version: int, gpus: int, held: int) -> dict[str, Any]:
     usage = [{"name": resource, "total": str(held), "borrowed": "0"} for resource in quota]
     return {
         "metadata": {"name": name, "resourceVersion": str(version)},
-        "spec": {"cohortName": "c", "resourceGroups": [{"flavors": [{"name": "f", "resources": entries}]}]},
-        "status": {"pendingWorkloads": 0, "flavorsReservation": [{"name": "f", "resources": usage}]},
+        "spec": {"cohortName": "c", "resourceGroups": [{"flavors": [{"name": FLAVOR, "resources": entries}]}]},
+        "status": {"pendingWorkloads": 0, "flavorsReservation": [{"name": FLAVOR, "resources": usage}]},
     }
 
 

@@ -78,7 +78,8 @@ def queue(name: str, *, held: int = 0, waits: int = 0, lends: str | None = None,
                     {"name": "other", "resources": [{"name": GPU, "total": "99"}]},
                 ],
             },
-        }
+        },
+        FLAVOR,
     )
 
 
@@ -321,7 +322,7 @@ class TestWhatIsWritten:
         assert self.entry(queue("blue", lends="4000m"), 2)["lendingLimit"] == "2"
 
     def test_a_queue_without_quotas_has_no_limits(self) -> None:
-        bare = Queue.read({"metadata": {"name": "q", "resourceVersion": "1"}, "spec": None, "status": None})
+        bare = Queue.read({"metadata": {"name": "q", "resourceVersion": "1"}, "spec": None, "status": None}, FLAVOR)
         assert bare.nominal == {}
 
 

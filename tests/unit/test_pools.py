@@ -224,11 +224,14 @@ def test_lending_limits_are_kept_by_flavor() -> None:
         },
         "spec": {"resourceGroups": groups},
     }
-    first, second = (Queue.read(item, flavor) for flavor in range(2))
+    first, second = (Queue.read(item, flavor) for flavor in "ab")
     assert (first.declared[GPU], second.declared[GPU]) == (8000, 4000)
     changed = second.with_limits(first.with_limits(groups, {GPU: 5000}), {GPU: 4000})
     assert [flavor["resources"] for flavor in changed[0]["flavors"]] == [entries("5"), entries("4")]
-    beside = Queue.read({**item, "spec": {"resourceGroups": [{"flavors": [groups[0]["flavors"][0]]}]}}, 1)
+    turned = [{"flavors": groups[0]["flavors"][::-1]}]
+    moved = Queue.read({**item, "spec": {"resourceGroups": turned}}, "b")
+    assert (moved.nominal[GPU], moved.flavor) == (8000, 0), "by name, whatever the order"
+    beside = Queue.read({**item, "spec": {"resourceGroups": [{"flavors": [groups[0]["flavors"][0]]}]}}, "b")
     assert beside.with_limits(groups, {}) == groups
 
 
