@@ -206,8 +206,8 @@ class Queue:
 
     flavor: its position, behind all of them where the queue has no quota of it.
     groups: the queue's resource groups as they are.
-    nominal, declared: by resource, the quota and the most that is ever lent of it; spelled: the latter as the settings have it. held: what its jobs hold, borrowed quota included. waits:
-    whether jobs of it wait.
+    nominal, declared: by resource, the quota and the most that is ever lent of it; spelled: the latter as the settings
+    have it. held: what its jobs hold, borrowed quota included. waits: whether jobs of it wait.
     """
 
     name: str
