@@ -327,7 +327,7 @@ ARTIFACTS: Final = (
         version="v2.3.0",
         url="https://raw.githubusercontent.com/kubeflow/trainer/v2.3.0/manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml",
         sha256="a742cafc5b5582640c7e0b7467c024fc237256fbca5ba0a9f0531dfb66d64416",
-        images={"manager": "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.3.0"},
+        images={"kubeflow-trainer-controller-manager": "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.3.0"},
         source="https://github.com/kubeflow/trainer/blob/v2.3.0/manifests/overlays/manager/kustomization.yaml",
     ),
     Artifact(

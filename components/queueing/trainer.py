@@ -93,7 +93,7 @@ _CONFIGURATION: Final = {
 class TrainerArgs:
     """What to install.
 
-    definitions: of Trainer's three kinds, all of them required; the first one has the image of the container `manager`.
+    definitions: of Trainer's three kinds, all of them required; the first one has the image.
     scheduler: of the pods of TrainJobs; empty for the cluster's own. gang_seconds: how long pods of a PodGroup wait for
         each other on their nodes; None for no PodGroups, whose definition has to stand otherwise.
     capabilities: that the pods' container adds or drops.
@@ -152,7 +152,7 @@ def job_operator(args: TrainerArgs) -> JobOperator:
     return JobOperator(
         name=NAME,
         labels=_LABELS,
-        image=args.definitions[0].images["manager"],
+        image=args.definitions[0].images[NAME],
         arguments=[LOG_LEVEL, f"--config={_CONFIG_FOLDER}/{_CONFIG_FILE}"],
         ports={"health": 8081, "metrics": 8443, "webhook": 9443},
         probes={

@@ -283,7 +283,7 @@ class Lab:
         }
         return Release(
             manifest=json.dumps(definition),
-            images=dict.fromkeys(("training-operator", "kuberay-operator", "manager"), PYTHON),
+            images=dict.fromkeys(("training-operator", "kuberay-operator", trainer.NAME), PYTHON),
         )
 
     def pods(self, image: str) -> NodePods:
