@@ -108,7 +108,7 @@ BY_HAND = [
     rbac(
         "ClusterRoleBinding", "kueue-metrics-auth-rolebinding", patch={"subjects": []}, path="subjects", recorded=False
     ),
-    rbac("ClusterRole", "mlbatch-edit", patch=add("/rules/-", EVERYTHING), path="rules[14]"),
+    rbac("ClusterRole", "mlbatch-edit", patch=add("/rules/-", EVERYTHING), path="rules[16]"),
     rbac("ClusterRole", "slack-controller", patch=add("/rules/0/verbs/-", "delete"), path="rules[0].verbs[2]"),
     rbac("Role", "appwrapper-leader-election-role", SYSTEM, patch=remove("/rules/0"), path="rules[0]"),
     # what runs, and with which rights
