@@ -289,9 +289,11 @@ class Question:
         beyond = {found["flavor"]: found for found in _MOST.finditer(said)}
         others = {found["selected"] or found["tainted"] for found in _OTHER_NODES.finditer(said)}
         if beyond and self._flavors() <= beyond.keys() | others:
-            found = max(beyond.values(), key=lambda each: Quantity.parse(each["most"]).nano)
-            resource, most, wanted = found["resource"], found["most"], _sum(found["before"], found["asked"])
-            if wanted.nano <= self._lent_without_loss(resource, workload):
+            resource = next(iter(beyond.values()))["resource"]
+            alike = [each for each in beyond.values() if each["resource"] == resource]
+            found = max(alike, key=lambda each: Quantity.parse(each["most"]).nano)
+            most, wanted = found["most"], _sum(found["before"], found["asked"])
+            if any(self._had_without_loss(each) for each in beyond.values()):
                 lost = f"nodes that are lost now: the queues lend {most} {resource} until they are back"
                 return self._answer(Verdict.WAITS, resource=lost, behind=self._ahead(workload), reason=said)
             change = f"ask for {most} {resource} in all, in place of {wanted}"
@@ -304,7 +306,7 @@ class Question:
                 change = f"ask for {amounts[0]} {resource} in all, in place of {amounts[1]}"
                 return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
         missing = dict(_LACKS.findall(said))
-        if not missing and not beyond and others:
+        if not missing and others and self._flavors() <= others:
             change = "take out of the job which nodes it selects: those of its queue are the only ones with quota"
             return self._answer(Verdict.NEVER, resource="nodes", reason=said, change=change)
         lacks = ", ".join(f"{amount} {name} more" for name, amount in sorted(missing.items())) or None
@@ -342,6 +344,11 @@ class Question:
         """
         most = [self._lent_of(flavor, resource) for flavor in self._flavors()]
         return max(most, default=0) if len(workload["spec"]["podSets"]) == 1 else sum(most)
+
+    def _had_without_loss(self, beyond: re.Match[str]) -> bool:
+        """Tell whether a flavor would have what Kueue says is beyond it, if no node were lost."""
+        wanted = _sum(beyond["before"], beyond["asked"])
+        return wanted.nano <= self._lent_of(beyond["flavor"], beyond["resource"])
 
     def _lent_of(self, flavor: str, resource: str) -> int:
         own = self._queue()

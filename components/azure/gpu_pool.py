@@ -108,7 +108,8 @@ class GpuPool(Layer):
             scale_set_priority=containerservice.ScaleSetPriority.SPOT if args.spot else None,
             scale_set_eviction_policy=containerservice.ScaleSetEvictionPolicy.DELETE if args.spot else None,
             spot_max_price=-1 if args.spot else None,
-            node_labels=dict(args.labels),
+            # AKS gives spot machines this label itself, and reads it back among the pool's own.
+            node_labels={**args.labels, **({SPOT_TAINT["key"]: SPOT_TAINT["value"]} if args.spot else {})},
             availability_zones=list(args.zones) or None,
             proximity_placement_group_id=args.placement_id,
             vnet_subnet_id=args.subnet_id,

@@ -1,11 +1,9 @@
 """How much the queues of a cohort lend to each other, after what its GPU nodes have. Decisions alone, no I/O.
 
-For each resource r of the first flavor of the queues' first resource group, `pods` excepted, whose quotas stand for no
-part of a node:
+For each flavor of the queues' first resource group apart, and for each resource r, `pods` excepted, whose quotas stand
+for no part of a node:
 
     promised(r) = sum of nominalQuota(r) over the cohort's queues, the slack queue among them
-For each flavor apart, of which queues have quotas in one order:
-
     usable(r)   = sum over nodes n of the pool, which the flavor names by their labels, of
                     0                 if n is cordoned, not Ready, or has a taint that teams' pods do not tolerate
                     0                 if a label of n equals a configured taint of r (Autopilot's health labels)

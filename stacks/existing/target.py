@@ -14,7 +14,14 @@ from components.workloads.interface import Exposure
 from stacks.cluster_facts import ClusterFacts, NodeFacts
 from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.existing import gpu_policies
-from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings, StorageClassSettings, path_of
+from stacks.existing.settings import (
+    ClusterSettings,
+    ExistingSettings,
+    PoolSettings,
+    RdmaSettings,
+    StorageClassSettings,
+    path_of,
+)
 from stacks.partial import PartialSettings
 from stacks.secrets import MLOPS_PASSWORD
 from stacks.settings.gpu import GpuSettings
@@ -242,7 +249,7 @@ def _viewers(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Con
     """Yield viewers that are to run on tainted nodes from a namespace whose pods tolerate GPU nodes' taints alone."""
     workloads, others = (
         partial.section(WorkloadsSettings),
-        set(cluster.system.tolerations) - set(cluster.pool.tolerations),
+        set(cluster.system.tolerations) - {each for pool in cluster.pools for each in pool.tolerations},
     )
     if workloads is None or not workloads.metaseq.queued or not others:
         return
@@ -276,20 +283,22 @@ def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Config
                 expected=f"resource: {offered}, with the number in perNode",
                 hint=f"set it, or {key(('gpu', 'fabric', 'enabled'))} to false where the nodes offer theirs already",
             )
-    elif rdma is not None and partial.facts is not None:
-        short = [
-            node.name
-            for node in partial.facts.nodes
-            if Quantity.parse(node.allocatable.get(rdma.resource, "0")) < Quantity.parse(rdma.per_node)
-        ]
-        if short:
+        return
+    for which, pool in enumerate(cluster.pools):
+        nodes = partial.facts.nodes_with(pool.node_selector) if partial.facts is not None else ()
+        short = [node.name for node in nodes if pool.rdma is not None and _offers_fewer(node, pool.rdma)]
+        if pool.rdma is not None and short:
             yield ConfigError(
-                path=("cluster", "pool", "rdma", "perNode"),
-                value=rdma.per_node,
-                message=f"these nodes offer fewer {rdma.resource}: {_few(short)}",
+                path=(*path_of(which), "rdma", "perNode"),
+                value=pool.rdma.per_node,
+                message=f"these nodes offer fewer {pool.rdma.resource}: {_few(short)}",
                 expected="what each of the nodes offers, or less",
                 hint="lower it, or name the resource that `kubectl describe node` shows under Allocatable",
             )
+
+
+def _offers_fewer(node: NodeFacts, rdma: RdmaSettings) -> bool:
+    return Quantity.parse(node.allocatable.get(rdma.resource, "0")) < Quantity.parse(rdma.per_node)
 
 
 def _shape(partial: PartialSettings, where: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:

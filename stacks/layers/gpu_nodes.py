@@ -51,7 +51,7 @@ def _operators(
     inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metrics: Monitoring | None
 ) -> Sequence[pulumi.Resource]:
     gpu, mirror = inputs.settings.gpu, inputs.mirror
-    has_ports = gpu.fabric.enabled and inputs.resolved.fabric.resource is not None
+    has_ports = gpu.fabric.enabled and any(each.fabric.resource is not None for each in inputs.resolved.divisions)
     if not (gpu.feature_discovery or gpu.operator or has_ports):
         return ()
     namespace = NamespaceArgs(name=OPERATOR_NAMESPACE, privileged=True, critical=True)

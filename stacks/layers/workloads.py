@@ -107,7 +107,7 @@ class _Workloads:
         cluster = self.cluster
         return Jobs(
             self.inputs,
-            cluster.placement.gpus,
+            cluster.pool.nodes,
             cluster.gpu_resource,
             self.inputs.target.cluster_env,
             cluster.pod_security,

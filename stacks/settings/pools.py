@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from components import names
 from components.kubernetes.placement import NodeGroup
@@ -10,6 +11,9 @@ from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel
 from stacks.settings.names import is_label
 from stacks.settings.tenancy import QuotaSettings
+
+_MOST: Final = 64
+"""Flavors of a ClusterQueue (kubernetes-sigs/kueue, apis/kueue/v1beta2/clusterqueue_types.go)."""
 
 
 class FurtherPoolSettings(SettingsModel):
@@ -24,6 +28,14 @@ class FurtherPoolSettings(SettingsModel):
 
 def check(path: Path, pools: Sequence[FurtherPoolSettings]) -> Iterator[ConfigError]:
     """Yield names that no flavor can have, or that another one has. path: of the list."""
+    if len(pools) >= _MOST:
+        yield ConfigError(
+            path=path,
+            value=len(pools),
+            message=f"a queue holds {_MOST} flavors at most",
+            expected=f"at most {_MOST - 1} pools behind the first",
+            hint="put nodes of one shape and price into one pool",
+        )
     taken = [names.FLAVOR]
     for index, pool in enumerate(pools):
         if not is_label(pool.name) or pool.name in taken:

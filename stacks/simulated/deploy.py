@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 
 from components.kubernetes.cluster import Cluster, StorageClasses
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import Placement
 from components.kubernetes.provider import kubernetes_provider
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
@@ -16,6 +17,10 @@ from stacks import platform
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.simulated.settings import SimulatedSettings
+
+
+def _more(pool: NodePool) -> SimulatedNodesArgs:
+    return SimulatedNodesArgs(pool=pool, prefix=f"gpu-node-{pool.name}")
 
 
 def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mapping[str, Any]:
@@ -30,7 +35,7 @@ def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mappin
     own = pulumi.ResourceOptions(providers=[provider])
     first, *others = resolved.pools
     nodes = [SimulatedNodes("nodes", SimulatedNodesArgs(pool=first), own)]
-    nodes += [SimulatedNodes(pool.name, SimulatedNodesArgs(pool=pool, prefix=pool.name), own) for pool in others]
+    nodes += [SimulatedNodes(f"nodes-{pool.name}", _more(pool), own) for pool in others]
     there = [node for each in nodes for node in each.ready]
     after = pulumi.ResourceOptions(providers=[provider], depends_on=there)
     volumes = SimulatedVolumes("volumes", after)

@@ -125,7 +125,9 @@ def _uncounted(partial: PartialSettings) -> Iterator[ConfigError]:
     queueing = partial.section(QueueingSettings)
     if queueing is None or queueing.count_pods:
         return
-    given: list[tuple[Path, SettingsModel | None]] = [(each.slack_key, each.slack_given) for each in partial.every_pool]
+    given: list[tuple[Path, SettingsModel | None]] = [
+        (each.slack_key, each.slack_given) for each in partial.every_pool or [partial]
+    ]
     for index, team in _teams(partial):
         parts: list[tuple[Path, TeamSettings | TeamPoolSettings]] = [(("teams", index), team)]
         parts += [(("teams", index, "pools", position), pool) for position, pool in enumerate(team.pools)]
@@ -177,7 +179,9 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
                     hint="lower the limit, raise the quota, or remove the limit to lend everything that is idle",
                 )
         for resource in _needed(partial) if team.quota and partial.which == 0 else ():
-            lent = _lent(partial, team, resource)
+            lent, elsewhere = _lent(partial, team, resource), (each.quotas for each in partial.every_pool[1:])
+            if any(quotas[team.name][resource].nano for quotas in elsewhere if team.name in quotas):
+                continue
             if not quota[resource].nano and (borrowing.get(resource) == ZERO or lent == ZERO):
                 yield ConfigError(
                     path=(*partial.team_key(index), "quota", resource),

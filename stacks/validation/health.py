@@ -28,8 +28,15 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _image(partial, settings.nccl_gate)
         yield from _threshold(settings.nccl_gate, pool)
         yield from _fabric(partial, settings.nccl_gate, pool)
-    if settings.autopilot.enabled and pool is not None:
-        yield from _deep_check(settings.autopilot, pool)
+    if settings.autopilot.enabled:
+        pools = (each.pool for each in partial.every_pool)
+        least = min((each for each in pools if each is not None), key=_gpus, default=None)
+        if least is not None:
+            yield from _deep_check(settings.autopilot, least)
+
+
+def _gpus(pool: NodePool) -> int:
+    return pool.shape.resources[names.GPU].nano
 
 
 def _deep_check(item: AutopilotSettings, pool: NodePool) -> Iterator[ConfigError]:

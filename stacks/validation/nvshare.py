@@ -12,7 +12,7 @@ from stacks.partial import PartialSettings
 from stacks.settings.health import HealthSettings
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.samples import SamplesSettings
-from stacks.settings.tenancy import LimitSettings, QueueingSettings, QuotaSettings
+from stacks.settings.tenancy import LimitSettings, QuotaSettings, TeamPoolSettings, TeamSettings
 from stacks.settings.workloads import WorkloadsSettings
 
 _SWITCH: Path = ("nvshare", "enabled")
@@ -51,15 +51,19 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
 
 
 def _amounts(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings | LimitSettings]]:
-    queueing = partial.section(QueueingSettings)
-    if queueing is not None and queueing.slack is not None:
-        yield ("queueing", "slack"), queueing.slack
+    for each in partial.every_pool or [partial]:
+        if each.slack_given is not None:
+            yield each.slack_key, each.slack_given
     for index, team in enumerate(partial.teams):
+        parts: list[tuple[Path, TeamSettings | TeamPoolSettings]] = []
         if team is not None:
-            if team.quota is not None:
-                yield ("teams", index, "quota"), team.quota
-            yield ("teams", index, "borrowingLimit"), team.borrowing_limit
-            yield ("teams", index, "lendingLimit"), team.lending_limit
+            parts = [(("teams", index), team)]
+            parts += [(("teams", index, "pools", position), pool) for position, pool in enumerate(team.pools)]
+        for path, part in parts:
+            if part.quota is not None:
+                yield (*path, "quota"), part.quota
+            yield (*path, "borrowingLimit"), part.borrowing_limit
+            yield (*path, "lendingLimit"), part.lending_limit
 
 
 def _offered(path: Path, amounts: QuotaSettings | LimitSettings, is_on: bool) -> Iterator[ConfigError]:

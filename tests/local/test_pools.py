@@ -135,11 +135,11 @@ def test_an_owner_takes_its_quota_of_a_pool_back(cluster: Cluster, paths: Paths)
 
 def test_a_lost_node_lowers_what_is_lent_of_its_pool_alone(cluster: Cluster) -> None:
     assert lent(cluster) == [None, None]
-    cordon(cluster, "spot-0", is_cordoned=True)
+    cordon(cluster, "gpu-node-spot-0", is_cordoned=True)
     try:
         eventually("no spot GPU is lent", lambda: lent(cluster), lambda limits: limits == [None, "0"])
     finally:
-        cordon(cluster, "spot-0", is_cordoned=False)
+        cordon(cluster, "gpu-node-spot-0", is_cordoned=False)
     eventually("all are lent again", lambda: lent(cluster), lambda limits: limits == [None, None])
 
 

@@ -444,3 +444,41 @@ def test_pods_of_a_ray_cluster_name_it() -> None:
     document = {**RAY_JOB, "kind": "RayCluster"}
     found = Question(Replica(), read(yaml.safe_dump(document), "blue"), "blue", "alice")
     assert found._selectors() == ["ray.io/cluster=job"]
+
+
+def beyond(flavor: str, asked_for: int, most: int) -> str:
+    return (
+        f"insufficient quota for nvidia.com/gpu in flavor {flavor}, previously considered podsets requests (0) + "
+        f"current podset request ({asked_for}) > maximum capacity ({most})"
+    )
+
+
+OTHER_NODES = "flavor default-flavor doesn't match node affinity"
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        (f"{OTHER_NODES}, {beyond('spot', 16, 8)}", Verdict.NEVER),
+        (f"{OTHER_NODES}, {beyond('spot', 8, 4)}", Verdict.WAITS),  # nodes of the pool are lost
+        (f"{beyond('default-flavor', 32, 24)}, {beyond('spot', 32, 8)}", Verdict.NEVER),
+        (
+            f"{beyond('default-flavor', 32, 24)}, {LATER.replace('default-flavor', 'spot')}",
+            Verdict.WAITS,
+        ),
+        (f"{OTHER_NODES}, topology nodes doesn't allow to fit any of 1 pod(s)", Verdict.WAITS),
+        (f"{OTHER_NODES}, flavor spot doesn't match node affinity", Verdict.NEVER),
+    ],
+)
+def test_a_job_never_runs_if_no_pool_ever_has_what_it_asks_for(said: str, verdict: Verdict) -> None:
+    flavors = [
+        {"name": name, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": amount}]}
+        for name, amount in (("default-flavor", "24"), ("spot", "8"))
+    ]
+    queue = {"metadata": {"name": "blue-cluster-queue"}, "spec": {"resourceGroups": [{"flavors": flavors}]}}
+    local = {
+        "metadata": {"name": "default-queue", "namespace": "blue"},
+        "spec": {"clusterQueue": "blue-cluster-queue"},
+    }
+    answer = asked(Replica(Workload=[waiting(said)], ClusterQueue=[queue], LocalQueue=[local]))
+    assert answer.verdict is verdict

@@ -13,6 +13,7 @@ from components.artifacts import Mirror
 from components.kubernetes.placement import NodeGroup, union
 from components.tenancy.lending import Node, Queue
 from components.tenancy.slack_controller import Settings
+from stacks.errors import SettingsError
 from tests.unit import test_aks, test_existing
 from tests.unit.configurations import errors_of, partial_of
 from tests.unit.test_existing import node
@@ -78,6 +79,7 @@ class TestQuotas:
             (simulated({**SPOT, "name": "Spot!"}), "nodes.morePools[0].name", "no flavor can have this name"),
             (simulated({**SPOT, "name": "default-flavor"}), "nodes.morePools[0].name", "another pool has this name"),
             (simulated(SPOT, SPOT), "nodes.morePools[1].name", "another pool has this name"),
+            (simulated(*({**SPOT, "name": f"p{n}"} for n in range(64))), "nodes.morePools", "64 flavors at most"),
             (simulated({"count": 1}), "nodes.morePools[0].name", "is required"),
             (
                 simulated({**SPOT, "slack": quota(25)}),
@@ -137,6 +139,11 @@ class TestQuotas:
         found = [str(error) for error in errors_of(raw)]
         assert any(text.startswith(f"mlbatch:{path}") and said in text for text in found), found
 
+    def test_a_team_may_have_a_later_pool_alone(self) -> None:
+        nothing = {"cpu": 0, "memory": "0", GPU: 0, "pods": 0}
+        limits = {"quota": nothing, "borrowingLimit": nothing, "pools": [{"name": "spot", "quota": quota(8)}]}
+        assert errors_of(simulated(SPOT, teams=[{"name": "blue", "users": [], **limits}])) == []
+
 
 class TestUnion:
     def test_one_pool_is_as_it_is(self) -> None:
@@ -194,6 +201,31 @@ class TestExisting:
         assert error.path == ("cluster", "morePools", 0, "nodeSelector")
         assert "would count for both pools" in error.message
 
+    def test_devices_of_the_network_are_looked_for_on_the_nodes_of_their_pool(
+        self, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        roce = "nvidia.com/roce_gdr"
+        first = tuple(node(name, **{roce: "8"}) for name in "ab")
+        spot = replace(node("s0"), labels={"pool": "spot"})
+        raw = two()
+        raw["cluster"]["pool"]["rdma"] = {"resource": roce, "perNode": 8}
+        assert test_existing.loaded(raw, mirror, kubeconfig, nodes=(*first, spot)).resolved.fabric.resource == roce
+        raw["cluster"]["morePools"][0]["rdma"] = {"resource": roce, "perNode": 8}
+        with pytest.raises(
+            SettingsError, match=r"morePools\[0\].rdma.perNode.*\n.*offer fewer nvidia.com/roce_gdr: s0"
+        ):
+            test_existing.loaded(raw, mirror, kubeconfig, nodes=(*first, spot))
+
+    def test_what_the_stack_runs_on_whole_nodes_runs_in_the_first_pool(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = two(count=2, instanceType=A100)
+        nccl = {"enabled": True, "tag": "1", "image": "example.org/nccl", "submission": {"team": "blue"}}
+        raw["workloads"] = {"nccl": nccl}
+        record = test_existing.registered(test_existing.loaded(raw, mirror, kubeconfig))
+        (job,) = (item for item in record.of("AppWrapper") if "nccl" in item.object_name)
+        text = json.dumps(job.inputs)
+        assert '"nodeSelector": {"pool": "gpu"}' in text
+        assert "nodeAffinity" not in text
+
     def test_the_slack_controller_knows_the_nodes_of_each(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = two(count=2, minimum=0, instanceType=A100)
         record = test_existing.registered(test_existing.loaded(raw, mirror, kubeconfig))
@@ -240,6 +272,16 @@ class TestAks:
         more = [{"name": "spot", "vmSize": "Standard_NC96ads_A100_v4", "count": 2, "spot": True, **second}]
         return test_aks.settings(azure__moreGpuPools=more)
 
+    def test_autopilots_deep_check_is_judged_by_the_smallest_nodes(self) -> None:
+        autopilot = {"enabled": True, "deepCheckHours": 4}
+        raw = {**self.settings(vmSize="Standard_NC24ads_A100_v4"), "health": {"autopilot": autopilot}}
+        assert any(error.path == ("health", "autopilot", "deepCheckHours") for error in errors_of(raw))
+
+    def test_ports_of_a_later_pool_have_their_operator(self, mirror: Mirror) -> None:
+        raw = self.settings(vmSize="Standard_ND96isr_H100_v5", spot=False, count=1)
+        raw["azure"]["gpuPool"] = {"vmSize": "Standard_NC96ads_A100_v4", "count": 1}
+        assert test_aks.deployed(mirror, raw).of("NicClusterPolicy")
+
     def test_a_spot_pool_is_bought_as_such_and_its_flavor_tolerates_it(self, mirror: Mirror) -> None:
         record = test_aks.deployed(mirror, self.settings())
         pools = {item.name: item.inputs for item in record.resources if item.type.endswith(":AgentPool")}
@@ -253,6 +295,7 @@ class TestAks:
             "nvidia.com/gpu=present:NoSchedule",
             "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
         ]
+        assert spot["nodeLabels"]["kubernetes.azure.com/scalesetpriority"] == "spot"
         assert spot["upgradeSettings"] == {"drainTimeoutInMinutes": 30}, "Azure refuses a surge of spot pools"
         assert not {"scaleSetPriority", "spotMaxPrice"} & first.keys()
         flavors = {item.object_name: item.inputs["spec"] for item in record.of("ResourceFlavor")}

@@ -13,6 +13,8 @@ from emulator.azure.store import Properties
 _MOST_NODES = 1000
 _RETIRED_TAG = "skipgpudriverinstall"
 _RESERVED_LABELS = ("kubernetes.azure.com/", "kubernetes.io/")
+_SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
+"""Of spot machines, whose pools may name it."""
 _TAINT = re.compile(r"[A-Za-z0-9./_-]+(?:=[A-Za-z0-9._-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)")
 
 
@@ -104,7 +106,7 @@ def _check_zones(request: Request, size: Size, location: str) -> None:
 
 def _check_labels(body: Properties) -> None:
     for key in body.get("nodeLabels") or {}:
-        if key.startswith(_RESERVED_LABELS):
+        if key.startswith(_RESERVED_LABELS) and (key, body.get("scaleSetPriority")) != (_SPOT_LABEL, "Spot"):
             raise invalid(f"The node label {key} is invalid: {' and '.join(_RESERVED_LABELS)} are reserved.")
     for taint in body.get("nodeTaints") or []:
         if not _TAINT.fullmatch(taint):
