@@ -276,9 +276,13 @@ class Question:
     def _impossible(self, workload: Document) -> Answer | None:
         """Return the answer for pods that the nodes do not hold even when no team runs anything."""
         pods = [(each["template"]["spec"], int(each["count"])) for each in workload["spec"]["podSets"]]
-        found = room.short([each for each in pods if each[1]], room.rooms(self.client, self._node_labels()))
-        if found is None:
+        pods, labels = [each for each in pods if each[1]], self._node_labels()
+        pools = [[each] for each in labels] if len(pods) == 1 else [labels]  # like pods are of one flavor
+        short = [room.short(pods, room.rooms(self.client, pool)) for pool in pools]
+        reasons = [each for each in short if each is not None]
+        if len(reasons) < len(short):
             return None
+        found = min(reasons, key=lambda each: each.reason.startswith(room.NO_LABELS))
         return self._answer(Verdict.NEVER, resource=found.resource, reason=found.reason, change=found.change)
 
     def _without_quota(self, workload: Document, said: str) -> Answer:

@@ -20,6 +20,9 @@ from runner.report import TEAM_LABEL, Client, objects
 POD: Final = {"pods": Quantity.parse(1).nano}
 """What each pod takes of a node, whatever it asks for."""
 
+NO_LABELS: Final = "no node has the labels"
+"""Begins the reason of a pod that selects what no node has."""
+
 Amounts = Mapping[str, int]
 """Billionths of each resource's unit, by its name."""
 
@@ -123,7 +126,7 @@ def _homeless(pod: Mapping[str, Any], nodes: Sequence[Room]) -> Shortage | None:
         if not wanted or any(_has_labels(pod, node) for node in nodes):
             change = "name in nodeAffinity what nodes have, or leave it out"
             return Shortage("nodes", "no node is as the pod's nodeAffinity requires", change)
-        return Shortage("nodes", f"no node has the labels {wanted}", "name labels in nodeSelector that nodes have")
+        return Shortage("nodes", f"{NO_LABELS} {wanted}", "name labels in nodeSelector that nodes have")
     for name, nano in sorted(asked(pod).items()):
         most = max(node.amounts.get(name, 0) for node in able)
         if nano > most > 0:

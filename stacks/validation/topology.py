@@ -22,7 +22,8 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     errors = errors or [*_levels(scheduling.sakkara)]
     yield from errors
     facts = partial.facts
-    if not errors and facts is not None and facts.nodes:
+    all_looked_up = partial.target is not None and len(partial.target.node_selectors(partial)) == len(partial.pools)
+    if not errors and facts is not None and facts.nodes and all_looked_up:
         yield from _nodes(scheduling.sakkara, [node.name for node in facts.nodes])
 
 

@@ -482,3 +482,27 @@ def test_a_job_never_runs_if_no_pool_ever_has_what_it_asks_for(said: str, verdic
     }
     answer = asked(Replica(Workload=[waiting(said)], ClusterQueue=[queue], LocalQueue=[local]))
     assert answer.verdict is verdict
+
+
+def test_like_pods_have_to_fit_into_one_pool() -> None:
+    """Two nodes of each pool hold one pod each: four in all, and no pool three."""
+    nodes = [
+        {**NODE, "metadata": {"name": f"{pool}-{index}", "labels": {"pool": pool}}}
+        for pool in ("first", "spot")
+        for index in range(2)
+    ]
+    flavors = [{"metadata": {"name": pool}, "spec": {"nodeLabels": {"pool": pool}}} for pool in ("first", "spot")]
+    queue = {
+        "metadata": {"name": "blue-cluster-queue"},
+        "spec": {"resourceGroups": [{"flavors": [{"name": name, "resources": []} for name in ("first", "spot")]}]},
+    }
+    local = {
+        "metadata": {"name": "default-queue", "namespace": "blue"},
+        "spec": {"clusterQueue": "blue-cluster-queue"},
+    }
+    item = waiting(LATER)
+    (pods,) = item["spec"]["podSets"]
+    there = {"Node": nodes, "ResourceFlavor": flavors, "ClusterQueue": [queue], "LocalQueue": [local]}
+    for count, verdict in ((2, Verdict.WAITS), (3, Verdict.NEVER)):
+        pods["count"] = count
+        assert asked(Replica(Workload=[item], **there)).verdict is verdict

@@ -463,7 +463,7 @@ def _is_geo_redundant(sku: str) -> bool:
 
 def _tags(azure: AzureSettings) -> Iterator[ConfigError]:
     """Hold the tags to those that the platform adds."""
-    own = [RETIRED_TAG] if azure.gpu_pool.skip_gpu_driver_install_tag else []
+    own = [RETIRED_TAG] if any(pool.skip_gpu_driver_install_tag for pool in azure.gpu_pools.values()) else []
     if len(azure.tags) + len(own) > MOST_TAGS:
         yield ConfigError(
             path=("azure", "tags"),

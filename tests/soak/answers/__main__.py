@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def settings(project: Project) -> dict[str, Any]:
     """Return the stack's settings: those of the scenarios, with the operators of all kinds that members submit."""
     base = scenario_settings(project, Size())
-    operators = {name: {"enabled": True} for name in ("trainingOperator", "kuberay")}
+    operators = {name: {"enabled": True} for name in ("trainingOperator", "kuberay", "trainer")}
     return {**base, "queueing": {**base["queueing"], **operators}}
 
 

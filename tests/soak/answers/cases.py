@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ask.answer import Verdict
 from tests.scenarios.size import TEAMS
-from tests.soak.answers.manifests import Document, around, pytorch, ray_cluster, ray_job, wrapped
+from tests.soak.answers.manifests import Document, around, pytorch, ray_cluster, ray_job, train_job, wrapped
 
 
 class State(StrEnum):
@@ -74,7 +74,7 @@ WRITTEN: Final[Mapping[str, Case]] = {
     "a GPU": _case(EMPTY, RUNS, "blue", wrapped, 1, 1),
     "a gang over two nodes, one of them borrowed": _case(EMPTY, RUNS, "blue", wrapped, 2, 8, whole=True),
     "a group of pods on all nodes": _case(EMPTY, RUNS, "red", wrapped, 6, 4, whole=True),
-    "no GPU": _case(EMPTY, RUNS, "red", wrapped, 2, 0),
+    "a TrainJob": _case(EMPTY, RUNS, "red", train_job, 2, 4),
     "an urgent job": _case(EMPTY, RUNS, "red", wrapped, 1, 8, priorityClassName="high-priority"),
     "a PyTorchJob": _case(EMPTY, RUNS, "blue", pytorch, 1, 4),
     "a RayCluster": _case(EMPTY, RUNS, "blue", ray_cluster, 2, 4),
@@ -104,7 +104,7 @@ WRITTEN: Final[Mapping[str, Case]] = {
         }
     ),
     "more than is free": _case(FULL, WAITS, "blue", wrapped, 2, 8, whole=True),
-    "a PyTorchJob behind another": _case(FULL, WAITS, "blue", pytorch, 0, 8),
+    "a TrainJob behind another": _case(FULL, WAITS, "blue", train_job, 1, 8),
     "more than its quota when all is lent": _case(FULL, WAITS, "red", wrapped, 2, 8, whole=True),
     "an owner who comes back": _case(FULL, YIELDS, "red", wrapped, 2, 4, whole=True),
     "no GPU on a full cluster": _case(FULL, RUNS, "red", wrapped, 1, 0),
@@ -119,7 +119,7 @@ _WRONG: Final[tuple[Mapping[str, Any], ...]] = (
     {"volumes": _HOST},
     {"runtimeClassName": "another"},
 )
-_MAKERS: Final = (wrapped, wrapped, pytorch, ray_cluster, ray_job)
+_MAKERS: Final = (wrapped, wrapped, pytorch, ray_cluster, ray_job, train_job)
 
 
 def generated(seed: int, count: int) -> dict[str, Case]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from components import names
-from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, JobKind
+from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB, JobKind
+from components.queueing.trainer import runtime
 from components.scheduling.pod_group import in_group, pod_group
 from tests.local.environment import gang
 
@@ -58,6 +59,22 @@ def ray_job(name: str, team: str, workers: int = 1, gpus: int = 1, **pod: Any) -
         "rayClusterSpec": _ray(workers, gpus, **pod),
     }
     return queued(RAY_JOB, name, team, spec)
+
+
+def train_job(name: str, team: str, nodes: int = 1, gpus: int = 1, **pod: Any) -> Document:
+    """Return a TrainJob. Its pods' priority is that of its runtime; what else pods are to have patches the runtime."""
+    priority, container = pod.pop("priorityClassName", None), template("node", gpus, **pod)["spec"]["containers"][0]
+    pod.pop("amounts", None)
+    trainer = {
+        "image": container["image"],
+        "command": container["command"],
+        "numNodes": nodes,
+        "resourcesPerNode": container["resources"],
+    }
+    patched = {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": {"spec": pod}}}}]}
+    patch = {"manager": "example.org/me", "trainingRuntimeSpec": {"template": {"spec": patched}}}
+    spec = {"runtimeRef": {"name": runtime(priority)}, "trainer": trainer}
+    return queued(TRAIN_JOB, name, team, {**spec, **({"runtimePatches": [patch]} if pod else {})})
 
 
 def queued(kind: JobKind, name: str, team: str, spec: Document) -> Document:
