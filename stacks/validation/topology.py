@@ -22,8 +22,12 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     errors = errors or [*_levels(scheduling.sakkara)]
     yield from errors
     facts = partial.facts
-    all_looked_up = partial.target is not None and len(partial.target.node_selectors(partial)) == len(partial.pools)
-    if not errors and facts is not None and facts.nodes and all_looked_up:
+    target = partial.target
+    if errors or target is None or facts is None or not facts.nodes:
+        return
+    if len(target.node_selectors(partial)) == 1 + len(
+        target.further(partial)
+    ):  # those of a pool given whole are unknown
         yield from _nodes(scheduling.sakkara, [node.name for node in facts.nodes])
 
 

@@ -171,7 +171,10 @@ def test_what_queues_lend_less_of_because_nodes_are_lost_comes_back() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["flavor default-flavor doesn't match node affinity", "untolerated taint {a b NoSchedule <nil>} in flavor f"],
+    [
+        "flavor default-flavor doesn't match node affinity",
+        "untolerated taint {a b NoSchedule <nil>} in flavor default-flavor",
+    ],
 )
 def test_who_selects_nodes_without_quota_never_runs(said: str) -> None:
     answer = asked(Replica(FULL + said))
