@@ -151,7 +151,7 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
 		--ignore-glob 'tests/local/test_openshift*.py' --ignore tests/local/test_openstack_services.py \
 		--ignore-glob 'tests/local/test_cpouta*.py' --ignore tests/local/test_mlops.py \
-		--ignore tests/local/test_ask.py --ignore tests/local/test_scenarios.py --ignore tests/local/test_alerts.py \
+		--ignore tests/local/test_ask.py --ignore tests/local/test_scenarios.py --ignore tests/local/test_user_queues.py --ignore tests/local/test_alerts.py \
 		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 
 local-recovery: $(ENVIRONMENT) build
@@ -159,7 +159,7 @@ local-recovery: $(ENVIRONMENT) build
 		tests/local/test_packing.py tests/local/test_drift.py
 
 local-shown: $(ENVIRONMENT) build
-	$(TEST) --durations 10 tests/local/test_scenarios.py tests/local/test_ask.py \
+	$(TEST) --durations 10 tests/local/test_scenarios.py tests/local/test_user_queues.py tests/local/test_ask.py \
 		tests/local/test_dashboards.py tests/local/test_alerts.py tests/local/test_picture.py
 
 bench: $(ENVIRONMENT) tools ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission

@@ -56,6 +56,7 @@ GATES: Final = ("PrioritizePreemptorWorkloads",)
 gets its own GPUs back: its job evicts a borrower, whose share is the smaller one, so that the borrower is admitted
 again first, and is evicted again (`pkg/scheduler/fair_sharing_iterator.go`; kubernetes-sigs/kueue#13662)."""
 
+_SAMPLING_SECONDS: Final = 300
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
 
@@ -73,13 +74,39 @@ class PodsReady:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FairSharing:
+    """How what users have used is weighed, in teams whose queues ask for it.
+
+    half_life_minutes: after which use counts half. resource: the only one that counts.
+    """
+
+    half_life_minutes: int = 7 * 24 * 60
+    resource: str = names.GPU
+
+    def body(self) -> Mapping[str, Any]:
+        """Return Kueue's `admissionFairSharing`.
+
+        Kueue adds up amounts of all resources, memory in bytes, unless each has a weight. It samples every five minutes
+        by default, and here at least twenty times in a half-life.
+        """
+        return {
+            "usageHalfLifeTime": f"{self.half_life_minutes}m",
+            "usageSamplingInterval": f"{min(_SAMPLING_SECONDS, self.half_life_minutes * 60 // 20)}s",
+            "resourceWeights": {
+                **{name: 0 for name in names.RESOURCES if name != self.resource},
+                self.resource: 1,
+            },
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class KueueArgs:
     """What to install.
 
     release: upstream's manifest file and images.
     kinds: of jobs whose operators are installed before; Kueue is restarted when one is added.
     pods_ready: when a job whose pods do not run is queued again. replicas: of the manager.
-    gates: features that are switched on.
+    gates: features that are switched on. fair_sharing: among users of a team; None where no team asks for it.
     resources: of the manager, by default upstream's (config/components/manager/manager.yaml). nodes: for services.
     """
 
@@ -88,6 +115,7 @@ class KueueArgs:
     pods_ready: PodsReady = PodsReady()
     replicas: int = 1
     gates: Sequence[str] = GATES
+    fair_sharing: FairSharing | None = None
     resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
@@ -133,18 +161,20 @@ def _operator(args: KueueArgs) -> Operator:
         nodes=args.nodes,
         config_map=CONFIG_MAP,
         config_key=CONFIG_KEY,
-        config=_config(args.pods_ready, tuple(args.gates)),
+        config=_config(args.pods_ready, tuple(args.gates), args.fair_sharing),
         kinds=args.kinds,
     )
 
 
 @cache
-def _config(pods_ready: PodsReady, gates: tuple[str, ...]) -> str:
+def _config(pods_ready: PodsReady, gates: tuple[str, ...], fair_sharing: FairSharing | None) -> str:
     """Return the manager's configuration as its file, which is asked for with each document of the manifest."""
-    return yaml.safe_dump(configuration(pods_ready, gates), sort_keys=False)
+    return yaml.safe_dump(configuration(pods_ready, gates, fair_sharing), sort_keys=False)
 
 
-def configuration(pods_ready: PodsReady = PodsReady(), gates: Sequence[str] = GATES) -> Mapping[str, Any]:
+def configuration(
+    pods_ready: PodsReady = PodsReady(), gates: Sequence[str] = GATES, fair_sharing: FairSharing | None = None
+) -> Mapping[str, Any]:
     """Return the manager's configuration. Fields and defaults: Kueue `apis/config/v1beta2/configuration_types.go`.
 
     MLBatch leaves `waitForPodsReady` out, which turns it off; here it is on, because a job whose node was lost would
@@ -190,6 +220,7 @@ def configuration(pods_ready: PodsReady = PodsReady(), gates: Sequence[str] = GA
         "integrations": {"frameworks": list(FRAMEWORKS)},
         "resources": {"excludeResourcePrefixes": list(UNCOUNTED)},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        **({"admissionFairSharing": fair_sharing.body()} if fair_sharing is not None else {}),
         **({"featureGates": dict.fromkeys(gates, True)} if gates else {}),
     }
 

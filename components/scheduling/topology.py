@@ -7,6 +7,8 @@ well. Kueue v0.19: `apis/kueue/v1beta2/topology_types.go`, gates TopologyAwareSc
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -15,27 +17,33 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.layer import Layer
 
 TOPOLOGY: Final = "nodes"
+_PREFERRED: Final = "kueue.x-k8s.io/podset-preferred-topology"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopologyArgs:
-    """levels: labels of nodes from the widest part of the cluster to the narrowest, which is the node itself."""
+    """levels: labels of nodes from the widest part of the network to the narrowest, above the node itself."""
 
-    levels: Sequence[str] = (names.HOST,)
+    levels: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the Topology. Kueue refuses a change of its levels, so that other levels have another name."""
+        if not self.levels:
+            return TOPOLOGY
+        return f"{TOPOLOGY}-{hashlib.sha256(json.dumps(list(self.levels)).encode()).hexdigest()[:8]}"
 
 
-class Topology(pulumi.ComponentResource):
-    """Create the Topology that flavors refer to. Depends on Kueue; its levels cannot be changed in place."""
-
-    name: pulumi.Output[str]
+class Topology(Layer):
+    """Create the Topology that flavors refer to. Depends on Kueue."""
 
     def __init__(self, name: str, args: TopologyArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Topology", name, None, opts)
-        options = pulumi.ResourceOptions(parent=self, replace_on_changes=["spec"], delete_before_replace=True)
-        self.name = Manifest(TOPOLOGY, topology(args), options).object_name
-        self.register_outputs({"name": self.name})
+        self.ready = [Manifest(args.name, topology(args), pulumi.ResourceOptions(parent=self))]
+        self.register_outputs({"name": args.name})
 
 
 def topology(args: TopologyArgs) -> Document:
@@ -43,6 +51,21 @@ def topology(args: TopologyArgs) -> Document:
     return {
         "apiVersion": names.KUEUE_API,
         "kind": "Topology",
-        "metadata": {"name": TOPOLOGY},
-        "spec": {"levels": [{"nodeLabel": label} for label in args.levels]},
+        "metadata": {"name": args.name},
+        "spec": {"levels": [{"nodeLabel": label} for label in (*args.levels, names.HOST)]},
     }
+
+
+def preference(level: str | None) -> dict[str, str]:
+    """Return the annotation of pods that Kueue puts into one part of the network of this level, or of a wider one."""
+    return {_PREFERRED: level} if level is not None else {}
+
+
+def near(level: str | None, job: Document) -> Document:
+    """Return a Job whose pods have that annotation."""
+    if level is None:
+        return job
+    template = job["spec"]["template"]
+    metadata = template.get("metadata") or {}
+    annotated = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **preference(level)}}
+    return {**job, "spec": {**job["spec"], "template": {**template, "metadata": annotated}}}

@@ -11,6 +11,7 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.scheduling.topology import TOPOLOGY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class FlavorArgs:
     name: str = names.FLAVOR
     nodes: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[Mapping[str, str]] = ()
-    topology: pulumi.Input[str] | None = None
+    topology: str | None = None
     kueue_api: str = names.KUEUE_API
 
 
@@ -59,7 +60,9 @@ def resource_flavor(args: FlavorArgs) -> Document:
     spec: Document = {**labels, **({"tolerations": tolerations} if tolerations else {})}
     name = args.name
     if args.topology is not None:
-        name = f"{args.name}-{hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]}"
+        of_levels = {"topologyName": args.topology} if args.topology != TOPOLOGY else {}
+        digest = hashlib.sha256(json.dumps({**spec, **of_levels}, sort_keys=True).encode()).hexdigest()[:8]
+        name = f"{args.name}-{digest}"
         spec["topologyName"] = args.topology
     return {
         "apiVersion": args.kueue_api,

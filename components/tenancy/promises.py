@@ -18,6 +18,8 @@ class Promise(StrEnum):
     """A job starts when its queue admits it, and grows no more."""
     TRAIN_JOBS = "train-jobs"
     """A TrainJob runs what the platform's runtimes say, with fields that its queue counts."""
+    USER_QUEUES = "user-queues"
+    """Where users of a team have queues of their own, a user's jobs go through the user's own queue."""
     JOB_BOUNDS = "job-bounds"
     """A job holds its quota through failures and evictions for a bounded time, and has a bounded size."""
     PROMPT_DELETION = "prompt-deletion"

@@ -16,6 +16,7 @@ from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.network import NAMESPACE_LABEL, Network, boundary
 from components.layer import Layer
+from components.tenancy import user_queues
 from components.tenancy.bounds import APPWRAPPERS, Bounds, job_quotas, limit_range, quotas
 from components.tenancy.quota import FlavorQuota, cluster_queue
 
@@ -41,6 +42,8 @@ class TeamArgs:
     users, groups: names as the cluster's identity provider gives them.
     flavors: the team's own quota of each; it may use more while others leave theirs idle.
     cohort: the queues that lend to each other. covered: the resources that its queue has quotas of.
+    user_fair_sharing: each of its users has a LocalQueue, and of jobs that wait, those of the user who has used least
+        lately go first.
     open_to_all: its queue takes jobs of any namespace whose administrator leads them there, and not of its own alone.
     gpu_resource: as which nodes offer GPUs. kueue_api: the API version of its queues.
     role: name of the ClusterRole for members.
@@ -58,6 +61,7 @@ class TeamArgs:
     flavors: Sequence[FlavorQuota]
     cohort: str
     covered: Sequence[str] = names.RESOURCES
+    user_fair_sharing: bool = False
     open_to_all: bool = False
     gpu_resource: str = names.GPU
     kueue_api: str = names.KUEUE_API
@@ -85,6 +89,7 @@ class Team(Layer):
 
     def __init__(self, name: str, args: TeamArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:tenancy:Team", name, None, opts)
+        own_queues = [user_queues.queue_name(user) for user in args.users] if args.user_fair_sharing else []
         queue = Manifest(
             names.cluster_queue(name),
             cluster_queue(
@@ -94,6 +99,7 @@ class Team(Layer):
                 namespaces={} if args.open_to_all else {"matchLabels": {NAMESPACE_LABEL: args.name}},
                 covered=args.covered,
                 gpu_resource=args.gpu_resource,
+                usage_based=args.user_fair_sharing,
                 api=args.kueue_api,
             ),
             pulumi.ResourceOptions(parent=self),
@@ -104,7 +110,10 @@ class Team(Layer):
                 NamespaceArgs(
                     name=args.name,
                     labels={names.TEAM_LABEL: "true", **args.labels},
-                    annotations={UNENFORCED: ", ".join(args.unenforced)} if args.unenforced else {},
+                    annotations={
+                        **({UNENFORCED: ", ".join(args.unenforced)} if args.unenforced else {}),
+                        **({user_queues.ANNOTATION: user_queues.annotation(args.users)} if own_queues else {}),
+                    },
                 )
             ),
             pulumi.ResourceOptions(parent=self, depends_on=[queue], protect=args.protect),
@@ -123,22 +132,24 @@ class Team(Layer):
         if args.network is not None:
             child = pulumi.ResourceOptions(parent=self)
             policies.append(Manifest(f"{name}/NetworkPolicy", boundary(self.namespace, args.network), child))
-        local_queue = Manifest(
-            f"{name}-{names.LOCAL_QUEUE}",
-            {
-                "apiVersion": args.kueue_api,
-                "kind": "LocalQueue",
-                "metadata": {"name": names.LOCAL_QUEUE, "namespace": self.namespace},
-                "spec": {"clusterQueue": self.cluster_queue},
-            },
-            pulumi.ResourceOptions(
-                parent=self,
-                depends_on=[*bounded, *policies],
-                replace_on_changes=["spec.clusterQueue"],
-                delete_before_replace=True,
-            ),
-        )
-        self.ready = [local_queue]
+        self.ready = [
+            Manifest(
+                f"{name}-{queue_name}",
+                {
+                    "apiVersion": args.kueue_api,
+                    "kind": "LocalQueue",
+                    "metadata": {"name": queue_name, "namespace": self.namespace},
+                    "spec": {"clusterQueue": self.cluster_queue},
+                },
+                pulumi.ResourceOptions(
+                    parent=self,
+                    depends_on=[*bounded, *policies],
+                    replace_on_changes=["spec.clusterQueue"],
+                    delete_before_replace=True,
+                ),
+            )
+            for queue_name in (names.LOCAL_QUEUE, *own_queues)
+        ]
         for user in args.users:
             self._bind(name, args, Subject.USER, user, former=f"{name}-{binding_name(user)}")
         for group in args.groups:

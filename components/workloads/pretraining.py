@@ -28,6 +28,7 @@ from components.kubernetes.programs import Program
 from components.kubernetes.volumes import AccessMode, Volume, claim
 from components.kubernetes.volumes import volumes as pod_volumes
 from components.queueing import trainer
+from components.scheduling.topology import preference
 from components.workloads.indexed_job import files_name
 from components.workloads.interface import volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, pod_spec
@@ -170,7 +171,10 @@ def template(name: str, args: PretrainingArgs) -> Document:
         ports=PORT,
     )
     return {
-        "metadata": {"annotations": PROGRAM.checksum(), "labels": {WORKLOAD_LABEL: name}},
+        "metadata": {
+            "annotations": {**PROGRAM.checksum(), **preference(args.submission.near)},
+            "labels": {WORKLOAD_LABEL: name},
+        },
         "spec": pod_spec(args.pods, container, priority_class=args.submission.priority_class),
     }
 

@@ -21,6 +21,7 @@ from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.objects import with_namespace
 from components.scheduling.pod_group import in_group, pod_group
+from components.scheduling.topology import near
 from components.workloads.indexed_job import headless_service
 from components.workloads.pods import WORKLOAD_LABEL
 
@@ -54,6 +55,7 @@ class Submission:
     priority_class: of the pods; None for the cluster's default. user: on whose behalf, recorded as an annotation.
     has_pod_groups: the pods of a PodGroup are bound together, and gangs in a team's queue are given one.
     groups_alone: a pod of no PodGroup is never placed, and a job of one pod is given one, too.
+    near: a level of the network. Kueue puts the pods of a gang into one part of it if it can; None for anywhere.
     scheduler: of the pods of queued jobs, which AppWrapper names to those that it wraps; None for the cluster's own.
     """
 
@@ -64,6 +66,7 @@ class Submission:
     user: str | None = None
     has_pod_groups: bool = False
     groups_alone: bool = False
+    near: str | None = None
     scheduler: str | None = None
 
 
@@ -88,6 +91,7 @@ def submitted(name: str, submission: Submission, job: Document) -> list[Document
     service = headless_service(name)
     if submission.mode is not SubmissionMode.MLBATCH:
         return [with_namespace(component, submission.namespace) for component in (service, job)]
+    job = near(submission.near, job)
     return [app_wrapper(name, submission, [service, *(grouped(name, job) if submission.has_pod_groups else [job])])]
 
 

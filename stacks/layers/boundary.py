@@ -22,6 +22,7 @@ from components.tenancy import (
     requested_projects,
     service_policy,
     train_jobs,
+    user_queues,
     wrapped_kinds,
 )
 from components.tenancy.boundary import Boundary, BoundaryArgs
@@ -51,6 +52,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
         train_jobs.policy(),
+        user_queues.policy(),
         job_bounds.policy(jobs.bounds()),
         prompt_deletion.policy(tenancy.longest_grace_seconds),
         own_volumes.policy([team.name for team in inputs.settings.teams]),

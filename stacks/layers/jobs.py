@@ -198,6 +198,7 @@ class Jobs:
             user=settings.user,
             has_pod_groups=queued and packing.has_pod_groups,
             groups_alone=queued and packing.places_groups_alone,
+            near=next(reversed(everything.scheduling.topology.levels), None) if queued else None,
             scheduler=second_scheduler(packing) if queued else None,
         )
 

@@ -17,7 +17,7 @@ from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.jobset import JobSets, JobSetsArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
-from components.queueing.kueue import GATES, Kueue, KueueArgs, PodsReady
+from components.queueing.kueue import GATES, FairSharing, Kueue, KueueArgs, PodsReady
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from components.queueing.trainer import Trainer, TrainerArgs
@@ -93,6 +93,7 @@ def _operators(
         kinds=[kind for each in jobs for kind in each.kinds],
         pods_ready=pods_ready,
         replicas=replicas,
+        fair_sharing=_fair_sharing(inputs, cluster),
         gates=GATES if reclaims_while_borrowing(inputs.settings.queueing.kueue_version) else (),
         nodes=nodes,
     )
@@ -105,6 +106,13 @@ def _operators(
     )
     StoredVersions("stored-versions", migration, cluster.options(kueue))
     return kueue, [wrappers, *jobs]
+
+
+def _fair_sharing(inputs: StackInputs[Any], cluster: Cluster) -> FairSharing | None:
+    if not any(team.user_fair_sharing for team in inputs.settings.teams):
+        return None
+    minutes = inputs.settings.queueing.fair_sharing_half_life_minutes
+    return FairSharing(half_life_minutes=minutes, resource=cluster.gpu_resource)
 
 
 def _job_operators(

@@ -46,7 +46,9 @@ def install(
     options, cohort = cluster.options(queueing.kueue), settings.queueing.cohort
     topology = None
     if settings.scheduling.packing is Packing.TOPOLOGY:
-        topology = Topology("topology", TopologyArgs(), options).name
+        levels = TopologyArgs(levels=settings.scheduling.topology.levels)
+        topology = levels.name
+        options = cluster.options(queueing.kueue, Topology("topology", levels, options))
     wanted = [_flavor(cluster, pool, topology) for pool in cluster.pools]
     flavors = [
         Flavor("flavor" if index == 0 else f"flavor-{args.name}", args, options) for index, args in enumerate(wanted)
@@ -80,7 +82,7 @@ def install(
     return Tenancy(teams=teams, flavor=flavors[0].name)
 
 
-def _flavor(cluster: Cluster, pool: NodePool, topology: pulumi.Input[str] | None) -> FlavorArgs:
+def _flavor(cluster: Cluster, pool: NodePool, topology: str | None) -> FlavorArgs:
     return FlavorArgs(
         name=pool.name,
         nodes=pool.nodes.node_selector,
@@ -129,6 +131,7 @@ def _team(
         ],
         cohort=settings.queueing.cohort,
         covered=settings.queueing.covered,
+        user_fair_sharing=team.user_fair_sharing,
         open_to_all=settings.queueing.open_to_all,
         gpu_resource=cluster.gpu_resource,
         kueue_api=cluster.kueue_api,

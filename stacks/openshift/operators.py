@@ -116,6 +116,15 @@ def _missing_in_kueue(partial: PartialSettings, release: OpenShiftAi) -> Iterato
             expected="nothing",
             hint=f"remove the key, and set {key(('recovery', 'startTimeoutMinutes'))}, which holds for both",
         )
+    for index, team in enumerate(partial.teams):
+        if team is not None and team.user_fair_sharing:
+            yield ConfigError(
+                path=("teams", index, "userFairSharing"),
+                value=True,
+                message=f"Kueue {release.kueue} of OpenShift AI {release.version} does not know what users have used",
+                expected="false",
+                hint="remove the key",
+            )
     scheduling = partial.section(SchedulingSettings)
     if scheduling is not None and scheduling.packing is Packing.TOPOLOGY:
         yield ConfigError(

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from components import catalogue
+from components import catalogue, names
 from components.catalogue import Artifact
 from components.scheduling import coscheduling
 from components.scheduling.packing import Packing
 from components.scheduling.sakkara import Topology, Tree
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, choice, form
+from stacks.settings.names import label_errors
 
 _LEAST_LEVELS: Final = 2
+_MOST_LEVELS: Final = 15
+"""kubernetes-sigs/kueue, apis/kueue/v1beta2/topology_types.go: 16 with the node."""
 _SCHEDULERS = catalogue.versions(catalogue.SCHEDULER_PLUGINS)
 
 
@@ -77,6 +81,38 @@ class SakkaraSettings(SettingsModel):
         return Topology(levels=self.levels, tree=tree(name for name in members if name not in inner))
 
 
+class TopologySettings(SettingsModel):
+    """What Kueue knows of the network with `packing: topology`."""
+
+    levels: tuple[str, ...] = ()
+    """Labels of GPU nodes that say where in the network a node is, from the widest part to the narrowest, such as
+    `[topology.kubernetes.io/zone, ib/torset]`. The node itself is the last level by default. Kueue places no job on a
+    node that lacks one of the labels. The platform's own jobs of several nodes prefer one part of the narrowest level.
+    """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold levels to names of labels, each once, and none of them the node."""
+        for index, level in enumerate(self.levels):
+            at: Path = (*path, "levels", index)
+            yield from (replace(error, path=at, value=level) for error in label_errors(at, {level: ""}))
+            if level == names.HOST or level in self.levels[:index]:
+                yield ConfigError(
+                    path=at,
+                    value=level,
+                    message="the node is the last level by itself" if level == names.HOST else "it is a level already",
+                    expected="each label once, without the node's own",
+                    hint="remove it",
+                )
+        if len(self.levels) > _MOST_LEVELS:
+            yield ConfigError(
+                path=(*path, "levels"),
+                value=len(self.levels),
+                message=f"a Topology of Kueue has {_MOST_LEVELS + 1} levels at most, the node among them",
+                expected=f"at most {_MOST_LEVELS} labels",
+                hint="leave out those that divide nothing",
+            )
+
+
 class SchedulingSettings(SettingsModel):
     """How pods are ranked and placed."""
 
@@ -89,6 +125,7 @@ class SchedulingSettings(SettingsModel):
     it. All but `none` work on jobs in queues."""
     coscheduling: CoschedulingSettings = CoschedulingSettings()
     sakkara: SakkaraSettings = SakkaraSettings()
+    topology: TopologySettings = TopologySettings()
     scheduler_version: Annotated[str, choice("version of scheduler-plugins", _SCHEDULERS)] | None = None
     """Version of the second scheduler, scheduler-plugins, for `coscheduling`; default the newest that goes with the
     cluster's Kubernetes version, which is the one of its own number or the next."""
@@ -104,12 +141,12 @@ class SchedulingSettings(SettingsModel):
         return [catalogue.find(name, version) for name in (catalogue.SCHEDULER_PLUGINS, *quotas)]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Refuse settings of one second scheduler where the other one, or none, places jobs."""
-        for packing in (Packing.COSCHEDULING, Packing.SAKKARA):
+        """Refuse settings of one way of packing where jobs are placed in another one."""
+        for packing in (Packing.COSCHEDULING, Packing.SAKKARA, Packing.TOPOLOGY):
             if packing in self.model_fields_set and packing is not self.packing:
                 yield ConfigError(
                     path=(*path, str(packing)),
-                    message=f"jobs are placed by one scheduler, and {key((*path, 'packing'))} is {self.packing}",
+                    message=f"jobs are placed in one way, and {key((*path, 'packing'))} is {self.packing}",
                     expected=f"nothing, or {key((*path, 'packing'))}: {packing}",
                     hint=f"remove the key, or set {key((*path, 'packing'))} to {packing}",
                 )

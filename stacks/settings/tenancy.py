@@ -170,6 +170,10 @@ class QueueingSettings(SettingsModel):
     kuberay: KubeRaySettings = KubeRaySettings()
     job_set: JobSetSettings = JobSetSettings()
     trainer: TrainerSettings = TrainerSettings()
+    fair_sharing_half_life_minutes: Annotated[int, Field(ge=1, le=60 * 24 * 365)] = 7 * 24 * 60
+    """After how many minutes the GPUs that a user has used count half, in teams with `userFairSharing`. The default is
+    a week, as in Slurm (PriorityDecayHalfLife).
+    """
     replicas: Annotated[int, Field(ge=1, le=3)] = 2
     """Number of pods of each operator, on different nodes where there are several. One leads; all answer the API
     server, so that jobs are submitted while a node is drained or lost. With 1 nobody can until it runs elsewhere.
@@ -345,6 +349,11 @@ class TeamSettings(SettingsModel):
     """What the team has of node pools other than the first. Of a pool that is not listed, a team with a share has the
     same share, and a team with a quota has none and may borrow all that is idle.
     """
+    user_fair_sharing: bool = False
+    """Let the jobs of the user who has used the fewest GPUs lately go first, among jobs of the team that wait. Each of
+    `users` gets a LocalQueue; members of `groups` share one. Use then goes before priority and age, and an older job
+    preempts no newer one of equal priority.
+    """
     services: TeamServicesSettings = TeamServicesSettings()
     """Services in its namespace."""
     storage: TeamStorageSettings = TeamStorageSettings()
@@ -374,6 +383,14 @@ class TeamSettings(SettingsModel):
             )
         yield from members.check((*path, "users"), self.users, members.USER)
         yield from members.check((*path, "groups"), self.groups, members.GROUP)
+        if self.user_fair_sharing and not self.users:
+            yield ConfigError(
+                path=(*path, "userFairSharing"),
+                value=True,
+                message="a user has a queue of the own where the user is listed by name, and the team lists none",
+                expected="false, or a list of users",
+                hint=f"remove the key, or list the users in {key((*path, 'users'))}",
+            )
         if self.quota is not None and self.share is not None:
             yield _both(path)
         elif self.quota is None and self.share is None:

@@ -1,4 +1,4 @@
-"""Whether the groups of Sakkara's topology are a tree, and its leaves the GPU nodes that there are."""
+"""Whether the GPU nodes that there are have a place in the topology by which jobs are placed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ _MOST_NAMED = 5
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what is no tree; what is none is not compared with the nodes."""
+    """Yield nodes without labels of Kueue's levels, and groups of Sakkara's that are no tree or not of the nodes."""
     scheduling = partial.section(SchedulingSettings)
+    if scheduling is not None:
+        yield from _unlabelled(scheduling.topology.levels, partial)
     if scheduling is None or scheduling.packing is not Packing.SAKKARA or not scheduling.sakkara.groups:
         return
     errors = [*_twice(scheduling.sakkara), *_cycles(scheduling.sakkara)]
@@ -29,6 +31,25 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         target.further(partial)
     ):  # those of a pool given whole are unknown
         yield from _nodes(scheduling.sakkara, [node.name for node in facts.nodes])
+
+
+def _unlabelled(levels: Sequence[str], partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield levels whose label a GPU node lacks: Kueue would place no job there."""
+    nodes = partial.facts.nodes if partial.facts is not None else ()
+    for index, level in enumerate(levels):
+        without = [node.name for node in nodes if level not in node.labels]
+        if without:
+            yield ConfigError(
+                path=("scheduling", "topology", "levels", index),
+                value=level,
+                message=f"these GPU nodes have no such label: {_some(without)}; Kueue would place no job there",
+                expected="a label that each GPU node has",
+                hint="label the nodes, or remove the level",
+            )
+
+
+def _some(nodes: Sequence[str]) -> str:
+    return listed(nodes[:_MOST_NAMED]) + (f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else "")
 
 
 def _twice(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
@@ -127,8 +148,7 @@ def _nodes(sakkara: SakkaraSettings, known: Sequence[str]) -> Iterator[ConfigErr
                     path=(*_GROUPS, index, "members", position),
                     value=member,
                     message="the cluster has no GPU node of this name, and there is no group of it",
-                    expected=f"{listed(known[:_MOST_NAMED])}"
-                    + (f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""),
+                    expected=_some(known),
                     hint=f"did you mean {meant}?" if meant else "write it as `kubectl get nodes` shows it",
                 )
     leaves = {member for names in members.values() for member in names}
@@ -136,9 +156,8 @@ def _nodes(sakkara: SakkaraSettings, known: Sequence[str]) -> Iterator[ConfigErr
     if left:
         yield ConfigError(
             path=_GROUPS,
-            message=f"these GPU nodes are in no group: {listed(left[:_MOST_NAMED])}"
-            + (f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else "")
-            + "; quotas count them, and no job would be placed there",
+            message=f"these GPU nodes are in no group: {_some(left)}; quotas count them, and no job would be placed "
+            "there",
             expected="each GPU node in one group",
             hint="add them to their groups",
         )

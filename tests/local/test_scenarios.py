@@ -12,7 +12,7 @@ from tests.local.standing import Standing
 from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.plays import SCENARIOS, Scenario
 from tests.scenarios.run import play
-from tests.scenarios.size import Size, settings
+from tests.scenarios.size import Size, scenario_settings
 from tests.scenarios.stage import settle
 
 SIZE = Size()
@@ -23,7 +23,7 @@ BROKEN = ("reclaim", "isolation")
 
 @pytest.fixture(scope="module")
 def project(standing: Standing) -> Project:
-    return standing.up("dev", lambda project: settings(project, SIZE))
+    return standing.up("dev", lambda project: scenario_settings(project, SIZE))
 
 
 @pytest.mark.parametrize("scenario", SHORT, ids=lambda scenario: scenario.name)

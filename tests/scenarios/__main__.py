@@ -18,7 +18,7 @@ from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.memory import check as check_memory
 from tests.scenarios.plays import SCENARIOS
 from tests.scenarios.run import Outcome, play
-from tests.scenarios.size import FEWEST, Size, settings
+from tests.scenarios.size import FEWEST, Size, scenario_settings
 from tests.scenarios.stage import settle
 
 PATIENCE, SHORT = 180, 45
@@ -65,7 +65,7 @@ def run(names: Sequence[str], size: Size, pictures: Path, *, is_broken: bool) ->
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="mlbatch-scenarios-") as folder, local_environment() as paths:
         project = Project(Path(folder), paths, "dev")
-        project.configure(settings(project, size))
+        project.configure(scenario_settings(project, size))
         project.up()
         cluster = Cluster(paths.kubeconfig)
         for name in names:

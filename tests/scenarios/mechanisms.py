@@ -14,7 +14,7 @@ from tests.local.environment import Cluster, Project, eventually
 from tests.local.jobs import KUEUE, gpu_nodes
 from tests.local.member import dry_run, message
 from tests.scenarios.attacks import ADMITTED, PLACED, admitted, placed
-from tests.scenarios.size import TEAMS, Size, settings
+from tests.scenarios.size import TEAMS, Size, scenario_settings
 from tests.scenarios.stage import asked
 
 SYSTEM: Final = "mlbatch-system"
@@ -33,7 +33,7 @@ def queues(cluster: Cluster, change: Callable[[dict[str, Any]], dict[str, Any]])
         yield
     finally:
         for name, spec in before.items():
-            cluster.patch(KUEUE, "ClusterQueue", name, {"spec": {key: spec[key] for key in change(spec)}})
+            cluster.patch(KUEUE, "ClusterQueue", name, {"spec": {key: spec.get(key) for key in change(spec)}})
 
 
 def _large(spec: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def not_in_force(cluster: Cluster, promise: Promise, document: Mapping[str, Any]
 @contextlib.contextmanager
 def spread(project: Project, size: Size) -> Iterator[None]:
     """Have Kubernetes' own scheduler place the jobs, for the length of the context."""
-    usual = settings(project, size)
+    usual = scenario_settings(project, size)
     project.configure({**usual, "scheduling": {"packing": "none"}})
     project.up()
     try:
@@ -142,6 +142,7 @@ MECHANISMS: Final[dict[str, Callable[[Cluster, Project, Size], Breaking]]] = {
     "cohort": lambda cluster, *_: queues(cluster, lambda spec: {"cohortName": None}),
     "reclaim": lambda cluster, *_: queues(cluster, lambda spec: {"preemption": {"reclaimWithinCohort": "Never"}}),
     "preemption": lambda cluster, *_: queues(cluster, lambda spec: {"preemption": {"withinClusterQueue": "Never"}}),
+    "fair-sharing": lambda cluster, *_: queues(cluster, lambda spec: {"admissionScope": None}),
     "packing": lambda _, project, size: spread(project, size),
     "slack-controller": lambda cluster, *_: stopped(cluster, "slack-controller"),
     "appwrapper": lambda cluster, *_: without_appwrapper(cluster),

@@ -16,7 +16,7 @@ from kubernetes.dynamic.exceptions import NotFoundError
 
 from tests.local.jobs import lending_limit, mark, pods_of
 from tests.scenarios.attacks import isolation, quota_dodging
-from tests.scenarios.size import BOUND, GPUS_PER_NODE
+from tests.scenarios.size import BOUND, FAIR, GPUS_PER_NODE, OTHER, TEAMS
 from tests.scenarios.stage import Stage
 
 RETRIES: Final = 1
@@ -54,25 +54,50 @@ def queueing(stage: Stage) -> None:
     """The team's jobs take all GPUs; three more wait, and start one by one as the first ones end."""
     first = [f"first-{index}" for index in range(stage.size.nodes)]
     for name in first:
-        stage.submit("blue", name, gpus=GPUS_PER_NODE)
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
     for name in first:
-        stage.runs("blue", name)
+        stage.runs("red", name)
     waiting = ["next-0", "next-1", "next-2"]
     for name in waiting:
-        stage.submit("blue", name, gpus=GPUS_PER_NODE)
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
         # It queues by when Kueue has made its Workload: two of the same second have no order.
-        stage.judged("blue", name)
+        stage.judged("red", name)
         time.sleep(1.1)
-    assert "nvidia.com/gpu" in stage.waits("blue", waiting[-1])
+    assert "nvidia.com/gpu" in stage.waits("red", waiting[-1])
 
     def started() -> list[str]:
-        return [name for name in waiting if pods_of(stage.cluster, "blue", name)]
+        return [name for name in waiting if pods_of(stage.cluster, "red", name)]
 
     assert started() == [], f"{', '.join(started())} did not wait"
     for count, ended in enumerate(first[: len(waiting)], start=1):
-        stage.end("blue", ended)
+        stage.end("red", ended)
         found = stage.until("one more starts", started, lambda found, count=count: len(found) >= count)
         assert found == waiting[:count], f"when {count} had ended, {', '.join(found)} had started"
+
+
+def fair_sharing(stage: Stage) -> None:
+    """One user of a team has taken all GPUs and queues for more, when another user of it comes with a first job."""
+    first = [f"first-{index}" for index in range(stage.size.nodes)]
+    for name in first:
+        stage.submit(FAIR, name, gpus=GPUS_PER_NODE)
+    for name in first:
+        stage.runs(FAIR, name)
+    stage.submit(FAIR, "older", gpus=GPUS_PER_NODE)
+    stage.waits(FAIR, "older")
+    time.sleep(1.1)
+    stage.submit(FAIR, "newer", gpus=GPUS_PER_NODE, user=OTHER)
+    stage.waits(FAIR, "newer")
+    stage.end(FAIR, first[0])
+    stage.until("one of the two starts", lambda: any(pods_of(stage.cluster, FAIR, name) for name in ("older", "newer")))
+    stage.stays(
+        f"the first job of {OTHER} goes before the next one of {TEAMS[FAIR]}",
+        lambda: not pods_of(stage.cluster, FAIR, "older"),
+        seconds=2,
+    )
+    stage.runs(FAIR, "newer")
+    stage.end(FAIR, first[1])
+    stage.runs(FAIR, "older")
+    assert stage.phase(FAIR, "newer") == "Running", "not so: it runs on"
 
 
 def borrowing(stage: Stage) -> None:
@@ -278,7 +303,14 @@ SCENARIOS: Final = {
             "jobs of a team start in the order in which they were submitted, and hold nothing before",
             queueing,
             "quota",
-            "not so: blue/next-2 waits",
+            "not so: red/next-2 waits",
+        ),
+        Scenario(
+            "fair-sharing",
+            "of a team's users, the one who has used least lately goes first",
+            fair_sharing,
+            "fair-sharing",
+            f"not so: the first job of {OTHER} goes before",
         ),
         Scenario(
             "borrowing",

@@ -12,6 +12,10 @@ from tests.local.environment import Project, dev_settings
 
 TEAMS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob"}
 """The teams, and who submits for each."""
+FAIR: Final = "blue"
+"""The team whose users have queues of their own."""
+OTHER: Final = "carol"
+"""Its second user."""
 GPUS_PER_NODE: Final = 8
 FEWEST: Final = 3
 """Nodes: one for each team, and one that belongs to nobody."""
@@ -66,8 +70,18 @@ class Size:
         return self.slack_nodes * GPUS_PER_NODE
 
 
+def scenario_settings(project: Project, size: Size) -> dict[str, Any]:
+    """Return the settings of the scenarios' stack: the same, with queues for the users of one team."""
+    found = settings(project, size)
+    teams = [
+        {**team, "users": [*team["users"], OTHER], "userFairSharing": True} if team["name"] == FAIR else team
+        for team in found["teams"]
+    ]
+    return {**found, "queueing": {**found["queueing"], "fairSharingHalfLifeMinutes": 10}, "teams": teams}
+
+
 def settings(project: Project, size: Size) -> dict[str, Any]:
-    """Return the stack's settings: those of Pulumi.dev.yaml at another size, with seconds for minutes."""
+    """Return a stack's settings: those of Pulumi.dev.yaml at another size, with seconds for minutes."""
     base = dev_settings(project.mirror)
     return {
         **base,

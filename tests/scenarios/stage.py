@@ -13,14 +13,16 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError
 from urllib3.exceptions import HTTPError
 
+from components import names
 from components.scheduling.pod_group import in_group, pod_group
+from components.tenancy.user_queues import queue_name
 from emulator.paths import Paths
 from tests.local.environment import Cluster, eventually, gang
 from tests.local.jobs import APPWRAPPER, KUEUE, cordon, gpu_nodes, lending_limit, mark, phase, pods_of
 from tests.local.member import as_member
 from tests.local.submission import remains
 from tests.scenarios.record import Record
-from tests.scenarios.size import FAILURE_GRACE, RECOVERY, TEAMS, Size
+from tests.scenarios.size import FAILURE_GRACE, FAIR, OTHER, RECOVERY, TEAMS, Size
 
 T = TypeVar("T")
 _TRIES, _PAUSE = 10, 1.0
@@ -47,7 +49,7 @@ class Stage:
     ) -> None:
         self.cluster, self.size, self.record, self.patience = Cluster(paths.kubeconfig), size, record, patience
         self.hopeless = hopeless
-        self.members = {team: as_member(paths, user) for team, user in TEAMS.items()}
+        self.members = {user: as_member(paths, user) for user in (*TEAMS.values(), OTHER)}
         self.nodes = gpu_nodes(self.cluster)
         self._submitted: list[tuple[str, str]] = []
 
@@ -92,10 +94,13 @@ class Stage:
         seconds: int = 3600,
         priority: str = "",
         whole: bool = False,
+        user: str | None = None,
         **annotations: str,
     ) -> None:
         """Submit a job as a member of the team; a whole one has a PodGroup, where those are known."""
-        wrapper = gang(name, team, pods, gpus, seconds, annotations={**HURRIED, **annotations})
+        user = user or TEAMS[team]
+        queue = {names.QUEUE_LABEL: queue_name(user)} if team == FAIR else {}
+        wrapper = gang(name, team, pods, gpus, seconds, labels=queue, annotations={**HURRIED, **annotations})
         job = wrapper["spec"]["components"][0]["template"]
         if priority:
             job["spec"]["template"]["spec"]["priorityClassName"] = priority
@@ -103,16 +108,16 @@ class Stage:
             grouped = (pod_group(name, pods), in_group(name, job))
             wrapper["spec"]["components"] = [{"template": item} for item in grouped]
         each = "pod" if pods == 1 else f"{pods} pods"
-        self.record.say(f"{TEAMS[team]} submits {team}/{name}: {each} of {gpus} GPUs" + f" {priority}".rstrip())
+        self.record.say(f"{user} submits {team}/{name}: {each} of {gpus} GPUs" + f" {priority}".rstrip())
         self._submitted.append((team, name))
         # One that is there already was taken, though the answer was lost.
         with contextlib.suppress(ConflictError):
-            asked(lambda: self.members[team].create(wrapper))
+            asked(lambda: self.members[user].create(wrapper))
 
     def end(self, team: str, name: str) -> None:
         """End a job, as a member of its team."""
         self.record.say(f"{TEAMS[team]} deletes {team}/{name}")
-        asked(lambda: self.members[team].delete(APPWRAPPER, "AppWrapper", name, team))
+        asked(lambda: self.members[TEAMS[team]].delete(APPWRAPPER, "AppWrapper", name, team))
 
     def clear(self) -> None:
         """Take everything away that was submitted, and make every node well."""

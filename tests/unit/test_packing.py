@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -12,18 +13,24 @@ import pytest
 import yaml
 
 from components import catalogue, names
-from components.artifacts import Release
+from components.artifacts import Mirror, Release
 from components.compatibility import SCHEDULER_PLUGINS_KUBERNETES
+from components.kubernetes.placement import ANYWHERE
 from components.scheduling import coscheduling
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.pod_group import in_group, pod_group
+from components.scheduling.topology import TopologyArgs, topology
 from components.tenancy.flavor import FlavorArgs, resource_flavor
 from components.workloads import gang, submission
 from components.workloads.gang import GangArgs
 from components.workloads.submission import Submission, SubmissionMode
 from stacks.errors import ConfigError
+from stacks.layers.jobs import Jobs
+from stacks.settings.submission import SubmissionSettings
+from tests.unit import test_existing
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record, build
+from tests.unit.test_stack import dev, stack_of
 
 JOB: Mapping[str, Any] = {
     "apiVersion": "batch/v1",
@@ -225,6 +232,48 @@ class TestTopology:
         first, second = resource_flavor(args), resource_flavor(replace(args, nodes={"pool": "new"}))
         assert first["spec"] == {"nodeLabels": {"pool": "gpu"}, "topologyName": "nodes"}
         assert len({first["metadata"]["name"], second["metadata"]["name"], names.FLAVOR}) == 3
+
+    def test_other_levels_have_another_name(self) -> None:
+        """Kueue refuses a change of the levels of a Topology, and of the Topology of a flavor."""
+        plain, racks = TopologyArgs(), TopologyArgs(levels=("zone", "rack"))
+        assert [level["nodeLabel"] for level in topology(racks)["spec"]["levels"]] == ["zone", "rack", names.HOST]
+        assert plain.name == "nodes" != racks.name != TopologyArgs(levels=("rack",)).name
+        flavors = [resource_flavor(FlavorArgs(topology=each.name)) for each in (plain, racks)]
+        assert [flavor["spec"]["topologyName"] for flavor in flavors] == [plain.name, racks.name]
+        assert len({flavor["metadata"]["name"] for flavor in flavors}) == 2
+
+    def test_a_gang_prefers_one_part_of_the_network(self) -> None:
+        sent = Submission(mode=SubmissionMode.MLBATCH, namespace="blue", near="rack")
+        (wrapper,) = submission.submitted("train", sent, dict(JOB))
+        metadata = wrapper["spec"]["components"][-1]["template"]["spec"]["template"]["metadata"]
+        assert metadata["annotations"] == {"kueue.x-k8s.io/podset-preferred-topology": "rack"}
+
+    def test_jobs_of_the_stack_name_its_narrowest_level(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**dev(), "scheduling": {"packing": "topology", "topology": {"levels": ["zone", "rack"]}}}
+        made = Jobs(stack_of(raw, mirror, kubeconfig), ANYWHERE, names.GPU)
+        assert made.submission(SubmissionSettings(), "blue").near == "rack"
+
+    @pytest.mark.parametrize(
+        ("levels", "said"),
+        [
+            (["ib/torset", "ib/torset"], 'levels[1] = "ib/torset"'),
+            ([names.HOST], "the node is the last level by itself"),
+            (["not a label"], "Kubernetes would reject this label's name"),
+            ([f"level-{index}" for index in range(16)], "at most 15 labels"),
+        ],
+    )
+    def test_levels_that_no_topology_has_are_refused(self, levels: list[str], said: str) -> None:
+        (error,) = errors_of(aks(scheduling={"packing": "topology", "topology": {"levels": levels}}))
+        assert said in str(error)
+
+    def test_a_level_that_a_node_lacks_is_refused(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {
+            **test_existing.shipped(),
+            "scheduling": {"packing": "topology", "topology": {"levels": ["pool", "rack"]}},
+        }
+        text = test_existing.refused(raw, mirror, kubeconfig)
+        assert 'mlbatch:scheduling.topology.levels[1] = "rack"' in text
+        assert "these GPU nodes have no such label: a, b, c" in text
 
     def test_without_one_the_flavor_keeps_its_name(self) -> None:
         assert resource_flavor(FlavorArgs(nodes={"pool": "gpu"}))["metadata"]["name"] == names.FLAVOR

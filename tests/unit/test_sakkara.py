@@ -192,7 +192,7 @@ class TestChoice:
         raw = {**shipped(), "scheduling": {"packing": "coscheduling", "sakkara": {"groups": RACKS}}}
         text = refused(raw, mirror, kubeconfig)
         assert "mlbatch:scheduling.sakkara" in text
-        assert "jobs are placed by one scheduler, and mlbatch:scheduling.packing is coscheduling" in text
+        assert "jobs are placed in one way, and mlbatch:scheduling.packing is coscheduling" in text
         raw["scheduling"] = {"packing": "sakkara", "coscheduling": {"permitSeconds": 60}}
         assert "set mlbatch:scheduling.packing to coscheduling" in refused(raw, mirror, kubeconfig)
 

@@ -24,7 +24,8 @@ NO_NODE = (
     "nvidia.com/gpu. no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
 )
 SEEN: Mapping[str, str] = {
-    "queueing": "not so: blue/next-2 waits",
+    "queueing": "not so: red/next-2 waits",
+    "fair-sharing": "not so: the first job of carol goes before the next one of alice",
     "borrowing": f"blue/loan-0 runs: not within 45 s; last seen: []; {NO_QUOTA}",
     "reclaim": f"red/own-0 runs: not within 45 s; last seen: []; {NO_QUOTA}",
     "priorities": f"blue/urgent runs: not within 45 s; last seen: []; {NO_QUOTA}",

@@ -221,7 +221,7 @@ class Queue:
         (Queue(picks=-1), "when 1 had ended, next-2 had started"),
         (Queue(picks=1), "when 1 had ended, next-1 had started"),
         (Queue(room=4), "next-0 did not wait"),
-        (Queue(room=6), "not so: blue/next-2 waits"),
+        (Queue(room=6), "not so: red/next-2 waits"),
     ],
 )
 def test_the_order_of_a_queue_is_judged_by_who_has_pods(
@@ -270,7 +270,7 @@ def test_no_promise_is_broken_by_a_busy_api_server(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nothing"], "error: there is no scenario 'nothing'; there are queueing, borrowing, "),
+        (["nothing"], "error: there is no scenario 'nothing'; there are queueing, fair-sharing, borrowing, "),
         (["Node_failure"], "error: there is no scenario 'Node_failure'; did you mean node-failure?"),
         (["--pictures", "/dev/null/here"], "error: [Errno 20] Not a directory: '/dev/null/here'"),
         (["--nodes", "2"], "error: 2 nodes are too few: two teams and the slack queue need 3 or more"),

@@ -1,0 +1,75 @@
+"""A queue for each user of a team, so that Kueue can weigh what each of them has used.
+
+Kueue compares use by LocalQueue (v0.19.2, `pkg/cache/queue/cluster_queue.go`, queueOrderingFunc). A user who chose the
+queue would choose the one with the least use, so that a policy holds each user to the own queue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from components import names
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.callers import IS_PERSON
+from components.tenancy.promises import Promise
+from components.tenancy.quota_gate import JOBS
+
+ANNOTATION: Final = "mlbatch/user-queues"
+"""An annotation of a team's namespace: a line `queue=user` for each user who has a queue."""
+_PREFIX: Final = "user-"
+_LONGEST: Final = 63
+"""Characters of a label's value: a job names its queue in a label."""
+_MAKES_QUEUES: Final = (
+    f"authorizer.group('{names.KUEUE_GROUP}').resource('localqueues').namespace(request.namespace)"
+    ".check('create').allowed()"
+)
+"""Of administrators and of the program, which submit to any queue."""
+
+
+def queue_name(user: str) -> str:
+    """Return the name of a user's LocalQueue: `user-` and the user's name.
+
+    A character that no name has becomes `-`, and a digest then keeps two users apart.
+    """
+    plain = re.sub(r"[^a-z0-9-]", "-", user.lower()).strip("-")
+    name = f"{_PREFIX}{plain}"
+    if plain == user and len(name) <= _LONGEST:
+        return name
+    digest = hashlib.sha256(user.encode()).hexdigest()[:8]
+    return f"{name[: _LONGEST - len(digest) - 1].rstrip('-')}-{digest}"
+
+
+def annotation(users: Sequence[str]) -> str:
+    """Return the value of ANNOTATION for a team's users."""
+    return "\n".join(f"{queue_name(user)}={user}" for user in users)
+
+
+def policy() -> AdmissionPolicy:
+    """Return the policy for new jobs and for jobs that change their queue, in teams whose users have queues."""
+    queue = f"metadata.?labels[?'{names.QUEUE_LABEL}'].orValue('')"
+    return AdmissionPolicy(
+        name=Promise.USER_QUEUES.policy,
+        requests=[Requests(group=group, resources=resources) for group, resources in JOBS],
+        namespaces=TEAM_NAMESPACES,
+        conditions={"person": IS_PERSON},
+        variables={
+            "queues": f"namespaceObject.metadata.?annotations[?'{ANNOTATION}'].orValue('')",
+            "own": "variables.queues.split('\\n').filter(line, "
+            "line.substring(line.indexOf('=') + 1) == request.userInfo.username)"
+            ".map(line, line.substring(0, line.indexOf('=')))",
+            "expected": f"variables.own.size() > 0 ? variables.own[0] : '{names.LOCAL_QUEUE}'",
+        },
+        validations=[
+            Validation(
+                expression="variables.queues == '' || "
+                f"object.{queue} == (oldObject == null ? variables.expected : oldObject.{queue}) || {_MAKES_QUEUES}",
+                message="a user's jobs go through the user's own queue",
+                message_expression="'the use of each user of this team is counted by queue: set the label "
+                f"{names.QUEUE_LABEL} to ' + variables.expected",
+            )
+        ],
+    )
