@@ -147,7 +147,7 @@ local-platform: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
 		--ignore tests/local/test_pools.py --ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
 		--ignore tests/local/test_existing.py \
-		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
+		--ignore tests/local/test_recovery.py --ignore tests/local/test_topology.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
 		--ignore-glob 'tests/local/test_openshift*.py' --ignore tests/local/test_openstack_services.py \
 		--ignore-glob 'tests/local/test_cpouta*.py' --ignore tests/local/test_mlops.py \
@@ -156,7 +156,7 @@ local-platform: $(ENVIRONMENT) build
 
 local-recovery: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_killed.py tests/local/test_recovery.py \
-		tests/local/test_packing.py tests/local/test_drift.py
+		tests/local/test_topology.py tests/local/test_packing.py tests/local/test_drift.py
 
 local-shown: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_scenarios.py tests/local/test_user_queues.py tests/local/test_ask.py \

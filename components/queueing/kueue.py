@@ -7,7 +7,7 @@ its patches), in the words of Kueue's configuration API config.kueue.x-k8s.io/v1
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -51,10 +51,13 @@ CLIENT: Final[Mapping[str, int]] = {"qps": 300, "burst": 500}
 """How much Kueue may ask of the API server, in requests a second and in a row: the defaults of Kueue v0.19, for v0.18,
 too, which has 20 and 30 (`apis/config/v1beta2/defaults.go`)."""
 
-GATES: Final = ("PrioritizePreemptorWorkloads",)
-"""Features of Kueue v0.19 that are off by default and have to be on. Without this one, an owner that borrows CPUs never
-gets its own GPUs back: its job evicts a borrower, whose share is the smaller one, so that the borrower is admitted
-again first, and is evicted again (`pkg/scheduler/fair_sharing_iterator.go`; kubernetes-sigs/kueue#13662)."""
+GATES_BEFORE: Final[Mapping[str, bool]] = {"ElasticJobsViaWorkloadSlices": False}
+"""Features of Kueue before v0.19 that are not as by default. Elastic jobs are off: an elastic RayCluster with fewer
+`replicas` gives quota back for workers that run on (docs/decisions/2026-11-26-no-elastic-jobs.md)."""
+GATES: Final[Mapping[str, bool]] = {"PrioritizePreemptorWorkloads": True, **GATES_BEFORE}
+"""The same of Kueue v0.19. Without the first one, an owner that borrows CPUs never gets its own GPUs back: its job
+evicts a borrower, whose share is the smaller one, so that the borrower is admitted again first, and is evicted again
+(`pkg/scheduler/fair_sharing_iterator.go`; kubernetes-sigs/kueue#13662)."""
 
 _SAMPLING_SECONDS: Final = 300
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
@@ -106,7 +109,7 @@ class KueueArgs:
     release: upstream's manifest file and images.
     kinds: of jobs whose operators are installed before; Kueue is restarted when one is added.
     pods_ready: when a job whose pods do not run is queued again. replicas: of the manager.
-    gates: features that are switched on. fair_sharing: among users of a team; None where no team asks for it.
+    gates: features that are switched on or off. fair_sharing: among users of a team; None where no team asks for it.
     resources: of the manager, by default upstream's (config/components/manager/manager.yaml). nodes: for services.
     """
 
@@ -114,7 +117,7 @@ class KueueArgs:
     kinds: Sequence[str] = ()
     pods_ready: PodsReady = PodsReady()
     replicas: int = 1
-    gates: Sequence[str] = GATES
+    gates: Mapping[str, bool] = field(default_factory=lambda: GATES)
     fair_sharing: FairSharing | None = None
     resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
@@ -161,19 +164,19 @@ def _operator(args: KueueArgs) -> Operator:
         nodes=args.nodes,
         config_map=CONFIG_MAP,
         config_key=CONFIG_KEY,
-        config=_config(args.pods_ready, tuple(args.gates), args.fair_sharing),
+        config=_config(args.pods_ready, tuple(args.gates.items()), args.fair_sharing),
         kinds=args.kinds,
     )
 
 
 @cache
-def _config(pods_ready: PodsReady, gates: tuple[str, ...], fair_sharing: FairSharing | None) -> str:
+def _config(pods_ready: PodsReady, gates: tuple[tuple[str, bool], ...], fair_sharing: FairSharing | None) -> str:
     """Return the manager's configuration as its file, which is asked for with each document of the manifest."""
-    return yaml.safe_dump(configuration(pods_ready, gates, fair_sharing), sort_keys=False)
+    return yaml.safe_dump(configuration(pods_ready, dict(gates), fair_sharing), sort_keys=False)
 
 
 def configuration(
-    pods_ready: PodsReady = PodsReady(), gates: Sequence[str] = GATES, fair_sharing: FairSharing | None = None
+    pods_ready: PodsReady = PodsReady(), gates: Mapping[str, bool] = GATES, fair_sharing: FairSharing | None = None
 ) -> Mapping[str, Any]:
     """Return the manager's configuration. Fields and defaults: Kueue `apis/config/v1beta2/configuration_types.go`.
 
@@ -221,7 +224,7 @@ def configuration(
         "resources": {"excludeResourcePrefixes": list(UNCOUNTED)},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         **({"admissionFairSharing": fair_sharing.body()} if fair_sharing is not None else {}),
-        **({"featureGates": dict.fromkeys(gates, True)} if gates else {}),
+        "featureGates": dict(gates),
     }
 
 

@@ -17,7 +17,6 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
-from components.layer import Layer
 
 TOPOLOGY: Final = "nodes"
 _PREFERRED: Final = "kueue.x-k8s.io/podset-preferred-topology"
@@ -37,13 +36,15 @@ class TopologyArgs:
         return f"{TOPOLOGY}-{hashlib.sha256(json.dumps(list(self.levels)).encode()).hexdigest()[:8]}"
 
 
-class Topology(Layer):
+class Topology(pulumi.ComponentResource):
     """Create the Topology that flavors refer to. Depends on Kueue."""
+
+    name: pulumi.Output[str]
 
     def __init__(self, name: str, args: TopologyArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Topology", name, None, opts)
-        self.ready = [Manifest(args.name, topology(args), pulumi.ResourceOptions(parent=self))]
-        self.register_outputs({"name": args.name})
+        self.name = Manifest(args.name, topology(args), pulumi.ResourceOptions(parent=self)).object_name
+        self.register_outputs({"name": self.name})
 
 
 def topology(args: TopologyArgs) -> Document:

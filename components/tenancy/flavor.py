@@ -11,7 +11,6 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
-from components.scheduling.topology import TOPOLOGY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,14 +18,15 @@ class FlavorArgs:
     """name: of the node pool. nodes: labels of the GPU nodes. tolerations: of their taints. Admitted jobs get both.
 
     topology: name of the Topology by which Kueue looks for room on the nodes and names them to a job's pods; it needs
-        labels. None for quotas alone.
+        labels. None for quotas alone. levels: those of the Topology above the node.
     kueue_api: the API version of the flavor.
     """
 
     name: str = names.FLAVOR
     nodes: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[Mapping[str, str]] = ()
-    topology: str | None = None
+    topology: pulumi.Input[str] | None = None
+    levels: Sequence[str] = ()
     kueue_api: str = names.KUEUE_API
 
 
@@ -60,7 +60,7 @@ def resource_flavor(args: FlavorArgs) -> Document:
     spec: Document = {**labels, **({"tolerations": tolerations} if tolerations else {})}
     name = args.name
     if args.topology is not None:
-        of_levels = {"topologyName": args.topology} if args.topology != TOPOLOGY else {}
+        of_levels = {"levels": list(args.levels)} if args.levels else {}
         digest = hashlib.sha256(json.dumps({**spec, **of_levels}, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{args.name}-{digest}"
         spec["topologyName"] = args.topology

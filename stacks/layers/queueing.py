@@ -17,7 +17,7 @@ from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.jobset import JobSets, JobSetsArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
-from components.queueing.kueue import GATES, FairSharing, Kueue, KueueArgs, PodsReady
+from components.queueing.kueue import GATES, GATES_BEFORE, FairSharing, Kueue, KueueArgs, PodsReady
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from components.queueing.trainer import Trainer, TrainerArgs
@@ -94,7 +94,7 @@ def _operators(
         pods_ready=pods_ready,
         replicas=replicas,
         fair_sharing=_fair_sharing(inputs, cluster),
-        gates=GATES if reclaims_while_borrowing(inputs.settings.queueing.kueue_version) else (),
+        gates=GATES if reclaims_while_borrowing(inputs.settings.queueing.kueue_version) else GATES_BEFORE,
         nodes=nodes,
     )
     kueue = Kueue("kueue", kueue_args, options)

@@ -44,12 +44,10 @@ def install(
     if queueing is None or not settings.tenancy.enabled:
         return Tenancy()
     options, cohort = cluster.options(queueing.kueue), settings.queueing.cohort
-    topology = None
+    topology, levels = None, settings.scheduling.topology.levels
     if settings.scheduling.packing is Packing.TOPOLOGY:
-        levels = TopologyArgs(levels=settings.scheduling.topology.levels)
-        topology = levels.name
-        options = cluster.options(queueing.kueue, Topology("topology", levels, options))
-    wanted = [_flavor(cluster, pool, topology) for pool in cluster.pools]
+        topology = Topology("topology", TopologyArgs(levels=levels), options).name
+    wanted = [_flavor(cluster, pool, topology, levels) for pool in cluster.pools]
     flavors = [
         Flavor("flavor" if index == 0 else f"flavor-{args.name}", args, options) for index, args in enumerate(wanted)
     ]
@@ -82,12 +80,13 @@ def install(
     return Tenancy(teams=teams, flavor=flavors[0].name)
 
 
-def _flavor(cluster: Cluster, pool: NodePool, topology: str | None) -> FlavorArgs:
+def _flavor(cluster: Cluster, pool: NodePool, topology: pulumi.Input[str] | None, levels: Sequence[str]) -> FlavorArgs:
     return FlavorArgs(
         name=pool.name,
         nodes=pool.nodes.node_selector,
         tolerations=pool.nodes.tolerations,
         topology=topology,
+        levels=levels,
         kueue_api=cluster.kueue_api,
     )
 

@@ -78,12 +78,13 @@ def running(cluster: Cluster, wrapper: dict[str, Any], pods: int) -> Iterator[se
 
 
 def test_a_gang_that_requires_one_rack_gets_it_or_waits(cluster: Cluster, racks: list[list[str]]) -> None:
-    """One GPU of the first rack is taken, so that two whole nodes are in the second one alone."""
+    """One GPU of the first rack is taken. Two whole nodes are then in the second one alone, and the first one has room
+    for two pods of five GPUs, not for three."""
     first, second = racks
     with (
         running(cluster, job("small", 1, 1, node=first[0]), 1) as node,
         running(cluster, job("gang", 2, 8, "required"), 2) as nodes,
-        submitted(cluster, job("late", 2, 8, "required")),
+        submitted(cluster, job("late", 3, 5, "required")),
     ):
         assert (node, nodes) == ({first[0]}, set(second))
         said = eventually("Kueue reports why", lambda: refusal(cluster, "late"))

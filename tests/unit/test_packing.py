@@ -238,7 +238,7 @@ class TestTopology:
         plain, racks = TopologyArgs(), TopologyArgs(levels=("zone", "rack"))
         assert [level["nodeLabel"] for level in topology(racks)["spec"]["levels"]] == ["zone", "rack", names.HOST]
         assert plain.name == "nodes" != racks.name != TopologyArgs(levels=("rack",)).name
-        flavors = [resource_flavor(FlavorArgs(topology=each.name)) for each in (plain, racks)]
+        flavors = [resource_flavor(FlavorArgs(topology=each.name, levels=each.levels)) for each in (plain, racks)]
         assert [flavor["spec"]["topologyName"] for flavor in flavors] == [plain.name, racks.name]
         assert len({flavor["metadata"]["name"] for flavor in flavors}) == 2
 

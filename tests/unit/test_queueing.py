@@ -220,7 +220,7 @@ class TestKueue:
             },
             "resources": {"excludeResourcePrefixes": ["rdma/", "ephemeral-storage"]},
             "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
-            "featureGates": {"PrioritizePreemptorWorkloads": True},
+            "featureGates": {"PrioritizePreemptorWorkloads": True, "ElasticJobsViaWorkloadSlices": False},
         }
 
     def test_what_kueue_passes_over_is_no_resource_with_a_quota(self) -> None:
