@@ -6,7 +6,7 @@ Four simulated nodes with eight GPUs each; eight GPUs are blue's and eight red's
     eight GPUs each, which it borrows. There are GPUs and quota for all ten. Who is not up after a while gets two more
     tries.
 2.  On the empty cluster red submits a job of eight GPUs, and the GPUs of its node are reported broken. AppWrapper takes
-    the pod away and makes it anew.
+    the pod away and makes it anew. Once more with a node that an administrator cordons, too.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from components.scheduling.pod_group import in_group, pod_group
 from emulator.paths import Paths
 from tests.bench.budget import Budget
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
-from tests.local.jobs import mark, phase, pods_of, running
+from tests.local.jobs import cordon, mark, phase, pods_of, running
 from tests.local.submission import submitted
 
+WAYS: Final = (Packing.NONE, Packing.COSCHEDULING, Packing.TOPOLOGY)
+"""Sakkara's scheduler does not run in the local environment."""
 NODES: Final = 4
 GPUS_PER_NODE: Final = 8
 SMALL: Final = 8
@@ -41,7 +43,8 @@ TRIES: Final = {
     f"{_PREFIX}retryPausePeriodDuration": "1s",
     f"{_PREFIX}retryLimit": "2",
 }
-HEADER: Final = f"{'packing':12} | jobs run  failed  waiting  idle GPUs  half-started gangs | sick node: up again after"
+_HEADER: Final = f"{'packing':12} | jobs run  failed  waiting  idle GPUs  half-started gangs "
+HEADER: Final = f"{_HEADER}| {'sick node: up again after':24} | and cordoned: up again after"
 
 
 def lines(paths: Paths, folder: Path, budget: Budget) -> Iterator[str]:
@@ -52,13 +55,14 @@ def lines(paths: Paths, folder: Path, budget: Budget) -> Iterator[str]:
     project = Project(work, paths, "packing")
     cluster = Cluster(paths.kubeconfig)
     yield HEADER
-    for packing in Packing:
+    for packing in WAYS:
         if not budget.allows(f"packing by {packing}", expected):
             continue
         began = time.monotonic()
         project.configure(bench_settings(project.mirror, packing))
         project.up()
-        yield f"{packing:12} | {fragmentation(cluster, packing)} | {sick_node(cluster, packing)}"
+        sick = [sick_node(cluster, packing, is_cordoned=is_cordoned) for is_cordoned in (False, True)]
+        yield f"{packing:12} | {fragmentation(cluster, packing)} | {sick[0]:24} | {sick[1]}"
         expected = time.monotonic() - began
     project.destroy()
 
@@ -98,13 +102,14 @@ def fragmentation(cluster: Cluster, packing: Packing) -> str:
     return f"{run:8}  {failed:6}  {len(jobs) - run - failed:7}  {idle:9}  {half:18}"
 
 
-def sick_node(cluster: Cluster, packing: Packing) -> str:
-    """Run the second part; return its column."""
+def sick_node(cluster: Cluster, packing: Packing, *, is_cordoned: bool) -> str:
+    """Run the second part; return its column. is_cordoned: an administrator cordons the node, too."""
     with submitted(cluster, job(packing, "whole", "red", pods=1, gpus=GPUS_PER_NODE)):
         running(cluster, "red", "whole", pods=1)
         (node,) = places(cluster)
         began = time.monotonic()
         mark(cluster, node, "EVICT")
+        cordon(cluster, node, is_cordoned)
         try:
             eventually(
                 "the job runs elsewhere",
@@ -118,6 +123,7 @@ def sick_node(cluster: Cluster, packing: Packing) -> str:
             return f"{time.monotonic() - began:.0f} s"
         finally:
             mark(cluster, node, None)
+            cordon(cluster, node, False)
 
 
 def job(packing: Packing, name: str, namespace: str, pods: int, gpus: int) -> dict[str, Any]:

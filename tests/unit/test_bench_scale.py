@@ -251,8 +251,11 @@ def test_a_row_has_its_ratios_to_the_first() -> None:
 
 def test_each_row_says_its_memory_at_once_and_an_ended_one_what_it_is_of() -> None:
     first = result("platform", 5.0, 160)
-    assert list(first.lines(first))[1:] == ["             | MiB at most: etcd 200, kueue 100"]
-    _, ended, _ = result("unpacked", 5.0, 160, waves=(1, 3)).lines(first)
+    assert list(first.lines(first))[1:] == [
+        "             | MiB at most: etcd 200, kueue 100",
+        "             | API calls a job: POST pods 10.0, GET pods 2.0",
+    ]
+    _, ended, *_ = result("unpacked", 5.0, 160, waves=(1, 3)).lines(first)
     assert ended == "             | ended: these are the figures of 1 of 3 waves"
 
 

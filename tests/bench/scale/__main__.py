@@ -24,7 +24,7 @@ from tests.bench.scale.load import StalledError, measure
 from tests.bench.scale.plan import Job, Scale, waves
 from tests.bench.scale.plot import svg
 from tests.bench.scale.result import HEADER, Result
-from tests.bench.scale.rows import ROWS, Row, member, rows_for, team_name
+from tests.bench.scale.rows import ROWS, TOPOLOGY, Row, member, rows_for, team_name
 from tests.commands import Parser, ended, whole
 from tests.local.environment import Project, dev_settings, local_environment
 from tests.scenarios.size import quota
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     rows = [row for row in ROWS if row.title in options.only] if options.only else rows_for(scale.nodes)
+    rows = [TOPOLOGY] if options.topology else rows
     for line in introduction(scale, len(rows)):
         print(line, flush=True)
     results: list[Result] = []
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder, local_environment() as paths:
         project = Project(Path(folder), paths, "scale")
-        project.configure(settings(project, scale))
+        placed = {"scheduling": {"packing": "topology"}} if options.topology else {}
+        project.configure({**settings(project, scale), **placed})
         began = time.monotonic()
         project.up()
         print(f"platform of {scale.nodes} nodes and {scale.teams} teams: {duration(time.monotonic() - began)}\n")
@@ -120,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plot", type=Path, default=Path(".local/bench-cluster.svg"), help="where the picture goes")
     parser.add_argument(
         "--only", nargs="+", choices=[row.title for row in ROWS], help="rows; default: all that tell something there"
+    )
+    parser.add_argument(
+        "--topology", action="store_true", help="have Kueue place the jobs, in a row of its own and no other"
     )
     return parser
 

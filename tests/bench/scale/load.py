@@ -69,7 +69,8 @@ def measure(paths: Paths, row: Row, waves: Sequence[Sequence[Job]], teams: int, 
     cluster = Cluster(paths.kubeconfig)
     namespaces = [row.namespace(team) for team in range(teams)]
     configure(cluster, row.title, row.configuration())
-    configure_scheduler(cluster, row)
+    if not row.by_kueue:
+        configure_scheduler(cluster, row)
     jobs, found = Jobs(frozenset(namespaces)), list[Wave]()
     with ExitStack() as stack:
         if not row.wrapped:

@@ -10,6 +10,7 @@ from typing import Final
 from tests.bench.scale import memory
 from tests.bench.scale.requests import Asked
 
+_MOST_SHOWN: Final = 10
 _READS: Final = frozenset({"GET", "LIST"})
 HEADER: Final = (
     f"{'':12} | admitted/s  ratio | admission s median    p99 | start s median    p99 "
@@ -68,6 +69,13 @@ class Result:
         if over < planned:
             yield f"{'':12} | ended: these are the figures of {over} of {planned} waves"
         yield f"{'':12} | {memory.line(self.memory)}"
+        if self.jobs:
+            yield f"{'':12} | API calls a job: {self._most_asked()}"
+
+    def _most_asked(self) -> str:
+        """Return the requests that are sent most, for each job, by verb and resource."""
+        most = self.asked.most_common(_MOST_SHOWN)
+        return ", ".join(f"{verb} {resource} {count / self.jobs:.1f}" for (verb, resource), count in most)
 
     def line(self, first: Result) -> str:
         """Return it as a row of the table. first: the row that ratios are to."""

@@ -33,6 +33,7 @@ class Row:
     by the second scheduler, gangs as PodGroups; otherwise by Kubernetes' own. limits: of Kueue's client and workers.
     scheduler: what the second scheduler's configuration (kubescheduler.config.k8s.io/v1) says else than the platform's.
     fewest_nodes: on fewer it is the platform's row once more.
+    by_kueue: Kueue names the nodes, in a stack without a second scheduler.
     """
 
     title: str
@@ -41,6 +42,7 @@ class Row:
     limits: Limits = _LIMITS
     scheduler: Mapping[str, Any] = field(default_factory=dict)
     fewest_nodes: int = 1
+    by_kueue: bool = False
 
     def configuration(self) -> Mapping[str, Any]:
         """Return Kueue's configuration: the platform's with these limits; for plain Jobs, with them alone."""
@@ -92,6 +94,7 @@ def member(team: int) -> str:
 
 
 PLATFORM: Final = Row("platform", wrapped=True, packed=True)
+TOPOLOGY: Final = Row("topology", wrapped=True, packed=False, by_kueue=True)
 PLAIN: Final = Row("plain Kueue", wrapped=False, packed=False)
 ROWS: Final = (
     PLATFORM,
