@@ -20,12 +20,14 @@ class Requests:
     """Which requests a policy is asked about: kinds of one API group, by their plural names.
 
     resources: `pods/*` also names what is below. operations: CREATE, UPDATE, DELETE, CONNECT.
+    scope: Namespaced or Cluster, * for both. A policy for some namespaces holds for all objects of no namespace.
     """
 
     group: str
     versions: Sequence[str] = ("*",)
     resources: Sequence[str]
     operations: Sequence[str] = ("CREATE", "UPDATE")
+    scope: str = "*"
 
     def body(self) -> Document:
         """Return the resource rule."""
@@ -34,7 +36,7 @@ class Requests:
             "apiVersions": list(self.versions),
             "operations": list(self.operations),
             "resources": list(self.resources),
-            "scope": "*",
+            "scope": self.scope,
         }
 
 

@@ -104,6 +104,13 @@ TEMPLATE: Final = (
         message=f"a container has as much of its node's disk as its namespace gives each, or as it asks for: name "
         f"{names.DISK} in requests and limits, with the same amount, or in neither",
     ),
+    Rule(
+        condition=f"{_CONTAINERS}.all(container, container.?resources.?requests.orValue({{}}).all(key, "
+        "!key.contains('/') || string(container.?resources.?limits[?key].orValue(dyn(''))) == "
+        "string(container.resources.requests[key])))",
+        message="Kubernetes refuses pods that request GPUs or other devices without limits: name the same number in "
+        "limits",
+    ),
     *BOUNDED,
     Rule(
         condition="!has({0}.spec.overhead)",

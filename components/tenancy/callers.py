@@ -43,6 +43,16 @@ class Gatekeepers:
         return f"(request.userInfo.username in {words((self.kueue, self.appwrapper))})"
 
     @property
+    def makes_job_sets(self) -> str:
+        """CEL of whether Trainer sends the request for a JobSet.
+
+        It makes that of a TrainJob again, and started, when the TrainJob has ended and nothing counts it any more.
+        """
+        if self.trainer is None:
+            return "false"
+        return f"(request.userInfo.username == '{self.trainer}' && request.resource.resource == '{JOB_SET.plural}')"
+
+    @property
     def follows(self) -> str:
         """CEL of whether Trainer starts or suspends the JobSet of a TrainJob, as Kueue has done with that."""
         if self.trainer is None:

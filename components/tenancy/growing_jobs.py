@@ -230,6 +230,10 @@ _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
     ],
 }
 
+_LONGEST_TRAIN_JOB: Final = 49
+"""Characters of a TrainJob's name and of the number of its last node. JobSet makes a pod's name of them, which has 63
+at most (v0.12.0, `pkg/webhooks/jobset_webhook.go`)."""
+
 _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
     PYTORCH_JOB.identity: [
         Rule(
@@ -255,10 +259,18 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
     ],
     TRAIN_JOB.identity: [
         Rule(
-            condition=counted(f"{{0}}.spec.?trainer.?{number}.orValue(1)", least=1),
-            message=f"a TrainJob's {number} is from 1 to {MOST_PODS}",
-        )
-        for number in ("numNodes", "numProcPerNode")
+            condition="{0}.metadata.name.size() + string(int({0}.spec.?trainer.?numNodes.orValue(1)) - 1).size() <= "
+            f"{_LONGEST_TRAIN_JOB}",
+            message=f"a TrainJob's name has at most {_LONGEST_TRAIN_JOB - 1} characters, {_LONGEST_TRAIN_JOB - 2} with "
+            "more than 10 nodes, and so on: the names of its pods begin with it",
+        ),
+        *(
+            Rule(
+                condition=counted(f"{{0}}.spec.?trainer.?{number}.orValue(1)", least=1),
+                message=f"a TrainJob's {number} is from 1 to {MOST_PODS}",
+            )
+            for number in ("numNodes", "numProcPerNode")
+        ),
     ],
 }
 """Rules for jobs that no AppWrapper watches over: Kueue gives their quota to others when they say they are done."""

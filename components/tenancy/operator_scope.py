@@ -44,6 +44,9 @@ has the garbage collector delete the queue, and no finalizer keeps the jobs in i
 
 _EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE", "UPDATE", "DELETE"])
 _IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
+_APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
+"""Of all that AppWrapper makes. It deletes by name, also what was there before it (v1.2.2, `resource_management.go`,
+deleteComponents), such as the JobSet of a TrainJob, which Trainer would then make again."""
 _KEPT: Final = (
     f"(request.namespace == '{names.SYSTEM_NAMESPACE}' && (request.resource.resource in ['leases', 'events'] || "
     "(request.resource.resource == 'secrets' && request.operation == 'UPDATE')))"
@@ -68,6 +71,11 @@ def _appwrapper() -> AdmissionPolicy:
         Promise.APPWRAPPER_SCOPE,
         _account(APPWRAPPER),
         "AppWrapper acts in the namespaces of teams, and keeps its lease and its certificate",
+        Validation(
+            expression=f"request.operation != 'DELETE' || !({_IN_TEAM}) || "
+            f"'{_APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}})",
+            message="AppWrapper deletes what it has made, and nothing else that has the same name",
+        ),
     )
 
 
@@ -80,13 +88,16 @@ def _job_operators() -> AdmissionPolicy:
     )
 
 
-def _in_teams(promise: Promise, accounts: dict[str, str], message: str) -> AdmissionPolicy:
+def _in_teams(promise: Promise, accounts: dict[str, str], message: str, *more: Validation) -> AdmissionPolicy:
     """Return the policy of accounts that act in teams' namespaces alone. accounts: the condition that they ask."""
     return AdmissionPolicy(
         name=promise.policy,
         requests=[_EVERYTHING],
         conditions=accounts,
-        validations=[Validation(expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}", message=message)],
+        validations=[
+            Validation(expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}", message=message),
+            *more,
+        ],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,22 +28,23 @@ _TOPOLOGY: Final = tuple(f"{_KUEUE}podset-{how}-topology" for how in ("required"
 that nobody looks at in an AppWrapper: by 0, Kueue ends (v0.15.2, `pkg/cache/scheduler/tas_flavor_snapshot.go`)."""
 
 
-def _of_ray(cluster: str) -> str:
-    return f"[{cluster}.headGroupSpec.template] + {cluster}.?workerGroupSpecs.orValue([]).map(group, group.template)"
+def _of_ray(cluster: str) -> tuple[str, str]:
+    return f"{cluster}.headGroupSpec.template", f"{cluster}.workerGroupSpecs[].template"
 
 
-_TEMPLATES: Final = {
-    POD.identity: "[{0}]",
-    JOB.identity: "[{0}.spec.template]",
-    DEPLOYMENT.identity: "[{0}.spec.template]",
-    STATEFUL_SET.identity: "[{0}.spec.template]",
-    JOB_SET.identity: "{0}.spec.replicatedJobs.map(job, job.template.spec.template)",
-    PYTORCH_JOB.identity: ("{0}.spec.pytorchReplicaSpecs.map(name, {0}.spec.pytorchReplicaSpecs[name].template)"),
-    RAY_CLUSTER.identity: _of_ray("{0}.spec"),
-    RAY_JOB.identity: _of_ray("{0}.spec.rayClusterSpec"),
+TEMPLATES: Final[Mapping[str, Sequence[str]]] = {
+    POD.identity: ("",),
+    JOB.identity: ("spec.template",),
+    DEPLOYMENT.identity: ("spec.template",),
+    STATEFUL_SET.identity: ("spec.template",),
+    JOB_SET.identity: ("spec.replicatedJobs[].template.spec.template",),
+    PYTORCH_JOB.identity: ("spec.pytorchReplicaSpecs{}.template",),
+    RAY_CLUSTER.identity: _of_ray("spec"),
+    RAY_JOB.identity: (*_of_ray("spec.rayClusterSpec"), "spec.submitterPodTemplate"),
 }
-"""Where manifests have pod templates, by kind: those whose pods AppWrapper counts by itself, in the versions that it
-knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word."""
+"""Where manifests have pod templates, by kind; `[]` is each item of a list, and `{}` each value of a map. These are all
+fields of the kind's definition that are one. The kinds are those whose pods AppWrapper counts by itself, in the
+versions that it knows (AppWrapper v1.2.2, `pkg/utils/utils.go`, InferPodSets)."""
 _ALONE: Final = {
     TRAIN_JOB.identity: (
         "[{{'spec': {{'containers': [{{'resources': {0}.spec.?trainer.?resourcesPerNode.orValue({{}})}}]}}}}]"
@@ -52,7 +53,7 @@ _ALONE: Final = {
 """The same of kinds that no AppWrapper contains. The rest of a TrainJob's pods is its runtime's
 (components/queueing/trainer.py)."""
 
-COUNTED: Final = tuple(_TEMPLATES)
+COUNTED: Final = tuple(TEMPLATES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +83,27 @@ def is_kind(manifest: str, kind: str) -> str:
 def templates(manifest: str, *, alone: bool = False) -> str:
     """Return CEL of the list of a manifest's pod templates, empty for kinds without pods. alone: in no AppWrapper."""
     found = "[]"
-    for kind, where in reversed((_TEMPLATES | (_ALONE if alone else {})).items()):
-        found = f"({is_kind(manifest, kind)} ? dyn({where.format(manifest)}) : dyn({found}))"
+    where = {kind: " + ".join(_at(manifest, path) for path in paths) for kind, paths in TEMPLATES.items()}
+    if alone:
+        where |= {kind: text.format(manifest) for kind, text in _ALONE.items()}
+    for kind, lists in reversed(where.items()):
+        found = f"({is_kind(manifest, kind)} ? dyn({lists}) : dyn({found}))"
     return found
+
+
+def _at(manifest: str, path: str) -> str:
+    """Return CEL of the list of what a manifest has at a path of TEMPLATES, empty where it leaves the path out."""
+    before, is_list, after = path.partition("[].")
+    if is_list:
+        return f"{_optional(manifest, before)}.orValue([]).map(each, each.{after})"
+    before, is_map, after = path.partition("{}.")
+    if is_map:
+        return f"{_optional(manifest, before)}.orValue({{}}).map(key, {manifest}.{before}[key].{after})"
+    return f"({_optional(manifest, path)}.hasValue() ? [{manifest}.{path}] : [])" if path else f"[{manifest}]"
+
+
+def _optional(manifest: str, path: str) -> str:
+    return manifest + "".join(f".?{name}" for name in path.split("."))
 
 
 def foreign_kueue_words(metadata: str, *, labels: Sequence[str] = ()) -> str:

@@ -47,9 +47,6 @@ same name, and wait; AppWrapper waits by itself."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"
 """Of whoever asks: administrators, who take pods from nodes that are lost, and the program, whose deletions are in the
 foreground. Members may not."""
-_RUNS: Final = f"request.resource.resource in {words([each for _, resources in _DELETED for each in resources])}"
-"""Whether what is deleted has pods, or is one."""
-
 _NEW: Final = "object.metadata.?finalizers.orValue([])"
 _OLD: Final = "(oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([]))"
 _PROPAGATION: Final = "request.options.?propagationPolicy.orValue(request.resource.group == 'batch' ? 'Orphan' : '')"
@@ -87,7 +84,7 @@ def policy(grace_seconds: int) -> AdmissionPolicy:
         namespaces=TEAM_NAMESPACES,
         conditions={"person": IS_PERSON},
         variables={"gone": _GONE},
-        validations=[*_of_finalizers(), *_of_deletion(grace_seconds)],
+        validations=[*_of_finalizers(), *_of_owners(), *_of_deletion(grace_seconds)],
     )
 
 
@@ -101,6 +98,17 @@ def _of_finalizers() -> Iterator[Validation]:
     yield Validation(
         expression=f"request.operation == 'DELETE' || {_OLD}.all(name, name in {_NEW}) || {_MAY_RUN_PODS}",
         message="finalizers are taken off by the controller that put them there, when all of a job is gone",
+    )
+
+
+def _of_owners() -> Iterator[Validation]:
+    """Yield the rule that a PodGroup is given no controller. Trainer could write it no more, nor suspend the job."""
+    controllers = "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
+    before = f"(oldObject == null ? [] : {controllers.format('oldObject')}.map(owner, owner.uid))"
+    yield Validation(
+        expression=f"request.operation == 'DELETE' || request.resource.resource != '{POD_GROUP.plural}' || "
+        f"{controllers.format('object')}.all(owner, owner.uid in {before})",
+        message="a member's PodGroup is controlled by no other object: leave controller out of its ownerReferences",
     )
 
 
@@ -125,6 +133,6 @@ def _of_deletion(grace_seconds: int) -> Iterator[Validation]:
         "delete --now does",
     )
     yield Validation(
-        expression=f"request.operation != 'DELETE' || !({_RUNS}) || variables.gone || !{_REPLACED} || {_MAY_RUN_PODS}",
-        message="this is replaced while it ends, and both would run: delete the job that it belongs to",
+        expression=f"request.operation != 'DELETE' || variables.gone || !{_REPLACED} || {_MAY_RUN_PODS}",
+        message="this belongs to a job, whose operator makes it again or needs it to end the job: delete the job",
     )

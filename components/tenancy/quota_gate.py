@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from components import names
-from components.job_kinds import APPWRAPPER, PYTORCH_JOB, QUEUED, RAY_JOB
-from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
+from components.job_kinds import APPWRAPPER, JOB_SET, PYTORCH_JOB, QUEUED, RAY_JOB, SUBMITTED, TRAIN_JOB
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy import amounts, growing_jobs, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON, Gatekeepers
@@ -21,6 +21,8 @@ _GROUPS: Final = dict.fromkeys((APPWRAPPER.group, PYTORCH_JOB.group, RAY_JOB.gro
 JOBS: Final = tuple((group, tuple(sorted(kind.plural for kind in QUEUED if kind.group == group))) for group in _GROUPS)
 """The jobs that Kueue queues, by API group: resources of each."""
 
+KNOWN: Final = (*(kind.identity for kind in SUBMITTED), JOB_SET.identity)
+"""The kinds and versions that the rules for jobs are written for. No person creates another one of these groups."""
 _ALLOWED_LABELS: Final = (names.QUEUE_LABEL, names.LONGEST_LABEL)
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
 _CONTROLLER: Final = (
@@ -33,7 +35,7 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
     """Return the policy for new and changed jobs. gpu_resource: as which nodes offer GPUs."""
     return AdmissionPolicy(
         name=Promise.QUOTA_GATE.policy,
-        requests=[Requests(group=group, resources=resources) for group, resources in JOBS],
+        requests=[Requests(group=group, resources=["*"], scope="Namespaced") for group, _ in JOBS],
         namespaces=TEAM_NAMESPACES,
         variables={
             "person": IS_PERSON,
@@ -42,13 +44,25 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
         },
         validations=[
             Validation(
+                expression="!variables.created || !variables.person || "
+                f"(object.apiVersion + '/' + object.kind) in {words(KNOWN)}",
+                message=f"members submit {', '.join(KNOWN)} alone: no rule counts the pods of other kinds and versions",
+            ),
+            Validation(
                 expression=f"!variables.person || {_CONTROLLER.format('object')}.all(owner, "
                 f"!variables.created && owner in {_CONTROLLER.format('oldObject')})",
                 message="a job that says that another one controls it would run on that one's quota",
             ),
             Validation(
-                expression=f"!variables.created || !variables.person || {_GATE.format('object')}",
+                expression=f"!variables.created || !(variables.person || {gatekeepers.makes_job_sets}) || "
+                f"{_GATE.format('object')}",
                 message="a job starts when its queue admits it: it is created suspended",
+            ),
+            Validation(
+                expression=f"variables.created || request.resource.resource != '{TRAIN_JOB.plural}' || "
+                f"!{_GATE.format('oldObject')} || {_GATE.format('object')} || "
+                "object.?status.?jobsStatus.orValue([]).size() > 0",
+                message="a TrainJob starts when Trainer has made its JobSet",
             ),
             Validation(
                 expression=f"variables.created || {_GATE.format('object')} == {_GATE.format('oldObject')} || "

@@ -15,7 +15,7 @@ from components.job_kinds import TRAIN_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.queueing.trainer import RUNTIMES, SNAPSHOT
 from components.tenancy.boundary import TEAM_NAMESPACES
-from components.tenancy.callers import IS_PERSON
+from components.tenancy.callers import TRAINER
 from components.tenancy.promises import Promise
 
 _ANY: Final = None
@@ -82,11 +82,15 @@ parse."""
 _MESSAGES: Final = {
     "runtimeRef": "a TrainJob's runtimeRef has name, kind and apiGroup alone",
     "trainer": f"a TrainJob's trainer has {', '.join(FIELDS['trainer'])} alone; variables come from a key of a "
-    "ConfigMap or Secret, and resourcesPerNode has requests and limits",
+    "ConfigMap or Secret, and resourcesPerNode has requests and limits; leave out a field that is empty or false",
     "runtimePatches": f"a TrainJob's runtimePatches add {', '.join(VOLUMES)} as volumes, volumeMounts, "
-    "imagePullSecrets and nodeSelector, with the fields in docs/workloads/trainjob.md; remove all else",
+    "imagePullSecrets and nodeSelector, with the fields in docs/workloads/trainjob.md; remove all else, and what is "
+    "empty or false",
 }
 
+_EMPTY: Final = "[dyn(''), dyn([]), dyn({}), dyn(false)]"
+"""Kueue leaves such a value out when it starts a TrainJob, and the API server refuses the change of an immutable field
+(Kueue v0.19.2, `pkg/controller/jobs/trainjob`). The job would hold its quota and never run."""
 _SPEC: Final = "dyn(object.spec)"  # as a map, whose keys CEL can list
 _QUEUES_PATCH: Final = "kueue.x-k8s.io/"
 """Prefix of Kueue's manager. Kueue's webhook adds its patch empty, and Kueue fills it at admission."""
@@ -101,7 +105,7 @@ def policy() -> AdmissionPolicy:
             Requests(group="", resources=["configmaps"]),
         ],
         namespaces=TEAM_NAMESPACES,
-        conditions={"person": IS_PERSON},
+        conditions={"others": f"request.userInfo.username != '{TRAINER}'"},
         validations=[
             Validation(
                 expression=f"request.resource.resource != 'configmaps' || !object.metadata.name.endsWith('{SNAPSHOT}')",
@@ -138,20 +142,23 @@ def _of_train_jobs(expression: str, message: str) -> Validation:
     )
 
 
-def _within(path: str, fields: Any, depth: int = 0) -> str:
-    """Return CEL of whether what is at a path has these fields alone."""
+def _within(path: str, fields: Any, depth: int = 0, *, is_full: bool = False) -> str:
+    """Return CEL of whether what is at a path has these fields alone. is_full: and none of them is empty."""
     if fields == _LABELS:
         return f"{path}.all(key, !key.startsWith('$'))"
+    if fields is _POD or fields is FIELDS["trainer"]:
+        is_full = True
     if isinstance(fields, list):
         item = f"item{depth}"
-        return f"{path}.all({item}, {_within(item, fields[0], depth + 1)})"
+        return f"{path}.all({item}, {_within(item, fields[0], depth + 1, is_full=is_full)})"
     inner = (
-        f"(!has({path}.{name}) || {_within(f'{path}.{name}', each, depth)})"
+        f"(!has({path}.{name}) || {_within(f'{path}.{name}', each, depth, is_full=is_full)})"
         for name, each in fields.items()
         if each is not _ANY
     )
-    return " && ".join([_alone(path, fields), *inner])
+    return " && ".join([_alone(path, fields, is_full=is_full), *inner])
 
 
-def _alone(path: str, fields: Mapping[str, Any]) -> str:
-    return f"{path}.all(key, key in {words(tuple(fields))})"
+def _alone(path: str, fields: Mapping[str, Any], *, is_full: bool = False) -> str:
+    full = f" && !(dyn({path}[key]) in {_EMPTY})" if is_full else ""
+    return f"{path}.all(key, key in {words(tuple(fields))}{full})"

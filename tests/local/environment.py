@@ -151,9 +151,10 @@ class Cluster:
         found = self.client.get(self.kind(api_version, kind), namespace=namespace, **options)
         return list(found.to_dict()["items"])
 
-    def create(self, document: Mapping[str, Any]) -> None:
-        resource = self.kind(document["apiVersion"], document["kind"])
-        self.client.create(resource, body=dict(document), namespace=document["metadata"].get("namespace"))
+    def create(self, document: Mapping[str, Any], **query: str) -> None:
+        """Create an object. query: parameters of the request that the client does not know."""
+        resource, namespace = self.kind(document["apiVersion"], document["kind"]), document["metadata"].get("namespace")
+        self.client.create(resource, body=dict(document), namespace=namespace, query_params=list(query.items()))
 
     def patch(
         self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str | None = None

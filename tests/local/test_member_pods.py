@@ -493,7 +493,7 @@ def test_nobody_keeps_a_pod_beyond_its_job_by_deleting_it(cluster: Cluster, alic
             assert "a pod ends within 120 seconds" in refused(delete, member, name, 86400)
         assert "runs on uncounted" in refused(delete, alice, name, 0)
         for grace in (None, 1, 120):
-            assert "is replaced while it ends" in refused(delete, alice, name, grace)
+            assert "this belongs to a job" in refused(delete, alice, name, grace)
             delete(cluster, name, grace)
         delete(cluster, name, 0)  # as one takes it from a node that is lost
         eviction = {

@@ -6,6 +6,7 @@ Kueue, Trainer, JobSet and the scheduler are real; the pods are simulated, and e
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from components.tenancy import train_jobs
 from emulator.paths import Paths
 from tests.local import printed
 from tests.local.environment import ROOT, Cluster, Project, dev_settings, eventually, gang
-from tests.local.jobs import KUEUE, pods_of
+from tests.local.jobs import APPWRAPPER, KUEUE, phase, pods_of
 from tests.local.member import as_member, dry_run, refused
 from tests.local.standing import Standing
 from tests.local.submission import submitted
@@ -24,6 +25,7 @@ from tests.local.submission import submitted
 TRAINER = "trainer.kubeflow.org/v1alpha1"
 MERGE = "application/merge-patch+json"
 JOB_SET = "jobset.x-k8s.io/v1alpha2"
+POD_GROUP = "scheduling.x-k8s.io/v1alpha1"
 Document = dict[str, Any]
 
 
@@ -338,6 +340,17 @@ ATTACKS: Mapping[str, tuple[Document, str]] = {
     "a patch in Kueue's name": (patched(manager="kueue.x-k8s.io/other"), "written by Kueue alone"),
     "a job of another workload": (labelled(labels={"kueue.x-k8s.io/prebuilt-workload-name": "other"}), "labels and"),
     "a finalizer": (labelled(finalizers=["example.org/stay"]), "would hold back the end"),
+    "a variable without a value": (trainer(env=[{"name": "A", "value": ""}]), "empty or false"),
+    "arguments without one": (trainer(args=[]), "empty or false"),
+    "a mount that is not read-only": (
+        patched({"containers": [{"name": "node", "volumeMounts": [{**MOUNT, "readOnly": False}]}]}),
+        "empty or false",
+    ),
+    "GPUs in requests alone": (
+        trainer(resourcesPerNode={"requests": {"cpu": "1", "nvidia.com/gpu": "1"}, "limits": {"cpu": "1"}}),
+        "name the same number in limits",
+    ),
+    "a name that leaves its pods none": (labelled(name="x" * 49), "at most 48 characters"),
     "more than the store has room for": (trainer(args=["x" * 300_000]), ""),
 }
 
@@ -392,7 +405,10 @@ def test_no_member_changes_what_is_made_of_a_train_job(cluster: Cluster, bob: Cl
         for kind, name, reason in (
             ((JOB_SET, "JobSet"), "train", "cannot delete resource"),
             (("batch/v1", "Job"), "train-node-0", "mlbatch-team-prompt-deletion"),
-            (("v1", "Pod"), pod["metadata"]["name"], "this is replaced while it ends"),
+            (("v1", "Pod"), pod["metadata"]["name"], "this belongs to a job"),
+            (("v1", "ConfigMap"), "train-runtime-snapshot", "this belongs to a job"),
+            (("v1", "Service"), "train", "this belongs to a job"),
+            ((POD_GROUP, "PodGroup"), "train", "this belongs to a job"),
         ):
             assert reason in refused(bob.delete, *kind, name, "red"), name
         made = bob.existing(JOB_SET, "JobSet", "train", "red")
@@ -404,6 +420,50 @@ def test_no_member_changes_what_is_made_of_a_train_job(cluster: Cluster, bob: Cl
         done = {"status": {"conditions": []}}
         reason = refused(bob.client.patch, status, name="train", namespace="red", body=done, content_type=MERGE)
         assert "cannot patch resource" in reason
+
+
+def wrapper(name: str, *components: Document) -> Document:
+    """An AppWrapper of a small pod and of components that are called like what a TrainJob has."""
+    small = gang(name, "red", 1, 0)
+    small["spec"]["components"] += [{"template": each} for each in components]
+    return small
+
+
+def test_an_app_wrapper_does_not_write_the_copy_of_a_runtime(cluster: Cluster, bob: Cluster) -> None:
+    copy = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "train-runtime-snapshot"},
+        "data": {"runtime": ""},
+    }
+    with submitted(bob, wrapper("thief", copy)):
+        eventually(
+            "it has failed", lambda: phase(cluster, "red", "thief"), lambda found: found in ("Failed", "Resetting")
+        )
+        assert cluster.get("v1", "ConfigMap", "train-runtime-snapshot", "red") is None
+
+
+def test_a_job_that_has_ended_does_not_run_again(cluster: Cluster, bob: Cluster) -> None:
+    """Neither when an AppWrapper has a JobSet of its name, nor when its JobSet is gone and nothing counts it."""
+    template = gang("x", "red", 1, 0)["spec"]["components"][0]["template"]["spec"]
+    jobs = [{"name": "x", "template": {"spec": {**template, "backoffLimit": 0}}}]
+    same = {"apiVersion": JOB_SET, "kind": "JobSet", "metadata": {"name": "train"}, "spec": {"replicatedJobs": jobs}}
+    with trained(bob, cluster, train_job()):
+        (pod,) = runs(cluster, "train", nodes=1)
+        finish(cluster, pod)
+        eventually("it is no more counted", lambda: workloads(cluster), lambda found: condition(found[0], "Finished"))
+        made = cluster.existing(JOB_SET, "JobSet", "train", "red")["metadata"]["uid"]
+        bob.create(wrapper("killer", same))
+        try:
+            eventually("it has failed", lambda: phase(cluster, "red", "killer"), lambda found: found == "Failed")
+            assert cluster.existing(JOB_SET, "JobSet", "train", "red")["metadata"]["uid"] == made
+        finally:
+            bob.delete(APPWRAPPER, "AppWrapper", "killer", "red")
+        cluster.delete(JOB_SET, "JobSet", "train", "red")
+        eventually("it is gone", lambda: pods(cluster, "train"), lambda found: not found)
+        bob.patch(TRAINER, "TrainJob", "train", {"metadata": {"annotations": {"again": "yes"}}}, "red")
+        time.sleep(5)
+        assert pods(cluster, "train") == []
 
 
 def test_members_make_no_runtimes(bob: Cluster) -> None:

@@ -46,7 +46,7 @@ class Live:
         """Submit a job as its member does, and return what becomes of it."""
         member = as_member(self._paths, case.submitter)
         try:
-            member.create(case.document)
+            member.create(case.document, fieldValidation="Strict")  # as kubectl asks
         except (ApiException, DynamicApiError) as error:
             return Outcome(Verdict.REFUSED, said=message(error))
         try:

@@ -1,0 +1,134 @@
+"""Every kind and version that the operators of jobs serve: the rules for jobs know it, or no person creates it.
+
+The definitions are the operators' own. An administrator asks, because members have no rights to most of these kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from components.job_kinds import APPWRAPPER, TRAIN_JOB
+from components.tenancy.pod_templates import TEMPLATES
+from components.tenancy.quota_gate import JOBS, KNOWN
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, dev_settings
+from tests.local.member import as_member, dry_run, refused
+from tests.local.standing import Standing
+from tests.local.test_member_jobs import direct, pods, ray, ray_job
+
+UNKNOWN = "members submit "
+GROUPS = tuple(group for group, _ in JOBS)
+
+
+def settings(project: Project) -> dict[str, Any]:
+    """The dev stack without its sample, with all operators."""
+    dev = dev_settings(project.mirror)
+    operators = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}
+    return {**dev, "samples": {}, "queueing": {**dev["queueing"], **operators}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def project(standing: Standing) -> Project:
+    return standing.up("dev", settings)
+
+
+@pytest.fixture(scope="module")
+def served(project: Project, cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
+    """The schema of each namespaced kind and version of the job groups."""
+    definitions = [each["spec"] for each in cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")]
+    return {
+        f"{each['group']}/{version['name']}/{each['names']['kind']}": version["schema"]["openAPIV3Schema"]
+        for each in definitions
+        if each["group"] in GROUPS and each["scope"] == "Namespaced"
+        for version in each["versions"]
+        if version["served"]
+    }
+
+
+def least(schema: Mapping[str, Any]) -> Any:
+    """Return a value that a schema takes. Lists, maps and pods are not empty, for webhooks write empty ones as null."""
+    if schema.get("enum"):
+        return schema["enum"][0]
+    if schema.get("type") == "object":
+        inner, each = schema.get("properties") or {}, schema.get("additionalProperties")
+        if list(pod_templates(schema)) == [""]:
+            return pods()
+        names = schema.get("required") or list(inner)[: schema.get("minProperties", 0)]
+        required = {name: least(inner[name]) for name in names}
+        return required | ({"x": least(each)} if isinstance(each, dict) else {})
+    if schema.get("type") == "array":
+        return [least(schema["items"])]
+    return {"string": "x", "boolean": False, "integer": schema.get("minimum", 1)}.get(schema.get("type", ""), {})
+
+
+def test_no_person_creates_a_kind_or_version_without_rules(
+    served: Mapping[str, Mapping[str, Any]], cluster: Cluster
+) -> None:
+    unknown = set(served) - set(KNOWN)
+    assert {"ray.io/v1alpha1/RayCluster", "ray.io/v1alpha1/RayJob", "ray.io/v1/RayService"} <= unknown
+    assert set(KNOWN) <= set(served)
+    for identity in sorted(unknown):
+        version, _, kind = identity.rpartition("/")
+        document = {"apiVersion": version, "kind": kind, "spec": least(served[identity]["properties"]["spec"])}
+        document["metadata"] = {"name": "unknown", "namespace": "blue"}
+        assert UNKNOWN in refused(dry_run, cluster, document), identity
+
+
+def pod_templates(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Yield where in a kind's schema there is a pod template."""
+    inner = schema.get("properties") or {}
+    if "containers" in ((inner.get("spec") or {}).get("properties") or {}):
+        yield path
+        return
+    for name, each in inner.items():
+        yield from pod_templates(each, f"{path}.{name}".lstrip("."))
+    if isinstance(schema.get("items"), dict):
+        yield from pod_templates(schema["items"], f"{path}[]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from pod_templates(schema["additionalProperties"], f"{path}{{}}")
+
+
+@pytest.mark.parametrize("identity", [kind for kind in KNOWN if kind not in (APPWRAPPER.identity, TRAIN_JOB.identity)])
+def test_the_rules_find_every_pod_template_of_a_kind(identity: str, served: Mapping[str, Mapping[str, Any]]) -> None:
+    """An AppWrapper's are those of what it contains. A TrainJob has known fields alone."""
+    assert sorted(pod_templates(served[identity])) == sorted(TEMPLATES[identity])
+
+
+ATTACKS = {
+    "a Ray cluster of an older version, with workers that nobody counts": (
+        direct(
+            "ray.io/v1alpha1",
+            "RayCluster",
+            suspend=True,
+            headGroupSpec={"rayStartParams": {}, "template": pods()},
+            workerGroupSpecs=ray(replicas=0, minReplicas=100, maxReplicas=100, rayStartParams={})["workerGroupSpecs"],
+        ),
+        UNKNOWN,
+    ),
+    "a submitter that asks for less than no GPUs": (
+        ray_job(submitterPodTemplate=pods(**{"nvidia.com/gpu": "-1000"})),
+        "of nothing less than 0",
+    ),
+    "a submitter in slices of no pods": (
+        ray_job(
+            submitterPodTemplate={
+                **pods(),
+                "metadata": {"annotations": {"kueue.x-k8s.io/podset-slice-size": "0"}},
+            }
+        ),
+        "labels and annotations of kueue.x-k8s.io/",
+    ),
+    "a submitter of a priority that is not the team's": (
+        ray_job(submitterPodTemplate={"spec": {"containers": [], "priorityClassName": "system-node-critical"}}),
+        "priorityClassName is one of",
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_is_refused(attack: str, paths: Paths) -> None:
+    document, reason = ATTACKS[attack]
+    assert reason in refused(dry_run, as_member(paths, "alice"), document)
