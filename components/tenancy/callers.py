@@ -46,7 +46,7 @@ class Gatekeepers:
     def makes_job_sets(self) -> str:
         """CEL of whether Trainer sends the request for a JobSet.
 
-        It makes that of a TrainJob again, and started, when the TrainJob has ended and nothing counts it any more.
+        It makes the JobSet of a TrainJob again, and started, when the TrainJob has ended and no quota counts it.
         """
         if self.trainer is None:
             return "false"

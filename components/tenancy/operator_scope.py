@@ -74,7 +74,7 @@ def _appwrapper() -> AdmissionPolicy:
         Validation(
             expression=f"request.operation != 'DELETE' || !({_IN_TEAM}) || "
             f"'{_APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}})",
-            message="AppWrapper deletes what it has made, and nothing else that has the same name",
+            message="AppWrapper deletes only what it has made, not another object of the same name",
         ),
     )
 

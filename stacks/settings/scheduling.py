@@ -109,7 +109,7 @@ class TopologySettings(SettingsModel):
                 value=len(self.levels),
                 message=f"a Topology of Kueue has {_MOST_LEVELS + 1} levels at most, the node among them",
                 expected=f"at most {_MOST_LEVELS} labels",
-                hint="leave out those that divide nothing",
+                hint="leave out labels that have one value on all nodes",
             )
 
 

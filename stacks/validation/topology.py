@@ -1,4 +1,4 @@
-"""Whether the GPU nodes that there are have a place in the topology by which jobs are placed."""
+"""Whether the GPU nodes have a place in the topology that jobs are placed in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_NAMED = 5
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield nodes without labels of Kueue's levels, and groups of Sakkara's that are no tree or not of the nodes."""
+    """Yield nodes without labels of Kueue's levels, and groups of Sakkara that do not make a tree of the nodes."""
     scheduling = partial.section(SchedulingSettings)
     if scheduling is not None:
         yield from _unlabelled(scheduling.topology.levels, partial)

@@ -6,7 +6,7 @@ Four simulated nodes with eight GPUs each; eight GPUs are blue's and eight red's
     eight GPUs each, which it borrows. There are GPUs and quota for all ten. Who is not up after a while gets two more
     tries.
 2.  On the empty cluster red submits a job of eight GPUs, and the GPUs of its node are reported broken. AppWrapper takes
-    the pod away and makes it anew. Once more with a node that an administrator cordons, too.
+    the pod away and makes it again. Once more with a node that an administrator cordons, too.
 """
 
 from __future__ import annotations
