@@ -56,6 +56,9 @@ def test_an_answer_is_wrong_where_other_jobs_gave_way() -> None:
     assert difference(CASE, answer(Verdict.PREEMPTS, preempts=("blue/b", "blue/a")), outcome) == ""
     said = difference(CASE, answer(Verdict.PREEMPTS, preempts=("blue/a",)), outcome)
     assert said == "answered: blue/a give way; on the cluster blue/a, blue/b do"
+    another = answer(Verdict.PREEMPTS, preempts=("blue/loan-2",))
+    assert difference(CASE, another, Outcome(Verdict.PREEMPTS, gave_way=("blue/loan-1",))) == "", "loans are alike"
+    assert difference(CASE, another, Outcome(Verdict.PREEMPTS, gave_way=("blue/loan-1", "blue/loan-2"))) != ""
 
 
 @pytest.mark.parametrize(
