@@ -43,7 +43,7 @@ _UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
 _OTHER_NODES: Final = re.compile(
     r"flavor (?P<selected>[^\s,]+) doesn't match node affinity|untolerated taint [^,]* in flavor (?P<tainted>[^\s,]+)"
 )
-"""What Kueue says of a job that it does not admit (v0.15.2, `pkg/scheduler/flavorassigner/flavorassigner.go`). That of
+"""What Kueue says of a job that it does not admit (v0.19.2, `pkg/scheduler/flavorassigner/flavorassigner.go`). That of
 OpenShift AI (0.8.3, the same file) has another word for what lacks, and none for the most that there is.
 """
 _WORKED_OUT: Final = ("priority", "preemptionPolicy")
@@ -59,10 +59,10 @@ _POD_LABELS: Final = {
     TRAIN_JOB.kind: "jobset.sigs.k8s.io/jobset-name",
 }
 """By which the pods of each kind name their job, or the JobSet that is called as a TrainJob. Those of a RayJob name the
-RayCluster that KubeRay makes for it, and the Job, called as itself, that submits its program (KubeRay v1.5.1,
+RayCluster that KubeRay makes for it, and the Job, called as itself, that submits its program (KubeRay v1.6.2,
 `controllers/ray/utils/constant.go`)."""
 _OF_JOB: Final = "kueue.x-k8s.io/job-uid"
-"""By which Kueue labels what it counts for a job (v0.15.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
+"""By which Kueue labels what it counts for a job (v0.19.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"
 _BAD_REQUEST, _FORBIDDEN, _CONFLICT, _INVALID = 400, 403, 409, 422
 _UNREADABLE: Final = "cannot be handled as a"
@@ -221,7 +221,7 @@ class Question:
     def _is_taken(self, part: Document) -> bool:
         """Tell whether an object is there that no AppWrapper of the job's name controls.
 
-        The job fails then, for good (AppWrapper v1.1.2, `resource_management.go`, createComponent). One of its own is
+        The job fails then, for good (AppWrapper v1.2.2, `resource_management.go`, createComponent). One of its own is
         there where it has been admitted meanwhile.
         """
         return any(self.job.name not in owners for owners in self._owners(part))
@@ -457,7 +457,7 @@ class Question:
     def _touch(self, resource: Any) -> None:
         """Have AppWrapper look at a job that ends, of which nothing is left.
 
-        By itself it looks again after five seconds, or when the AppWrapper changes (v1.1.2,
+        By itself it looks again after five seconds, or when the AppWrapper changes (v1.2.2,
         `appwrapper_controller.go`, Reconcile): most of what a question would take whose job is admitted. Where the job
         has gone meanwhile, or may not be changed, there is nothing to hurry.
         """

@@ -1,7 +1,7 @@
 """What an AppWrapper makes when it is admitted, and the pods that it asks for, in full.
 
 What Kueue counts of them is a copy without all that no queue looks at, such as volumes and the host's network
-(AppWrapper v1.1.2, `pkg/utils/utils.go`, GetPodTemplateSpec).
+(AppWrapper v1.2.2, `pkg/utils/utils.go`, GetPodTemplateSpec).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def templates(wrapper: Mapping[str, Any]) -> list[Document]:
 def parts(wrapper: Mapping[str, Any]) -> list[Document]:
     """Return the objects that an AppWrapper makes, as it makes them; none before it has noted which pods are in them.
 
-    It labels them and their pods with its name, and owns them (AppWrapper v1.1.2, `resource_management.go`,
+    It labels them and their pods with its name, and owns them (AppWrapper v1.2.2, `resource_management.go`,
     createComponent).
     """
     name, namespace = wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]

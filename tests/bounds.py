@@ -8,7 +8,7 @@ from components.queueing.fault_tolerance import DEFAULTS
 from components.queueing.kueue import BACKOFF_SECONDS
 
 LOOK: Final = 60
-"""Seconds between two looks of AppWrapper at a job whose pods all run (v1.1.2,
+"""Seconds between two looks of AppWrapper at a job whose pods all run (v1.2.2,
 `internal/controller/appwrapper/appwrapper_controller.go`, Reconcile).
 """
 GRACE: Final = DEFAULTS.failure_grace

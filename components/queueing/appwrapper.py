@@ -37,7 +37,7 @@ AUTOPILOT_TAINTS: Final = {
 queue lends less. Defaults of AppWrapper 1.1 (`pkg/config/config.go`) and the value ERR of its earlier versions."""
 
 FILES: Final = "configmaps"
-"""What jobs read, which upstream's controller may not create (v1.1.2, `config/rbac/role.yaml`); members may create them
+"""What jobs read, which upstream's controller may not create (v1.2.2, `config/rbac/role.yaml`); members may create them
 by themselves, so that wrapping them gives nobody more."""
 _ROLE: Final = "appwrapper-manager-role"
 _OWN_ROLE: Final = "appwrapper-leader-election-role"

@@ -11,7 +11,7 @@ from typing import Any, Final
 class FaultTolerance:
     """What jobs get that ask for nothing, in seconds but for retries, which are a number.
 
-    The values are AppWrapper's own (v1.1.2, `pkg/config/config.go`).
+    The values are AppWrapper's own (v1.2.2, `pkg/config/config.go`).
     admission_grace: for all pods of a job to be there. warmup_grace: for all of them to run.
     failure_grace: for a failed pod to be replaced. retry_pause: between attempts. retries: attempts after the first.
     forced_deletion_grace: for pods that are told to go, before they are killed.

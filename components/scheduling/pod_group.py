@@ -1,7 +1,7 @@
 """Gangs: pods of which none is bound before there is room for all.
 
 AppWrapper makes no PodGroup by itself. One is wrapped beside the pods, which AppWrapper may create (its ClusterRole in
-v1.1.2) and which goes and comes with each reset. Fields: kubernetes-sigs/scheduler-plugins,
+v1.2.2) and which goes and comes with each reset. Fields: kubernetes-sigs/scheduler-plugins,
 `apis/scheduling/v1alpha1/types.go`.
 """
 

@@ -1,7 +1,8 @@
 """How much the pods of a job may ask for, so that what a queue counts for them is what they get. In CEL.
 
-Neither AppWrapper nor Kueue looks at what they add up: an amount below zero gives a queue room that nobody has, and a
-huge one, times the number of pods, starts anew below zero (Kueue v0.15.2, `pkg/resources/requests.go`, Mul).
+AppWrapper does not check amounts. An amount below zero gives a queue room that does not exist. A huge one, times the
+number of pods, does not fit 64 bits: Kueue v0.19 counts the largest number then, and older releases counted a negative
+one (`pkg/resources/requests.go`, Mul).
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from components import names
 from components.tenancy.pod_templates import Rule
 
 MOST_PODS: Final = 10_000
-"""Of one template, as many as Kueue multiplies by. A Workload has at most eight."""
+"""Of one template, as many as Kueue multiplies by. A Workload has at most 18 templates."""
 MOST_CPUS: Final = "100k"
 """Of a container. In thousandths, as Kueue counts them, they leave room for far more containers than fit a manifest."""
-MOST: Final = "32Ti"
-"""Of all that a pod requests, and as much again of what limits it, taken together: of its bytes, above all. Times
-eight templates of so many pods it is below 2^63."""
+MOST: Final = "16Ti"
+"""Of all that a pod requests, and as much again of what limits it, taken together: of its bytes, above all. Times 18
+templates of so many pods it is below 2^63."""
 
 MEMORY_BEYOND: Final = "1Gi"
 """How much more memory all containers of a pod may use than they request: what the containers that operators add have
-beyond theirs, KubeRay's submitter with 200Mi and 1Gi above all (ray-project/kuberay v1.5.1,
+beyond theirs, KubeRay's submitter with 200Mi and 1Gi above all (ray-project/kuberay v1.6.2,
 ray-operator/controllers/ray/common/job.go)."""
 
 _CONTAINERS: Final = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"

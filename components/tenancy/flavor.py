@@ -35,7 +35,7 @@ class Flavor(pulumi.ComponentResource):
 
     Quotas are given of the GPU nodes, so that whatever a queue admits runs there, jobs that ask for no GPU too, and not
     beside the cluster's own controllers. A job that selects other values of these labels is not admitted; one that
-    runs keeps the labels with which it was admitted (Kueue v0.15.2, pkg/podset, pkg/scheduler/flavorassigner and
+    runs keeps the labels with which it was admitted (Kueue v0.19.2, pkg/podset, pkg/scheduler/flavorassigner and
     pkg/util/equality).
     """
 

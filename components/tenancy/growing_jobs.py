@@ -39,7 +39,7 @@ def _jobs(jobs: str, specification: str) -> list[Rule]:
     """Return the rules of what a list of Jobs is made of, wrapped. specification: where a `job` of it has it.
 
     AppWrapper takes a Job for done when as many pods as run in parallel have succeeded, and none runs at that moment
-    (v1.1.2, `internal/controller/appwrapper/appwrapper_controller.go`); its quota goes to others.
+    (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`); its quota goes to others.
     """
     parallelism = f"{specification}.?parallelism.orValue(1)"
     return [
@@ -62,7 +62,7 @@ def _jobs(jobs: str, specification: str) -> list[Rule]:
 def _ray(cluster: str) -> list[Rule]:
     """Return the rules of a Ray cluster's specification.
 
-    KubeRay starts at least minReplicas of a group, whatever replicas says, and numOfHosts pods for each (v1.5.1,
+    KubeRay starts at least minReplicas of a group, whatever replicas says, and numOfHosts pods for each (v1.6.2,
     GetWorkerGroupDesiredReplicas). A group's own labels win over those of its template (mergeLabels).
     """
     groups = f"{cluster}.?workerGroupSpecs.orValue([])"
@@ -156,7 +156,7 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     RAY_JOB.identity: _ray("{0}.spec.rayClusterSpec"),
 }
 """Rules by kind, wherever it is submitted. The operator makes Master of master, and AppWrapper does not
-(training-operator v1.9.3, `pytorch_defaults.go`; AppWrapper v1.1.2, `pkg/utils/utils.go`)."""
+(training-operator v1.9.4, `pytorch_defaults.go`; AppWrapper v1.2.2, `pkg/utils/utils.go`)."""
 
 
 def _one_host(cluster: str, counts: str = "AppWrapper") -> Rule:
@@ -185,7 +185,7 @@ _ENDLESS: Final = Rule(
     condition=f"{templates('{0}')}.all(pod, pod.spec.?restartPolicy.orValue('Always') == 'Always')",
     message="KubeRay replaces pods that end, when AppWrapper may have counted them as done: leave restartPolicy out",
 )
-"""KubeRay keeps pods that end only where their restartPolicy is Always (v1.5.1, shouldDeletePod)."""
+"""KubeRay keeps pods that end only where their restartPolicy is Always (v1.6.2, shouldDeletePod)."""
 
 _JOB_SET: Final = (
     Rule(

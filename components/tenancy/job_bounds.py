@@ -1,6 +1,6 @@
 """How long, and how often, a job that fails or is told to go may hold on to its quota, and how large it is.
 
-AppWrapper lets its author decide by annotations, each up to one day (v1.1.2, `api/v1beta2/appwrapper_types.go` and
+AppWrapper lets its author decide by annotations, each up to one day (v1.2.2, `api/v1beta2/appwrapper_types.go` and
 `internal/controller/appwrapper`). The defaults of what is not annotated are AppWrapper's configuration. A job's size is
 bounded too: the API server's store is everybody's, and takes objects of 1.5 MiB.
 """

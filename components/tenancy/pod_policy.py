@@ -2,7 +2,7 @@
 
 Members may have no pod created that reaches past its quota or its node. The rules hold for every pod there, whoever
 creates it, for members submit jobs whose pods other controllers create. Sources: kubernetes.io, concepts/security/
-pod-security-standards; what queues count and what not: AppWrapper v1.1.2 `pkg/utils/utils.go`, Kueue v0.15.2
+pod-security-standards; what queues count and what not: AppWrapper v1.2.2 `pkg/utils/utils.go`, Kueue v0.19.2
 `pkg/workload/resources.go`.
 """
 

@@ -25,7 +25,7 @@ _KUEUE: Final = "kueue.x-k8s.io/"
 _APPWRAPPER: Final = "workload.codeflare.dev/"
 _TOPOLOGY: Final = tuple(f"{_KUEUE}podset-{how}-topology" for how in ("required", "preferred", "unconstrained"))
 """Annotations by which a pod set asks for nodes that are near to each other. Kueue's others divide the pods by numbers
-that nobody looks at in an AppWrapper: by 0, Kueue ends (v0.15.2, `pkg/cache/scheduler/tas_flavor_snapshot.go`)."""
+that AppWrapper does not check. Kueue before v0.18 ended when it divided by 0 (`tas_flavor_snapshot.go`)."""
 
 
 def _of_ray(cluster: str) -> tuple[str, str]:
@@ -171,4 +171,4 @@ WRAPPED_RULES: Final = (
     ),
 )
 """What the pod templates of AppWrappers have to meet beside: AppWrapper leaves init containers' restart policy out of
-what it hands Kueue (v1.1.2, `pkg/utils/utils.go`, copyContainers)."""
+what it hands Kueue (v1.2.2, `pkg/utils/utils.go`, copyContainers)."""

@@ -1,7 +1,7 @@
 """The gate that every job waits behind: who may open it, and what else Kueue would take for having opened it.
 
 Members write the kinds of jobs that Kueue queues, and with them the field that Kueue starts a job by, the owner whose
-quota a job would be a part of, and the labels that attach it to a Workload (Kueue v0.15.2, `reconciler.go` and
+quota a job would be a part of, and the labels that attach it to a Workload (Kueue v0.19.2, `reconciler.go` and
 `defaults.go` of `pkg/controller/jobframework`).
 """
 

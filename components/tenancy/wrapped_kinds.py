@@ -34,7 +34,7 @@ REFUSED_KINDS: Final = {
 }
 """What members create by themselves, beside the job, and why. Kubernetes keeps a claim while any pod mounts it, and
 AppWrapper a job's quota until all of it is gone: a small job could keep the quota of a large one, out of its owner's
-reach. Of what it contains AppWrapper keeps a cache, which lists and watches the kind everywhere (v1.1.2,
+reach. Of what it contains AppWrapper keeps a cache, which lists and watches the kind everywhere (v1.2.2,
 `getComponentStatus`); upstream's role, too, has no right to create either."""
 
 

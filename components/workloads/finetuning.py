@@ -1,11 +1,11 @@
 """Fine-tuning of a small language model with low-rank adapters on a Ray cluster, as a RayJob.
 
 Source: project-codeflare/mlbatch's tutorial leaves it open; image and shape of the cluster are those of its later
-`samples` (a head, and workers with a GPU each). Fields: ray-project/kuberay v1.5.1, `apis/ray/v1/rayjob_types.go`.
+`samples` (a head, and workers with a GPU each). Fields: ray-project/kuberay v1.6.2, `apis/ray/v1/rayjob_types.go`.
 
 The RayJob is in the team's queue by itself and in no AppWrapper. Ray's pods never end by themselves, and AppWrapper
 takes a job for done when its pods have: it would hold its GPUs for ever, or be made anew once KubeRay has taken the
-cluster away (v1.1.2, `internal/controller/appwrapper/appwrapper_controller.go`). Kueue knows a RayJob's end. KubeRay
+cluster away (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). Kueue knows a RayJob's end. KubeRay
 makes a cluster anew when the job fails; the checkpoints are in a volume beside it.
 
 So nobody but their templates names the packing scheduler to its pods, and their PodGroup is beside the job. KubeRay has

@@ -2,7 +2,7 @@
 
 Source: project-codeflare/mlbatch, USAGE.md and `samples/pytorchjob-in-appwrapper.yaml`: a PyTorchJob in an AppWrapper;
 MLBatch's tutorial leaves the training itself open. Names of container and port, and what torchrun is told by variables:
-kubeflow/training-operator v1.9.3, `pkg/apis/kubeflow.org/v1/pytorch_types.go`, `pkg/controller.v1/pytorch/envvar.go`.
+kubeflow/training-operator v1.9.4, `pkg/apis/kubeflow.org/v1/pytorch_types.go`, `pkg/controller.v1/pytorch/envvar.go`.
 
 AppWrapper makes all pods anew when one fails or its node is lost. The checkpoints stay, in a volume beside it, in a
 folder of the job's name. The training operator itself makes the PodGroup of the pods.
@@ -143,7 +143,7 @@ def job(name: str, args: PretrainingArgs) -> Document:
 
     No pod is tried again by itself: those that are left have lost it, and wait. Pods that are left over stay until
     AppWrapper takes all of them away: the operator would end workers as soon as the master is done, and AppWrapper
-    counts each pod that succeeds (v1.1.2, `internal/controller/appwrapper/appwrapper_controller.go`).
+    counts each pod that succeeds (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`).
     """
     replicas = {"Master": 1, **({"Worker": args.pods.nodes - 1} if args.pods.nodes > 1 else {})}
     return {

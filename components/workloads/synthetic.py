@@ -1,7 +1,7 @@
 """Synthetic load: jobs of a given size, length, priority and failure, of which nothing is left but the time they take.
 
 Each is an AppWrapper around a Job, in the queue of its team, as every other workload. Its pods run busybox' `sleep` and
-`sh`. A pod that fails fails its Job, and AppWrapper makes the whole job anew as often as its retries allow (v1.1.2,
+`sh`. A pod that fails fails its Job, and AppWrapper makes the whole job anew as often as its retries allow (v1.2.2,
 `internal/controller/appwrapper/appwrapper_controller.go`).
 """
 

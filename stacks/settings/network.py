@@ -18,7 +18,7 @@ _PORTS: Final = range(1, 65536)
 
 RAY_DASHBOARD: Final = 8265
 """Port of a Ray cluster's head: KubeRay's operator asks there how a RayJob does (ray-project/kuberay, rayjob
-controller), and Kueue takes the job for ready once it has had an answer (v0.15.2, pkg/controller/jobs/rayjob)."""
+controller), and Kueue takes the job for ready once it has had an answer (v0.19.2, pkg/controller/jobs/rayjob)."""
 RAY_OPERATORS: Final = (names.SYSTEM_NAMESPACE, "kuberay-system")
 """Where KubeRay's operator usually runs; the first is MLBatch's own (`setup.k8s/kuberay`)."""
 

@@ -15,7 +15,7 @@ from tests.soak.judge import Judge
 
 
 class Phase(StrEnum):
-    """Of an AppWrapper (v1.1.2, `api/v1beta2/appwrapper_types.go`), those that are told apart; LOST: there is none."""
+    """Of an AppWrapper (v1.2.2, `api/v1beta2/appwrapper_types.go`), those that are told apart; LOST: there is none."""
 
     NEW = ""
     SUSPENDED = "Suspended"
@@ -31,7 +31,7 @@ _WITHOUT_QUOTA = (Phase.NEW, Phase.SUSPENDED, Phase.SUSPENDING)
 _UNDONE = (Phase.SUSPENDED, Phase.SUSPENDING, Phase.RESETTING)
 """Of a job whose pods come to nothing: they are told to go, or are gone."""
 PREEMPTED = "Preempted"
-"""Why Kueue evicts a job for another one (kueue v0.15.2, `apis/kueue/v1beta1/workload_types.go`)."""
+"""Why Kueue evicts a job for another one (kueue v0.19.2, `apis/kueue/v1beta2/workload_types.go`)."""
 OVER = (Phase.SUCCEEDED, Phase.FAILED, Phase.LOST)
 
 

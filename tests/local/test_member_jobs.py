@@ -319,12 +319,12 @@ ATTACKS = {
     "an amount that is none": (pod(containers=[asking(memory="much")]), "is an amount"),
     "GPUs that start anew below 0": (
         pod(containers=[asking(**{"nvidia.com/gpu": "4611686018427387904"})]),
-        "at most 32Ti of all",
+        "at most 16Ti of all",
     ),
-    "memory that starts anew below 0": (pod(containers=[asking(memory="4Ei")]), "at most 32Ti of all"),
+    "memory that starts anew below 0": (pod(containers=[asking(memory="4Ei")]), "at most 16Ti of all"),
     "memory of many containers": (
         pod(containers=[{**asking(memory="4Ti"), "name": f"main-{index}"} for index in range(9)]),
-        "at most 32Ti of all",
+        "at most 16Ti of all",
     ),
     "CPUs that start anew below 0": (pod(containers=[asking(cpu="4P")]), "at most 100k of cpu"),
     "less than no overhead": (pod(overhead={"cpu": "-5"}), "leave overhead out"),
@@ -638,7 +638,7 @@ DIRECT = {
     ),
     "GPUs that start anew below 0": (
         pytorch(replicas={"Worker": {"replicas": 2, "template": pods(**{"nvidia.com/gpu": "4611686018427387904"})}}),
-        "at most 32Ti of all",
+        "at most 16Ti of all",
     ),
     "workers beyond number": (pytorch(replicas={"Worker": {"replicas": 2**30, **EMPTY_PODS}}), "from 0 to 10000"),
     "workers on hosts beyond number": (

@@ -261,7 +261,7 @@ def test_a_lost_certificate_is_made_anew(project: Project, cluster: Cluster) -> 
 def is_trusted(cluster: Cluster) -> bool:
     """Whether the API server takes the authority of the Secret for that of Kueue's webhooks.
 
-    Kueue tells it of the admission webhooks first, and then of those that convert (v0.15.2, `pkg/util/cert/cert.go`).
+    Kueue tells it of the admission webhooks first, and then of those that convert (v0.19.2, `pkg/util/cert/cert.go`).
     """
     secret = cluster.existing("v1", "Secret", "kueue-webhook-server-cert", SYSTEM)
     queues = cluster.existing("apiextensions.k8s.io/v1", "CustomResourceDefinition", "clusterqueues.kueue.x-k8s.io")

@@ -23,7 +23,7 @@ RETRIES: Final = 1
 NO_QUOTA: Final = r".*; Kueue says: (?!.*(?:Pending the preemption|Preempting)).*insufficient .*nvidia\.com/gpu"
 NO_NODE: Final = r".*; the scheduler says: .*Insufficient nvidia\.com/gpu"
 """How what is said of a job goes on that does not run for want of quota, or of a node. Of one for which others give way
-Kueue says both, until they have (v0.15.2, `pkg/scheduler/scheduler.go`: inadmissibleMsg)."""
+Kueue says both, until they have (v0.19.2, `pkg/scheduler/scheduler.go`: inadmissibleMsg)."""
 LATER: Final = 2.5
 """How much longer is waited for a job that lost its pods: AppWrapper looks at a running job once a minute."""
 

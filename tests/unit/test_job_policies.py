@@ -204,8 +204,8 @@ def test_bounds_are_those_that_were_given() -> None:
     assert set(WARM_UP) <= {name for name, _ in JobBounds().annotated()}
 
 
-_POD_SETS = 8
-"""Of a Workload, at most (Kueue v0.15.2, `apis/kueue/v1beta1/workload_types.go`)."""
+_POD_SETS = 18
+"""Of a Workload, at most (Kueue v0.19.2, `apis/kueue/v1beta2/workload_types.go`)."""
 
 
 def test_no_job_asks_for_what_starts_anew_below_zero() -> None:

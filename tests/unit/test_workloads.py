@@ -118,7 +118,7 @@ class TestSubmission:
         assert pod["restartPolicy"] == "Never"
 
     def test_app_wrapper_may_create_all_that_is_in_it(self) -> None:
-        """Its ClusterRole in v1.1.2 has pods, services and jobs, and no ConfigMaps."""
+        """Its ClusterRole in v1.2.2 has pods, services and jobs, and no ConfigMaps."""
         for documents in (
             nccl.documents("a", NcclArgs(submission=TEAM, pods=pods())),
             metaseq.documents("b", MetaseqArgs(submission=TEAM, pods=pods(), model=SIZES["1.3b"])),

@@ -126,7 +126,7 @@ class Live:
     def _given_way(self, workload: Document) -> set[str]:
         """Return the jobs that have been told to give way to a job.
 
-        For whom, is in the message (kueue v0.15.2, `pkg/scheduler/preemption/preemption.go`, preemptionMessage): one
+        For whom, is in the message (kueue v0.19.2, `pkg/scheduler/preemption/preemption.go`, preemptionMessage): one
         that gave way may take the place of yet another.
         """
         told = [(item, condition(item, "Preempted")) for item in self.cluster.list(KUEUE, "Workload")]
