@@ -11,7 +11,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from tests.local.environment import gang
 from tests.local.jobs import APPWRAPPER, KUEUE
 from tests.local.member import dry_run, message
-from tests.scenarios.stage import Stage, asked
+from tests.scenarios.stage import Stage, asked, own_queue
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 ADMITTED, PLACED = "Kueue's labels", "nodeName"
@@ -24,7 +24,7 @@ def quota_dodging(stage: Stage) -> None:
     alice = stage.members["blue"]
     stage.submit("blue", "honest", gpus=1)
     stage.runs("blue", "honest")
-    wrapper = gang("dodge", "blue", pods=1, gpus=8)
+    wrapper = gang("dodge", "blue", pods=1, gpus=8, labels=own_queue("blue"))
     job = wrapper["spec"]["components"][0]["template"]
     plain = {"metadata": {"name": "dodge", "namespace": "blue"}}
     pod = {"apiVersion": "v1", "kind": "Pod", **plain, "spec": job["spec"]["template"]["spec"]}
@@ -87,7 +87,7 @@ def isolation(stage: Stage) -> None:
 
 def admitted(name: str, team: str) -> Document:
     """Return a job that says that it is admitted already."""
-    return gang(name, team, pods=1, gpus=8, labels={"kueue.x-k8s.io/prebuilt-workload-name": "x"})
+    return gang(name, team, pods=1, gpus=8, labels={"kueue.x-k8s.io/prebuilt-workload-name": "x", **own_queue(team)})
 
 
 def placed(name: str, team: str, node: str) -> Document:

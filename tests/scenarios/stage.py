@@ -49,7 +49,8 @@ class Stage:
     ) -> None:
         self.cluster, self.size, self.record, self.patience = Cluster(paths.kubeconfig), size, record, patience
         self.hopeless = hopeless
-        self.members = {user: as_member(paths, user) for user in (*TEAMS.values(), OTHER)}
+        self.members = {team: as_member(paths, user) for team, user in TEAMS.items()}
+        self.other = as_member(paths, OTHER)
         self.nodes = gpu_nodes(self.cluster)
         self._submitted: list[tuple[str, str]] = []
 
@@ -99,8 +100,8 @@ class Stage:
     ) -> None:
         """Submit a job as a member of the team; a whole one has a PodGroup, where those are known."""
         user = user or TEAMS[team]
-        queue = {names.QUEUE_LABEL: queue_name(user)} if team == FAIR else {}
-        wrapper = gang(name, team, pods, gpus, seconds, labels=queue, annotations={**HURRIED, **annotations})
+        labels, annotations = own_queue(team, user), {**HURRIED, **annotations}
+        wrapper = gang(name, team, pods, gpus, seconds, labels=labels, annotations=annotations)
         job = wrapper["spec"]["components"][0]["template"]
         if priority:
             job["spec"]["template"]["spec"]["priorityClassName"] = priority
@@ -112,12 +113,12 @@ class Stage:
         self._submitted.append((team, name))
         # One that is there already was taken, though the answer was lost.
         with contextlib.suppress(ConflictError):
-            asked(lambda: self.members[user].create(wrapper))
+            asked(lambda: (self.other if user == OTHER else self.members[team]).create(wrapper))
 
     def end(self, team: str, name: str) -> None:
         """End a job, as a member of its team."""
         self.record.say(f"{TEAMS[team]} deletes {team}/{name}")
-        asked(lambda: self.members[TEAMS[team]].delete(APPWRAPPER, "AppWrapper", name, team))
+        asked(lambda: self.members[team].delete(APPWRAPPER, "AppWrapper", name, team))
 
     def clear(self) -> None:
         """Take everything away that was submitted, and make every node well."""
@@ -203,6 +204,11 @@ class Stage:
                 conditions: list[dict[str, Any]] = (item.get("status") or {}).get("conditions") or []
                 return next((c for c in conditions if c["type"] == "QuotaReserved"), {})
         return {}
+
+
+def own_queue(team: str, user: str | None = None) -> dict[str, str]:
+    """Return the label of a job with the user's own queue, none in a team without such queues."""
+    return {names.QUEUE_LABEL: queue_name(user or TEAMS[team])} if team == FAIR else {}
 
 
 def asked(question: Callable[[], T]) -> T:
