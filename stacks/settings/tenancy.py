@@ -352,7 +352,7 @@ class TeamSettings(SettingsModel):
     user_fair_sharing: bool = False
     """Let the jobs of the user who has used the fewest GPUs lately go first, among jobs of the team that wait. Each of
     `users` gets a LocalQueue; members of `groups` share one. Use then goes before priority and age, and an older job
-    preempts no newer one of equal priority.
+    preempts no newer one of equal priority. Restart Kueue after the update that changes it.
     """
     services: TeamServicesSettings = TeamServicesSettings()
     """Services in its namespace."""

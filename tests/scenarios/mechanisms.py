@@ -100,6 +100,17 @@ def _anew(item: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
+def without_fair_sharing(cluster: Cluster) -> Iterator[None]:
+    """Have Kueue order jobs by priority and age, for the length of the context. It reads the scope when it starts."""
+    with queues(cluster, lambda spec: {"admissionScope": None}):
+        with stopped(cluster, "kueue"):
+            pass
+        yield
+    with stopped(cluster, "kueue"):
+        pass
+
+
+@contextlib.contextmanager
 def not_in_force(cluster: Cluster, promise: Promise, document: Mapping[str, Any], reason: str) -> Iterator[None]:
     """Take an admission policy out of force, for the length of the context.
 
@@ -142,7 +153,7 @@ MECHANISMS: Final[dict[str, Callable[[Cluster, Project, Size], Breaking]]] = {
     "cohort": lambda cluster, *_: queues(cluster, lambda spec: {"cohortName": None}),
     "reclaim": lambda cluster, *_: queues(cluster, lambda spec: {"preemption": {"reclaimWithinCohort": "Never"}}),
     "preemption": lambda cluster, *_: queues(cluster, lambda spec: {"preemption": {"withinClusterQueue": "Never"}}),
-    "fair-sharing": lambda cluster, *_: queues(cluster, lambda spec: {"admissionScope": None}),
+    "fair-sharing": lambda cluster, *_: without_fair_sharing(cluster),
     "packing": lambda _, project, size: spread(project, size),
     "slack-controller": lambda cluster, *_: stopped(cluster, "slack-controller"),
     "appwrapper": lambda cluster, *_: without_appwrapper(cluster),
