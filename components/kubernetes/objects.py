@@ -45,6 +45,14 @@ def with_namespace(document: Document, namespace: pulumi.Input[str]) -> Document
     return {**document, "metadata": metadata}
 
 
+def with_pod_metadata(job: Document, field: str, values: Mapping[str, str]) -> Document:
+    """Return a Job whose pods have these values, too. field: labels or annotations."""
+    template = job["spec"]["template"]
+    metadata = template.get("metadata") or {}
+    merged = {**metadata, field: {**(metadata.get(field) or {}), **values}}
+    return {**job, "spec": {**job["spec"], "template": {**template, "metadata": merged}}}
+
+
 def checksum(text: str) -> Mapping[str, str]:
     """Return the pod annotation that has pods replaced when `text`, which they read, changes."""
     return {_CHECKSUM: hashlib.sha256(text.encode()).hexdigest()}

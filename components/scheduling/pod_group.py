@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from components.kubernetes.manifests import Document
+from components.kubernetes.objects import with_pod_metadata
 
 API: Final = "scheduling.x-k8s.io/v1alpha1"
 LABEL: Final = "scheduling.x-k8s.io/pod-group"
@@ -23,7 +24,4 @@ def pod_group(name: str, pods: int) -> Document:
 
 def in_group(name: str, job: Document) -> Document:
     """Return a Job whose pods belong to a PodGroup."""
-    template = job["spec"]["template"]
-    metadata = template.get("metadata") or {}
-    labelled = {**metadata, "labels": {**(metadata.get("labels") or {}), LABEL: name}}
-    return {**job, "spec": {**job["spec"], "template": {**template, "metadata": labelled}}}
+    return with_pod_metadata(job, "labels", {LABEL: name})

@@ -17,6 +17,7 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.objects import with_pod_metadata
 
 TOPOLOGY: Final = "nodes"
 _PREFERRED: Final = "kueue.x-k8s.io/podset-preferred-topology"
@@ -64,9 +65,4 @@ def preference(level: str | None) -> dict[str, str]:
 
 def near(level: str | None, job: Document) -> Document:
     """Return a Job whose pods have that annotation."""
-    if level is None:
-        return job
-    template = job["spec"]["template"]
-    metadata = template.get("metadata") or {}
-    annotated = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **preference(level)}}
-    return {**job, "spec": {**job["spec"], "template": {**template, "metadata": annotated}}}
+    return with_pod_metadata(job, "annotations", preference(level)) if level is not None else job

@@ -59,8 +59,7 @@ class Gatekeepers:
             return "false"
         train_job = f"owner.apiVersion == '{TRAIN_JOB.api}' && owner.kind == '{TRAIN_JOB.kind}'"
         return (
-            f"(request.userInfo.username == '{self.trainer}' && request.resource.resource == '{JOB_SET.plural}' && "
-            "object.metadata.?ownerReferences.orValue([]).exists(owner, "
+            f"({self.makes_job_sets} && object.metadata.?ownerReferences.orValue([]).exists(owner, "
             f"owner.?controller.orValue(false) && {train_job}))"
         )
 

@@ -18,7 +18,7 @@ from components.kubernetes.admission import AdmissionPolicy, Requests, Validatio
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON
 from components.tenancy.promises import Promise
-from components.tenancy.quota_gate import JOBS
+from components.tenancy.quota_gate import CONTROLLERS, JOBS
 
 _CLAIMS: Final = "kubernetes.io/pvc-protection"
 """What Kubernetes itself puts on claims in their author's name, and takes off again; from nothing else does it."""
@@ -103,11 +103,9 @@ def _of_finalizers() -> Iterator[Validation]:
 
 def _of_owners() -> Iterator[Validation]:
     """Yield the rule that a PodGroup is given no controller. Trainer could write it no more, nor suspend the job."""
-    controllers = "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
-    before = f"(oldObject == null ? [] : {controllers.format('oldObject')}.map(owner, owner.uid))"
     yield Validation(
         expression=f"request.operation == 'DELETE' || request.resource.resource != '{POD_GROUP.plural}' || "
-        f"{controllers.format('object')}.all(owner, owner.uid in {before})",
+        f"{CONTROLLERS.format('object')}.all(owner, oldObject != null && owner in {CONTROLLERS.format('oldObject')})",
         message="a member's PodGroup is controlled by no other object: leave controller out of its ownerReferences",
     )
 

@@ -25,17 +25,18 @@ KNOWN: Final = (*(kind.identity for kind in SUBMITTED), JOB_SET.identity)
 """The kinds and versions that the rules for jobs are written for. No person creates another one of these groups."""
 _ALLOWED_LABELS: Final = (names.QUEUE_LABEL, names.LONGEST_LABEL)
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
-_CONTROLLER: Final = (
+CONTROLLERS: Final = (
     "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
     ".map(owner, owner.apiVersion + owner.kind + owner.name + owner.uid)"
 )
+"""CEL of what controls an object, `{0}`: a list of texts."""
 
 
 def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
     """Return the policy for new and changed jobs. gpu_resource: as which nodes offer GPUs."""
     return AdmissionPolicy(
         name=Promise.QUOTA_GATE.policy,
-        requests=[Requests(group=group, resources=["*"], scope="Namespaced") for group, _ in JOBS],
+        requests=[Requests(group=group, resources=["*"], scope="Namespaced") for group in _GROUPS],
         namespaces=TEAM_NAMESPACES,
         variables={
             "person": IS_PERSON,
@@ -45,12 +46,12 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
         validations=[
             Validation(
                 expression="!variables.created || !variables.person || "
-                f"(object.apiVersion + '/' + object.kind) in {words(KNOWN)}",
+                f"{pod_templates.identity('object')} in {words(KNOWN)}",
                 message=f"members submit {', '.join(KNOWN)} alone: no rule counts the pods of other kinds and versions",
             ),
             Validation(
-                expression=f"!variables.person || {_CONTROLLER.format('object')}.all(owner, "
-                f"!variables.created && owner in {_CONTROLLER.format('oldObject')})",
+                expression=f"!variables.person || {CONTROLLERS.format('object')}.all(owner, "
+                f"!variables.created && owner in {CONTROLLERS.format('oldObject')})",
                 message="a job that says that another one controls it would run on that one's quota",
             ),
             Validation(

@@ -98,7 +98,7 @@ def test_the_rules_find_every_pod_template_of_a_kind(identity: str, served: Mapp
 
 
 ATTACKS = {
-    "a Ray cluster of an older version, with workers that nobody counts": (
+    "a Ray cluster of an older version, with workers that are not counted": (
         direct(
             "ray.io/v1alpha1",
             "RayCluster",

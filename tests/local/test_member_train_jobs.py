@@ -444,7 +444,7 @@ def test_an_app_wrapper_does_not_write_the_copy_of_a_runtime(cluster: Cluster, b
 
 
 def test_a_job_that_has_ended_does_not_run_again(cluster: Cluster, bob: Cluster) -> None:
-    """Neither when an AppWrapper has a JobSet of its name, nor when its JobSet is gone and nothing counts it."""
+    """Neither when an AppWrapper has a JobSet of its name, nor when its JobSet is gone and no quota counts it."""
     template = gang("x", "red", 1, 0)["spec"]["components"][0]["template"]["spec"]
     jobs = [{"name": "x", "template": {"spec": {**template, "backoffLimit": 0}}}]
     same = {"apiVersion": JOB_SET, "kind": "JobSet", "metadata": {"name": "train"}, "spec": {"replicatedJobs": jobs}}

@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         "--only", nargs="+", choices=[row.title for row in ROWS], help="rows; default: all that tell something there"
     )
     parser.add_argument(
-        "--topology", action="store_true", help="have Kueue place the jobs, in a row of its own and no other"
+        "--topology", action="store_true", help="have Kueue place the jobs, in one row, without the others"
     )
     return parser
 

@@ -137,9 +137,8 @@ def held(paths: Paths, state: State) -> Iterator[None]:
     cluster, loans = Cluster(paths.kubeconfig), [gang(f"loan-{index}", "blue", 1, 8) for index in range(LOANS)]
     with submitted(as_member(paths, "alice"), *loans):
         loans_run(cluster)
-        time.sleep(
-            1.1
-        )  # Kueue compares creation times of whole seconds, and a loan takes its place back from a newer job
+        # Kueue compares creation times of whole seconds, and a loan takes its place back from a newer job.
+        time.sleep(1.1)
         with submitted(as_member(paths, "alice"), gang("first", "blue", 1, 8)):
             eventually("the first one waits", lambda: waits(cluster, "first"))
             yield
