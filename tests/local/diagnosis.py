@@ -42,6 +42,10 @@ def _pods(cluster: Cluster) -> Iterator[str]:
         yield f"  Pod {_name(item)} {item['status']['phase']} on {item['spec'].get('nodeName')}" + (
             f", told to end by {ends}" if ends else ""
         )
+        for container in item["status"].get("containerStatuses") or ():
+            if container.get("restartCount") or not container.get("ready"):
+                state = {name: container.get(name) for name in ("restartCount", "ready", "state", "lastState")}
+                yield f"    container {container['name']} {state}"
 
 
 def _nodes(cluster: Cluster) -> Iterator[str]:

@@ -40,6 +40,8 @@ KUEUE_VERSION = os.environ.get("MLBATCH_TEST_KUEUE") or DEFAULT_KUEUE
 """The Kueue of the dev stack: `make soak` runs its tests with an older one, too."""
 PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
 """What a project folder of a test shares with the checkout, by link."""
+_UNREADY = "Refreshed resource is in an unhealthy state"
+"""What the Kubernetes provider says of it."""
 
 T = TypeVar("T")
 
@@ -232,8 +234,15 @@ class Project:
         return self._succeed("preview", *arguments)
 
     def unchanged(self) -> None:
-        """Require that a preview, which refreshes first, plans nothing."""
-        done = self.run("preview", "--expect-no-changes", "--diff")
+        """Require that a preview, which refreshes first, plans nothing.
+
+        A Deployment whose pods are not ready counts as changed, so that the preview waits for those.
+        """
+        done = eventually(
+            "what the stack runs is ready",
+            lambda: self.run("preview", "--expect-no-changes", "--diff"),
+            lambda done: _UNREADY not in done.stdout + done.stderr,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
 
     def drift(self) -> str:
