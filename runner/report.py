@@ -12,6 +12,7 @@ from typing import Any, Final
 import kubernetes
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
+from kubernetes.utils.quantity import parse_quantity
 
 from runner import nvshare
 
@@ -142,7 +143,7 @@ def members(bindings: Iterable[Mapping[str, Any]], kind: str) -> list[str]:
 
 
 def _reserved_gpus(client: Client) -> int:
-    return sum(int(row[3]) for row in _queues(client))
+    return sum(int(parse_quantity(row[3])) for row in _queues(client))
 
 
 def _running_gpus(client: Client) -> int:
@@ -150,7 +151,7 @@ def _running_gpus(client: Client) -> int:
     running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
     containers = [container for pod in running for container in pod["spec"]["containers"]]
     limits = [(item.get("resources") or {}).get("limits") or {} for item in containers]
-    return sum(int(each.get(GPU) or each.get(SHARED_GPU) or 0) for each in limits)
+    return sum(int(parse_quantity(each.get(GPU) or each.get(SHARED_GPU) or 0)) for each in limits)
 
 
 def _nodes(client: Client) -> Iterable[Sequence[Any]]:
@@ -165,7 +166,7 @@ def _nodes(client: Client) -> Iterable[Sequence[Any]]:
         count[kind] += 1
         ready[kind] += conditions.get("Ready") == "True"
         offered = status.get("allocatable") or {}
-        gpus[kind] += int(offered.get(SHARED_GPU) or offered.get(GPU) or 0)
+        gpus[kind] += int(parse_quantity(offered.get(SHARED_GPU) or offered.get(GPU) or 0))
     return [(kind, count[kind], ready[kind], gpus[kind]) for kind in sorted(count)]
 
 

@@ -21,6 +21,9 @@ FILES_NFS: Final = "mlbatch-files-nfs"
 
 _FILE_DRIVER: Final = "file.csi.azure.com"
 """Part of every AKS cluster."""
+_KEY_APART: Final = {"secretNamespace": "kube-system"}
+"""Where the drivers store the key of the account, which holds the volumes of all teams. By default it is the claim's
+namespace, whose pods mount it (docs/driver-parameters.md of both)."""
 _IMMUTABLE: Final = ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]
 """What the API server lets nobody change: such a class is replaced, which touches no volume."""
 
@@ -72,7 +75,7 @@ def blob_class() -> Document:
     return _storage_class(
         BLOB,
         DRIVER,
-        parameters={"skuName": "Premium_LRS", "protocol": "fuse2"},
+        parameters={"skuName": "Premium_LRS", "protocol": "fuse2", **_KEY_APART},
         mount_options=["-o allow_other", "--file-cache-timeout-in-seconds=120", "--use-attr-cache=true"],
         reclaim=Reclaim.RETAIN,
     )
@@ -93,9 +96,8 @@ def files_class(args: StorageClassesArgs) -> Document:
         "actimeo=30",
         "nosharesock",
     ]
-    return _storage_class(
-        FILES, _FILE_DRIVER, parameters={"skuName": "Premium_LRS"}, mount_options=options, reclaim=args.reclaim
-    )
+    parameters = {"skuName": "Premium_LRS", **_KEY_APART}
+    return _storage_class(FILES, _FILE_DRIVER, parameters=parameters, mount_options=options, reclaim=args.reclaim)
 
 
 def nfs_class(args: StorageClassesArgs) -> Document:

@@ -3,6 +3,10 @@
 A claim that names a volume gets it, and so does one of the same class, be there such a StorageClass or not, unless the
 volume names another claim; volumes that administrators made by hand rarely do (kubernetes.io, concepts/storage/
 persistent-volumes, reserving a PersistentVolume). A provisioner's volumes name their claim from the first.
+
+Azure's provisioners put the key of the storage account, which holds the volumes of other teams too, into a Secret of
+the claim's namespace, unless the class names another one (azurefile-csi-driver and blob-csi-driver,
+docs/driver-parameters.md, secretNamespace).
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ comes first, such as those of a StorageClass of local disks."""
 
 _MAKES_VOLUMES: Final = "authorizer.group('').resource('persistentvolumes').check('create').allowed()"
 """Of whoever asks: administrators, the program, and the controllers that bind claims."""
+_ACCOUNT_KEY: Final = "azurestorageaccountkey"
+"""Of a Secret's data (`defaultSecretAccountKey` of both drivers)."""
 _NAMED: Final = "{0}.spec.?volumeName.orValue('')"
 _CLASS: Final = "{0}.spec.?storageClassName.orValue('default')"
 _TAKEN: Final = "!has(oldObject.spec.claimRef) && has(object.spec.claimRef)"
@@ -40,10 +46,11 @@ def policy(teams: Sequence[str]) -> AdmissionPolicy:
         requests=[
             Requests(group="", versions=["v1"], resources=["persistentvolumeclaims"]),
             Requests(group="", versions=["v1"], resources=["persistentvolumes"], operations=["UPDATE"]),
+            Requests(group="", versions=["v1"], resources=["secrets"], operations=["CREATE"]),
         ],
         namespaces=TEAM_NAMESPACES,
-        conditions={"claims": f"request.resource.resource == 'persistentvolumeclaims' || ({_TAKEN})"},
-        validations=[*_of_claims(), _of_volumes(teams)],
+        conditions={"claims": f"request.resource.resource != 'persistentvolumes' || ({_TAKEN})"},
+        validations=[*_of_claims(), _of_keys(), _of_volumes(teams)],
     )
 
 
@@ -71,4 +78,13 @@ def _of_volumes(teams: Sequence[str]) -> Validation:
         f"object.metadata.?labels[?'{FOR_ANY_TEAM}'].orValue('') == 'true'",
         message="spec.claimRef: a team's claim takes no volume that names no claim; reserve it by its claimRef, or "
         f"label it {FOR_ANY_TEAM}=true",
+    )
+
+
+def _of_keys() -> Validation:
+    """Return the rule for what a provisioner stores beside a claim. It holds for everybody."""
+    return Validation(
+        expression=f"request.resource.resource != 'secrets' || !('{_ACCOUNT_KEY}' in object.?data.orValue({{}}))",
+        message=f"data.{_ACCOUNT_KEY}: this key opens every volume of the storage account; set secretNamespace: "
+        "kube-system in the StorageClass",
     )

@@ -49,6 +49,11 @@ addPodExternalGW)."""
 _ATTACHED: Final = ("k8s.v1.cni.cncf.io/network-status", "v1.multus-cni.io/default-network")
 """What Multus writes of a pod's networks, which that gateway's address is taken from; and the network that a pod is on
 in place of the cluster's, whose policies then hold for it no more (multus-cni, `docs/configuration.md`)."""
+_JOINED: Final = "k8s.v1.cni.cncf.io/networks"
+"""Further networks of a pod, separated by commas. Without a namespace, they are of the pod's own, where administrators
+alone create them (multus-cni, `docs/how-to-use.md`)."""
+_OWN_NETWORKS: Final = "^[a-z0-9.-]+(@[a-z0-9.-]+)?(, *[a-z0-9.-]+(@[a-z0-9.-]+)?)*$"
+"""Names, each with the name that the pod's interface gets."""
 
 _UNHEALTHY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _UNHEALTHY_SECONDS: Final = 300
@@ -109,7 +114,7 @@ def policy(rules: PodRules) -> AdmissionPolicy:
             *pod_baseline.validations([PINNED_MEMORY] if rules.pinned_memory else []),
             *_of_volumes(rules),
             *_of_scheduling(rules),
-            _of_networks(),
+            *_of_networks(),
             *_of_quota(),
             *_of_gpus(rules),
             *_of_end(rules),
@@ -171,13 +176,19 @@ def _of_scheduling(rules: PodRules) -> Iterator[Validation]:
     )
 
 
-def _of_networks() -> Validation:
-    """Return what keeps pods on the cluster's network. Their annotations are its own to write, once they are there."""
+def _of_networks() -> Iterator[Validation]:
+    """Yield what keeps pods on the cluster's network. Their annotations are its own to write, once they are there."""
     return Validation(
         expression="request.operation != 'CREATE' || object.metadata.?annotations.orValue({}).all(k, "
         f"!k.startsWith('{_NETWORKS}') && !(k in {words(_ATTACHED)}))",
         message=f"metadata.annotations: those of {_NETWORKS}, and {' and '.join(_ATTACHED)}, are written by the "
         "cluster's network alone; remove them",
+    )
+    networks = f"object.metadata.?annotations[?'{_JOINED}']"
+    yield Validation(
+        expression=f"request.operation != 'CREATE' || {networks}.orValue('none').matches('{_OWN_NETWORKS}')",
+        message=f"metadata.annotations[{_JOINED}]: a pod of a team joins networks of its own namespace; name them "
+        "without a namespace, separated by commas",
     )
 
 

@@ -24,8 +24,8 @@ from stacks.settings.tenancy import TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation import network
 
-_SHARES: Final = (FILES, FILES_NFS, *SHARES)
-"""Storage classes of the stack and of AKS whose volumes many nodes mount."""
+_SHARES: Final = (FILES, FILES_NFS)
+"""Storage classes of the stack whose volumes many nodes mount."""
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -141,7 +141,7 @@ def _members(partial: PartialSettings) -> Iterator[str]:
 def _classes(partial: PartialSettings) -> Iterator[str]:
     """Yield storage classes that neither AKS nor the stack makes: a claim would wait for somebody to make them."""
     for path, name, good in _claimed(partial):
-        if name not in (*DISKS, *_SHARES):
+        if name not in (*DISKS, *_SHARES, *SHARES):
             yield (
                 f"{key(path)}: neither AKS nor the stack makes a storage class {name}, and the volume waits until "
                 f"somebody does; there are {listed(good)}"
@@ -162,17 +162,19 @@ def _claimed(partial: PartialSettings) -> Iterator[tuple[Path, str, Sequence[str
 
 
 def _purposes(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse disks for what several nodes mount, shares for metrics, and a disk that is larger than Azure has them.
+    """Refuse disks for what several nodes mount, shares for metrics, AKS's own shares, and a disk that is too large.
 
-    Prometheus takes no file system that is not POSIX's, nor NFS (prometheus.io/docs/prometheus/latest/storage).
+    With AKS's own classes for shares, the driver stores the account's key in the claim's namespace. Prometheus supports
+    neither file systems that are not POSIX's nor NFS (prometheus.io/docs/prometheus/latest/storage).
     """
     for path, name, good in _claimed(partial):
-        if name in (*DISKS, *_SHARES) and name not in good:
-            wrong = (
-                "volumes of this class are disks, which one node mounts, and several nodes mount this one"
-                if name in DISKS
-                else "volumes of this class are shares, on which Prometheus loses what it records"
-            )
+        if name in (*DISKS, *_SHARES, *SHARES) and name not in good:
+            if name in DISKS:
+                wrong = "volumes of this class are disks, which one node mounts, and several nodes mount this one"
+            elif good is DISKS:
+                wrong = "volumes of this class are shares, on which Prometheus loses what it records"
+            else:
+                wrong = "with this class, the team's pods can read the key of a storage account that teams share"
             yield ConfigError(
                 path=path,
                 value=name,

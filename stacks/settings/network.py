@@ -19,8 +19,9 @@ _PORTS: Final = range(1, 65536)
 RAY_DASHBOARD: Final = 8265
 """Port of a Ray cluster's head: KubeRay's operator asks there how a RayJob does (ray-project/kuberay, rayjob
 controller), and Kueue takes the job for ready once it has had an answer (v0.19.2, pkg/controller/jobs/rayjob)."""
-RAY_OPERATORS: Final = (names.SYSTEM_NAMESPACE, "kuberay-system")
-"""Where KubeRay's operator usually runs; the first is MLBatch's own (`setup.k8s/kuberay`)."""
+RAY_OPERATORS: Final = (names.SYSTEM_NAMESPACE,)
+"""Where the platform's KubeRay runs, as MLBatch's does (`setup.k8s/kuberay`). No name is trusted whose namespace may be
+absent: on OpenShift, people make projects of any name."""
 
 LOCAL_RESOLVERS: Final = ("169.254.20.10/32", "169.254.25.10/32", "169.254.10.10/32", "169.254.10.11/32")
 """Where caches of DNS listen that run on the nodes themselves: NodeLocal DNSCache (kubernetes/kubernetes,
@@ -186,8 +187,9 @@ class TenancyNetworkSettings(SettingsModel):
     """
     dns: DnsSettings = DnsSettings()
     ray_operators: tuple[str, ...] = RAY_OPERATORS
-    """Namespaces of KubeRay's operator, which asks the dashboard of each RayJob (port 8265) how it does: out of its
-    reach the job never counts as started, nor as ended. A team's namespace is none.
+    """Namespaces of KubeRay's operator, which asks the dashboard of each RayJob (port 8265) for its status. Without
+    that a RayJob counts neither as started nor as ended. Name the namespace of a KubeRay that the stack does not
+    install, once it exists. A team's namespace is refused.
     """
     egress: EgressSettings = EgressSettings()
     ingress: IngressSettings = IngressSettings()

@@ -41,6 +41,7 @@ UNLABELLED = "attacked"
 """A team's namespace without Pod Security labels, which would refuse some pods before the policy is asked."""
 ROOMY = "roomy"
 """A namespace under the rules of a pool with RDMA and scratch disks."""
+JOINED = "k8s.v1.cni.cncf.io/networks"
 RDMA = Fabric(resource="nvidia.com/roce_gdr", devices=2)
 
 
@@ -291,12 +292,22 @@ def test_no_pod_of_a_team_has(cluster: Cluster, spec: dict[str, Any], message: s
             "written by the cluster's network alone",
         ),
         ({"annotations": {"v1.multus-cni.io/default-network": "lab"}}, "written by the cluster's network alone"),
+        *(
+            ({"annotations": {JOINED: networks}}, "joins networks of its own namespace")
+            for networks in ("default/lab", "lab, default/lab", '[{"name": "lab", "namespace": "default"}]', "")
+        ),
     ],
 )
 def test_no_pod_of_a_team_is_marked(cluster: Cluster, metadata: dict[str, Any], message: str) -> None:
     document = pod(UNLABELLED)
     document["metadata"] |= metadata
     assert message in refused(dry_run, cluster, document)
+
+
+def test_a_pod_joins_networks_that_an_administrator_made_in_its_namespace(cluster: Cluster) -> None:
+    document = pod(UNLABELLED)
+    document["metadata"]["annotations"] = {JOINED: "lab, storage@net2"}
+    dry_run(cluster, document)
 
 
 HARMLESS: dict[str, dict[str, Any]] = {
@@ -693,6 +704,16 @@ def test_a_claim_takes_no_volume_that_is_there(alice: Cluster, cluster: Cluster)
     for spec in ({"volumeName": "of-red"}, {"selector": {"matchLabels": {"team": "red"}}}, {"storageClassName": ""}):
         assert "mlbatch-team-own-volumes" in refused(dry_run, alice, claim("1Gi", **spec))
     dry_run(cluster, claim("1Gi", volumeName="of-blue", storageClassName=""))
+
+
+def test_no_key_of_a_storage_account_is_put_where_a_teams_pods_mount_it(cluster: Cluster) -> None:
+    """As Azure's provisioners do for a claim, with the rights of their accounts."""
+    stored = {"azurestorageaccountname": "shared", "azurestorageaccountkey": "c2VjcmV0"}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "azure-storage-account-shared-secret"}}
+    for data in ({"stringData": stored}, {"data": dict.fromkeys(stored, "c2VjcmV0")}):
+        secret = {**body, **data, "metadata": {**body["metadata"], "namespace": "blue"}}
+        assert "secretNamespace: kube-system" in refused(dry_run, cluster, secret)
+        dry_run(cluster, {**secret, "metadata": {**body["metadata"], "namespace": "kube-system"}})
 
 
 def test_a_claim_takes_no_volume_by_a_class_that_is_a_word_alone(alice: Cluster, cluster: Cluster) -> None:

@@ -343,7 +343,7 @@ def test_the_clusters_dns_is_what_the_settings_name(mirror: Mirror, kubeconfig: 
 @pytest.mark.parametrize(
     ("settings", "operators", "others"),
     [
-        ({}, ("mlbatch-system", "kuberay-system"), ("red", "ray", "kube-system")),
+        ({}, ("mlbatch-system",), ("red", "ray", "kube-system", "kuberay-system")),
         ({"rayOperators": ["ray"]}, ("ray",), ("red", "mlbatch-system", "kuberay-system")),
     ],
 )

@@ -161,6 +161,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (lab(storageClass="managed-csi"), "workloads.jupyterlab.storageClass", "disks, which one node mounts"),
     (logs(storageClass="managed-csi-premium"), "workloads.logs.storageClass", "disks, which one node mounts"),
     (aks(monitoring={"storageClass": "azurefile-csi"}), "monitoring.storageClass", "on which Prometheus loses"),
+    (lab(storageClass="azurefile-csi-premium"), "workloads.jupyterlab.storageClass", "key of a storage account"),
     (aks(monitoring={"storageClass": "mlbatch-files-nfs"}), "monitoring.storageClass", "on which Prometheus loses"),
     (aks(monitoring={"storage": "64Ti"}), "monitoring.storage", "Azure makes no disk of this size"),
     (
@@ -256,7 +257,7 @@ def test_it_is_one_problem_at_its_key(raw: dict[str, Any], path: str, wrong: str
         volume(container="a" * 63),
         aks(monitoring={"storage": "32767Gi", "alertmanagerStorage": "32767Gi", "grafanaStorage": "32767Gi"}),
         aks(monitoring={"storage": "64Ti", "storageClass": "made-by-hand"}),
-        lab(storageClass="azurefile-csi-premium"),
+        lab(storageClass="mlbatch-files-nfs"),
         lab(image=f"nvcr.io/nvidia/pytorch:25.03-py3@{DIGEST}"),
         lab(image=f"nvcr.io/nvidia/pytorch@{DIGEST}"),
         nccl(image="localhost:5000/nccl__test"),

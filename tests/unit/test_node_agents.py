@@ -428,7 +428,7 @@ class TestScratch:
         (make,) = machine.did("mkfs.ext4")
         assert make[-3:] == ["-E", "stride=128,stripe-width=1024", "/dev/md127"]
         (mount,) = machine.did("mount")
-        assert mount == ["mount", "--options", "noatime,discard", "/dev/md127", "/pv-disks/scratch"]
+        assert mount == ["mount", "--options", "nodev,nosuid,noatime,discard", "/dev/md127", "/pv-disks/scratch"]
         # Pods that are not root write there too, and delete only what is their own.
         assert machine.did("chmod") == [["chmod", "1777", "/pv-disks/scratch"]]
 

@@ -88,6 +88,8 @@ class TestStorageClasses:
             "mlbatch-files-nfs": "file.csi.azure.com",
         }
         assert {body["reclaimPolicy"] for body in found.values()} == {"Retain"}
+        keyed = [body["parameters"] for body in found.values() if body["parameters"].get("protocol") != "nfs"]
+        assert [parameters["secretNamespace"] for parameters in keyed] == ["kube-system"] * 2
         assert found["mlbatch-files-nfs"]["parameters"] == {
             "skuName": "Premium_LRS",
             "protocol": "nfs",

@@ -87,6 +87,7 @@ class TestVolumes:
         assert [(each["resources"], each["operations"]) for each in rules["matchConstraints"]["resourceRules"]] == [
             (["persistentvolumeclaims"], ["CREATE", "UPDATE"]),
             (["persistentvolumes"], ["UPDATE"]),
+            (["secrets"], ["CREATE"]),
         ]
         (condition,) = rules["matchConditions"]
         assert condition["expression"].endswith("(!has(oldObject.spec.claimRef) && has(object.spec.claimRef))")

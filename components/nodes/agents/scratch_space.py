@@ -53,7 +53,7 @@ class Scratch:
             self._format(device)
         elif device.filesystem != self._filesystem:
             raise ScratchError(f"{device.path} has a file system {device.filesystem}, not {self._filesystem}")
-        self._do("mount", "--options", "noatime,discard", device.path, self._folder)
+        self._do("mount", "--options", "nodev,nosuid,noatime,discard", device.path, self._folder)
         self._do("chmod", "1777", self._folder)
 
     def _disks(self) -> list[Device]:

@@ -72,7 +72,7 @@ def test_nodes_without_an_instance_type_are_told_apart_by_their_gpus(monkeypatch
         {"metadata": {"labels": {"node-role.kubernetes.io/master": ""}}, "status": ready},
         {
             "metadata": {"labels": {"nvidia.com/gpu.product": "H100"}},
-            "status": {"allocatable": {"nvidia.com/gpu": "8"}},
+            "status": {"allocatable": {"nvidia.com/gpu": "1k"}},  # as the API server writes a thousand
         },
         {"metadata": {"labels": typed}, "status": {**ready, "allocatable": {"nvidia.com/gpu": "8"}}},
     ]
@@ -81,7 +81,7 @@ def test_nodes_without_an_instance_type_are_told_apart_by_their_gpus(monkeypatch
     rows = platform_report(client).partition("\n\n")[0].splitlines()[2:]
     assert [row.split() for row in rows] == [
         ["-", "1", "1", "0"],
-        ["H100", "1", "0", "8"],
+        ["H100", "1", "0", "1000"],
         ["p5.48xlarge", "1", "1", "8"],
     ]
 
