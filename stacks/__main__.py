@@ -60,6 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+_UNWRAPPED_RAY: Final = ConfigError(
+    path=("tenancy", "unwrappedRay"),
+    value=False,
+    message="the fine-tuning is a RayJob in no AppWrapper, which members may not create",
+    expected="true",
+    hint="set it to true, or have the stack submit the job: workloads.finetuning.enabled",
+)
+
+
 def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submission: Mapping[str, str | None]) -> str:
     """Return the job's documents as YAML. Raises SettingsError for what the program would refuse.
 
@@ -83,6 +92,8 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
     inputs = interpret(asked, base=Path.cwd(), environment=os.environ)
     if job == "metaseq" and (problems := list(_without_logs(raw, inputs.settings.workloads))):
         raise SettingsError(problems)
+    if job == "finetuning" and not inputs.settings.tenancy.unwrapped_ray:
+        raise SettingsError([_UNWRAPPED_RAY])
     return _written(documents(inputs, job))
 
 

@@ -30,6 +30,7 @@ class JobOperator:
 
     name: of all its objects. labels: by which its pods are found. arguments: of its program /manager.
     ports: by name. probes: of its container, as it has them. extra: more of the container. volumes: of the pod.
+    sidecars: containers beside it. annotations: of the pod.
     replicas: of which one leads. pod_security: what judges its pods. nodes: for services.
     """
 
@@ -41,6 +42,8 @@ class JobOperator:
     probes: Document
     extra: Document = field(default_factory=dict)
     volumes: Sequence[Document] = ()
+    sidecars: Sequence[Document] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
     replicas: int = 1
     resources: Resources = RESOURCES
     pod_security: PodSecurity = PodSecurity.STANDARDS
@@ -74,9 +77,10 @@ def deployment(operator: JobOperator) -> Document:
         **({"topologySpreadConstraints": [apart]} if operator.replicas > 1 else {}),
         "securityContext": nobody(operator.pod_security),
         "terminationGracePeriodSeconds": 10,
-        "containers": [container],
+        "containers": [container, *operator.sidecars],
         **({"volumes": list(operator.volumes)} if operator.volumes else {}),
     }
+    annotations = {"annotations": dict(operator.annotations)} if operator.annotations else {}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -84,7 +88,7 @@ def deployment(operator: JobOperator) -> Document:
         "spec": {
             "replicas": operator.replicas,
             "selector": {"matchLabels": dict(operator.labels)},
-            "template": {"metadata": {"labels": dict(operator.labels)}, "spec": pod},
+            "template": {"metadata": {"labels": dict(operator.labels), **annotations}, "spec": pod},
         },
     }
 

@@ -1,24 +1,29 @@
 """KubeRay: makes the pods of RayClusters and RayJobs.
 
 Installed as MLBatch installs it (project-codeflare/mlbatch, `setup.k8s/kuberay`). Objects: ray-project/kuberay,
-`ray-operator/config`; its role is upstream's, but that it leads by a lease of its own namespace.
+`ray-operator/config`; its role is upstream's, but that it leads by a lease of its own namespace. It asks the dashboards
+of Ray clusters through a proxy beside it (`dashboard_proxy.py`), ten at a time: upstream's one worker would wait two
+seconds for each that does not answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import pulumi
 import yaml
 
+from components import names
 from components.artifacts import Release
 from components.job_kinds import RAY_CLUSTER, RAY_JOB
 from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
 from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.programs import ENVIRONMENT, Program
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import PodSecurity
+from components.kubernetes.security import READ_ONLY, PodSecurity
+from components.kubernetes.volumes import volumes
 from components.layer import Layer
 from components.queueing.job_operators import (
     LOG_LEVEL,
@@ -35,18 +40,26 @@ KINDS: Final = (RAY_CLUSTER.kind, RAY_JOB.kind)
 
 _LABELS: Final = {"app.kubernetes.io/name": "kuberay", "app.kubernetes.io/component": NAME}
 
+PROXY: Final = Program(module="components.queueing.dashboard_proxy")
+_PROXY: Final = "dashboard-proxy"
+_PROXY_FILES: Final = f"{NAME}-{_PROXY}"
+_PROXY_PORT: Final = 8989
+_PROXY_RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")
+_WORKERS: Final = 10
+
 
 @dataclass(frozen=True, kw_only=True)
 class KubeRayArgs:
     """What to install.
 
     definitions: of Ray's three kinds, without any of which the operator does not start; the first one has the image,
-        of the container `kuberay-operator`. role: upstream's ClusterRole.
+        of the container `kuberay-operator`. role: upstream's ClusterRole. python: image of Python, for the proxy.
     replicas: of which one leads. nodes: for services. pod_security: what judges its pods.
     """
 
     definitions: Sequence[Release]
     role: Release
+    python: str
     replicas: int = 1
     resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
@@ -73,7 +86,7 @@ class KubeRay(Layer):
         metrics = service(NAME, _LABELS, {"monitoring-port": (8080, 8080)})
         foundation = [
             Manifest(f"{name}/{document['kind']}", document, made)
-            for document in (*account(NAME, cluster_rules(args.role)), metrics)
+            for document in (*account(NAME, cluster_rules(args.role)), metrics, proxy_files())
         ]
         operator = job_operator(args)
         works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
@@ -95,14 +108,37 @@ def job_operator(args: KubeRayArgs) -> JobOperator:
         name=NAME,
         labels=_LABELS,
         image=args.definitions[0].images[NAME],
-        arguments=[LOG_LEVEL],
+        arguments=[LOG_LEVEL, f"--reconcile-concurrency={_WORKERS}"],
         ports={"metrics": 8080},
         probes={"livenessProbe": probe, "readinessProbe": probe},
+        # It asks the API server by https, for which Go's client has another variable.
+        extra={"env": [{"name": "HTTP_PROXY", "value": f"http://127.0.0.1:{_PROXY_PORT}"}]},
+        sidecars=[_proxy(args)],
+        volumes=volumes([PROXY.volume(_PROXY_FILES)]),
+        annotations=PROXY.checksum(),
         replicas=args.replicas,
         resources=args.resources,
         nodes=args.nodes,
         pod_security=args.pod_security,
     )
+
+
+def proxy_files() -> Document:
+    """Return the ConfigMap with the proxy's program."""
+    return PROXY.config_map(_PROXY_FILES, names.SYSTEM_NAMESPACE, _LABELS)
+
+
+def _proxy(args: KubeRayArgs) -> dict[str, Any]:
+    return {
+        "name": _PROXY,
+        "image": args.python,
+        "imagePullPolicy": "IfNotPresent",
+        "command": PROXY.command(str(_PROXY_PORT)),
+        "env": list(ENVIRONMENT),
+        "resources": _PROXY_RESOURCES.body(),
+        "securityContext": dict(READ_ONLY),
+        "volumeMounts": [PROXY.volume(_PROXY_FILES).mount()],
+    }
 
 
 def cluster_rules(role: Release) -> list[Document]:

@@ -42,7 +42,7 @@ RULES: Final = (
     ("", ("secrets",), ("create", "delete")),
     ("kueue.x-k8s.io", ("*",), _READ),
     _rule(_WRITE, PYTORCH_JOB),
-    _rule(_WRITE, RAY_JOB, RAY_CLUSTER),
+    _rule(_END, RAY_JOB, RAY_CLUSTER),
     _rule(_WRITE, TRAIN_JOB),
     _rule(_READ, JOB_SET),
     _rule(_END, JOB),
@@ -55,9 +55,12 @@ RULES: Final = (
 )
 """API group, resources and verbs. Members may create no pod, Job or Deployment by themselves: what runs has passed
 through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`, but for TrainJobs, the JobSets
-that are made of them, and the two below."""
+that are made of them, and the three below."""
 READS_SECRETS: Final = ("", ("secrets",), _WRITE)
 """What a member who changes a Secret is answered is the Secret, so that one who may not read it may not change it."""
+UNWRAPPED_RAY: Final = _rule(_WRITE, RAY_JOB, RAY_CLUSTER)
+"""Ray's kinds in no AppWrapper. KubeRay then says when such a job has ended and gives its quota back, by what pods of
+the team answer it."""
 ENTERS_PODS: Final = ("", ("pods/exec",), ("create",))
 
 
@@ -74,10 +77,11 @@ dashboards of Ray clusters by Routes. Source: project-codeflare/mlbatch, `setup.
 class EditorRoleArgs:
     """What members have beyond RULES, all of it in MLBatch's roles.
 
-    reads_secrets: READS_SECRETS. enters_pods: ENTERS_PODS. has_projects: OF_PROJECTS.
+    reads_secrets: READS_SECRETS. enters_pods: ENTERS_PODS. unwrapped_ray: UNWRAPPED_RAY. has_projects: OF_PROJECTS.
     """
 
     reads_secrets: bool = False
+    unwrapped_ray: bool = False
     enters_pods: bool = False
     has_projects: bool = False
 
@@ -110,6 +114,8 @@ def rules(args: EditorRoleArgs) -> Sequence[dict[str, Any]]:
         chosen.append(READS_SECRETS)
     if args.enters_pods:
         chosen.append(ENTERS_PODS)
+    if args.unwrapped_ray:
+        chosen.append(UNWRAPPED_RAY)
     if args.has_projects:
         chosen += OF_PROJECTS
     return [

@@ -96,6 +96,11 @@ def _ray(cluster: str) -> list[Rule]:
             message="a team's Ray cluster is reached from the cluster alone: leave enableIngress out",
         ),
         Rule(
+            condition=f"!has({cluster}.authOptions)",
+            message="KubeRay ends no cluster whose token it cannot read, and members replace its Secret: leave "
+            "authOptions out",
+        ),
+        Rule(
             condition=f"!has({cluster}.gcsFaultToleranceOptions) && {NO_FAULT_TOLERANCE.condition}",
             message="KubeRay cleans up after a fault-tolerant cluster with pods that are not counted: leave "
             f"gcsFaultToleranceOptions and {_FAULT_TOLERANCE} out",
@@ -122,6 +127,14 @@ POD_GROUP: Final = (
 )
 """Of PodGroups. Their definition takes numbers and amounts that their scheduler cannot read, which would see no other
 PodGroup any more (scheduler-plugins v0.34.7, `scheduling.x-k8s.io_podgroups.yaml`)."""
+
+_SUBMISSION: Final = Rule(
+    condition="{0}.spec.?submissionMode.orValue('K8sJobMode') == 'HTTPMode' && !has({0}.spec.submitterPodTemplate)",
+    message="KubeRay itself submits a RayJob's program, for a pod that does could run on when the job has ended: set "
+    "submissionMode to HTTPMode, and leave submitterPodTemplate out",
+)
+"""In the other modes a pod of its own submits it, or nobody does, and the job waits for that whatever its queue says
+(KubeRay v1.6.2, `controllers/ray/rayjob_controller.go`)."""
 
 _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     PYTORCH_JOB.identity: [
@@ -153,7 +166,7 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     "apps/v1/Deployment": [_counted(counted("{0}.spec.?replicas.orValue(1)"))],
     "apps/v1/StatefulSet": [_counted(counted("{0}.spec.?replicas.orValue(1)"))],
     RAY_CLUSTER.identity: _ray("{0}.spec"),
-    RAY_JOB.identity: _ray("{0}.spec.rayClusterSpec"),
+    RAY_JOB.identity: [*_ray("{0}.spec.rayClusterSpec"), _SUBMISSION],
 }
 """Rules by kind, wherever it is submitted. The operator makes Master of master, and AppWrapper does not
 (training-operator v1.9.4, `pytorch_defaults.go`; AppWrapper v1.2.2, `pkg/utils/utils.go`)."""
@@ -165,20 +178,6 @@ def _one_host(cluster: str, counts: str = "AppWrapper") -> Rule:
         condition=f"{cluster}.?workerGroupSpecs.orValue([]).all(group, group.?numOfHosts.orValue(1) <= 1)",
         message=f"{counts} counts one pod for each replica of a worker group: leave numOfHosts out",
     )
-
-
-def _no_submitter(counts: str, otherwise: str = "") -> list[Rule]:
-    """Return the rules of a RayJob whose submitting pod is not counted. otherwise: what else its author can do."""
-    return [
-        Rule(
-            condition="!has({0}.spec.submitterPodTemplate)",
-            message=f"{counts} does not count the pod that submits a RayJob: leave submitterPodTemplate out",
-        ),
-        Rule(
-            condition="{0}.spec.?submissionMode.orValue('K8sJobMode') in ['HTTPMode', 'InteractiveMode']",
-            message=f"{counts} does not count the pod that submits a RayJob: set submissionMode to HTTPMode{otherwise}",
-        ),
-    ]
 
 
 _ENDLESS: Final = Rule(
@@ -225,8 +224,11 @@ _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
     RAY_CLUSTER.identity: [_one_host("{0}.spec"), _ENDLESS],
     RAY_JOB.identity: [
         _one_host("{0}.spec.rayClusterSpec"),
-        *_no_submitter("AppWrapper", ", or submit the RayJob without an AppWrapper"),
         _ENDLESS,
+        Rule(
+            condition="{0}.spec.?backoffLimit.orValue(0) == 0",
+            message="AppWrapper starts a RayJob again when it fails, and counts one cluster: leave backoffLimit out",
+        ),
     ],
 }
 
@@ -247,10 +249,6 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
         ),
     ],
     RAY_JOB.identity: [
-        Rule(
-            condition="{0}.spec.?submissionMode.orValue('K8sJobMode') != 'SidecarMode'",
-            message="the container that SidecarMode adds to a Ray cluster is not counted: set another submissionMode",
-        ),
         Rule(
             condition="{0}.spec.?ttlSecondsAfterFinished.orValue(0) == 0 && !has({0}.spec.deletionStrategy)",
             message="a cluster that outlives its RayJob is not counted: leave ttlSecondsAfterFinished and "
@@ -278,7 +276,7 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
 _OLD_KUEUE: Final = "this cluster's Kueue"
 _UNCOUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     RAY_CLUSTER.identity: [_one_host("{0}.spec", _OLD_KUEUE)],
-    RAY_JOB.identity: [_one_host("{0}.spec.rayClusterSpec", _OLD_KUEUE), *_no_submitter(_OLD_KUEUE)],
+    RAY_JOB.identity: [_one_host("{0}.spec.rayClusterSpec", _OLD_KUEUE)],
 }
 """Rules for jobs in an old Kueue's queues, which hands out GPUs that it does not count (red-hat-data-services/kueue,
 rhoai-2.16, pkg/controller/jobs/rayjob/rayjob_controller.go, PodSets)."""

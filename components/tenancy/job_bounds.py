@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from components.job_kinds import RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
 from components.tenancy import growing_jobs
 from components.tenancy.boundary import TEAM_NAMESPACES
@@ -82,6 +83,12 @@ def policy(bounds: JobBounds) -> AdmissionPolicy:
         validations=[
             *(_duration(name, seconds) for name, seconds in bounds.annotated()),
             _retries(bounds.retries),
+            Validation(
+                expression=f"oldObject != null || request.resource.resource != '{RAY_JOB.plural}' || "
+                f"object.spec.?backoffLimit.orValue(0) <= {bounds.retries}",
+                message=f"a RayJob's backoffLimit is at most {bounds.retries}: each time, a new cluster starts while "
+                "the last one ends",
+            ),
             *(
                 rule.validation("object", "request.resource.resource != 'podgroups' || ({rule})")
                 for rule in growing_jobs.POD_GROUP

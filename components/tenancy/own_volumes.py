@@ -4,9 +4,8 @@ A claim that names a volume gets it, and so does one of the same class, be there
 volume names another claim; volumes that administrators made by hand rarely do (kubernetes.io, concepts/storage/
 persistent-volumes, reserving a PersistentVolume). A provisioner's volumes name their claim from the first.
 
-Azure's provisioners put the key of the storage account, which holds the volumes of other teams too, into a Secret of
-the claim's namespace, unless the class names another one (azurefile-csi-driver and blob-csi-driver,
-docs/driver-parameters.md, secretNamespace).
+Some provisioners put the key of a storage account, which holds the volumes of other teams too, into a Secret of the
+claim's namespace, unless the class names another one (blob-csi-driver, docs/driver-parameters.md, secretNamespace).
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ comes first, such as those of a StorageClass of local disks."""
 
 _MAKES_VOLUMES: Final = "authorizer.group('').resource('persistentvolumes').check('create').allowed()"
 """Of whoever asks: administrators, the program, and the controllers that bind claims."""
-_ACCOUNT_KEY: Final = "azurestorageaccountkey"
-"""Of a Secret's data (`defaultSecretAccountKey` of both drivers)."""
+_ACCOUNT_KEY: Final = "storageaccountkey"
+"""Ends its name in the Secret's data (blob-csi-driver, `defaultSecretAccountKey`)."""
 _NAMED: Final = "{0}.spec.?volumeName.orValue('')"
 _CLASS: Final = "{0}.spec.?storageClassName.orValue('default')"
 _TAKEN: Final = "!has(oldObject.spec.claimRef) && has(object.spec.claimRef)"
@@ -84,7 +83,8 @@ def _of_volumes(teams: Sequence[str]) -> Validation:
 def _of_keys() -> Validation:
     """Return the rule for what a provisioner stores beside a claim. It holds for everybody."""
     return Validation(
-        expression=f"request.resource.resource != 'secrets' || !('{_ACCOUNT_KEY}' in object.?data.orValue({{}}))",
-        message=f"data.{_ACCOUNT_KEY}: this key opens every volume of the storage account; set secretNamespace: "
+        expression="request.resource.resource != 'secrets' || "
+        f"object.?data.orValue({{}}).all(key, !key.endsWith('{_ACCOUNT_KEY}'))",
+        message=f"data...{_ACCOUNT_KEY}: this key opens every volume of the storage account; set secretNamespace: "
         "kube-system in the StorageClass",
     )

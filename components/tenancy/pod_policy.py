@@ -178,7 +178,7 @@ def _of_scheduling(rules: PodRules) -> Iterator[Validation]:
 
 def _of_networks() -> Iterator[Validation]:
     """Yield what keeps pods on the cluster's network. Their annotations are its own to write, once they are there."""
-    return Validation(
+    yield Validation(
         expression="request.operation != 'CREATE' || object.metadata.?annotations.orValue({}).all(k, "
         f"!k.startsWith('{_NETWORKS}') && !(k in {words(_ATTACHED)}))",
         message=f"metadata.annotations: those of {_NETWORKS}, and {' and '.join(_ATTACHED)}, are written by the "

@@ -23,6 +23,7 @@ from components.scheduling.priorities import PRIORITIES
 
 _KUEUE: Final = "kueue.x-k8s.io/"
 _APPWRAPPER: Final = "workload.codeflare.dev/"
+_RAY: Final = f"{RAY_CLUSTER.group}/"
 _TOPOLOGY: Final = tuple(f"{_KUEUE}podset-{how}-topology" for how in ("required", "preferred", "unconstrained"))
 """Annotations by which a pod set asks for nodes that are near to each other. Kueue's others divide the pods by numbers
 that AppWrapper does not check. Kueue before v0.18 ended when it divided by 0 (`tas_flavor_snapshot.go`)."""
@@ -123,6 +124,11 @@ def has_no_counted_labels(labels: str) -> str:
     return f"{labels}.all(key, !key.contains('{_KUEUE}') && !key.startsWith('{_APPWRAPPER}'))"
 
 
+def has_no_ray_labels(metadata: str) -> str:
+    """Return CEL of whether an object's optional metadata has none of the labels that KubeRay finds its objects by."""
+    return f"{metadata}.?labels.orValue({{}}).all(key, !key.startsWith('{_RAY}'))"
+
+
 def rules(gpu_resource: str) -> list[Rule]:
     """Return what every pod template of a job has to meet. gpu_resource: as which nodes offer GPUs."""
     containers = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"
@@ -156,6 +162,7 @@ def rules(gpu_resource: str) -> list[Rule]:
             condition=f"{{0}}.?metadata.?labels.orValue({{}}).all(key, !key.startsWith('{_APPWRAPPER}'))",
             message=f"labels of {_APPWRAPPER} on pods are written by AppWrapper alone, which counts its pods by them",
         ),
+        NO_RAY_LABELS,
         Rule(
             condition=foreign_kueue_words("{0}.?metadata"),
             message=f"labels and annotations of {_KUEUE} on pods are written by Kueue alone, but for "
@@ -164,6 +171,10 @@ def rules(gpu_resource: str) -> list[Rule]:
     ]
 
 
+NO_RAY_LABELS: Final = Rule(
+    condition=has_no_ray_labels("{0}.?metadata"),
+    message=f"labels of {_RAY} are written by KubeRay alone, which finds the parts of Ray clusters by them",
+)
 WRAPPED_RULES: Final = (
     Rule(
         condition="{0}.spec.?initContainers.orValue([]).all(container, !has(container.restartPolicy))",

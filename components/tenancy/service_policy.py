@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.tenancy import pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.callers import IS_PERSON
 from components.tenancy.promises import Promise
 
 SHORTEST_PREFIX: Final = 8
@@ -37,7 +39,8 @@ def policy(rules: ServiceRules) -> AdmissionPolicy:
         namespaces=TEAM_NAMESPACES,
         conditions={
             "changes": "oldObject == null || object.spec != oldObject.spec || "
-            "object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({})"
+            "object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({}) || "
+            "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})"
         },
         variables={"type": "object.spec.?type.orValue('ClusterIP')"},
         validations=list(_validations(rules)),
@@ -50,6 +53,7 @@ def _validations(rules: ServiceRules) -> Iterator[Validation]:
         message="spec.externalIPs: a team takes no addresses for itself, for with them it could take the traffic of "
         "others (CVE-2020-8554); remove them",
     )
+    yield pod_templates.NO_RAY_LABELS.validation("object", f"!{IS_PERSON} || {{rule}}")
     yield Validation(
         expression="variables.type != 'ExternalName'",
         message="spec.type ExternalName: a team's Services stand for its own pods; use the other name itself",

@@ -9,7 +9,7 @@ cluster away (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`)
 makes a cluster anew when the job fails; the checkpoints are in a volume beside it.
 
 So nobody but their templates names the packing scheduler to its pods, and their PodGroup is beside the job. KubeRay has
-a switch for both (`--batch-scheduler=scheduler-plugins`), with which it starts RayClusters and no RayJob (v1.5.1,
+a switch for both (`--batch-scheduler=scheduler-plugins`), with which it starts RayClusters and no RayJob (v1.6.2,
 `controllers/ray/batchscheduler/scheduler-plugins/scheduler_plugins.go`, DoBatchSchedulingOnSubmission).
 """
 
@@ -133,7 +133,7 @@ def documents(name: str, args: FinetuningArgs) -> list[Document]:
 def group(name: str, args: FinetuningArgs) -> Document:
     """Return the PodGroup: the head and all workers.
 
-    KubeRay makes the workers' pods when it makes the head's, and waits for neither (v1.5.1,
+    KubeRay makes the workers' pods when it makes the head's, and waits for neither (v1.6.2,
     `controllers/ray/raycluster_controller.go`, reconcilePods). No other pod is the job's: HTTPMode needs none.
     """
     return pod_group.pod_group(name, 1 + args.workers)

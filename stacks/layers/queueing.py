@@ -153,6 +153,7 @@ def _job_operators(
         ray = KubeRayArgs(
             definitions=releases.ray_kinds,
             role=releases.ray_role,
+            python=inputs.mirror.image(catalogue.PYTHON.reference),
             replicas=replicas,
             nodes=cluster.placement.system,
             pod_security=cluster.pod_security,

@@ -70,6 +70,7 @@ def install(
     rights = EditorRoleArgs(
         reads_secrets=settings.tenancy.read_secrets,
         enters_pods=settings.tenancy.exec,
+        unwrapped_ray=settings.tenancy.unwrapped_ray,
         has_projects=inputs.target.has_projects,
     )
     editor = EditorRole("editor", rights, cluster.options())

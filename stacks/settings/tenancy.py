@@ -232,6 +232,10 @@ class TenancySettings(SettingsModel):
     """Let members run commands in pods of their namespace (`kubectl exec`), as MLBatch's role does. What they do there
     stands in no job, and of the audit log in the command alone.
     """
+    unwrapped_ray: bool = False
+    """Let members create RayJobs and RayClusters outside of AppWrappers, as MLBatch's role does. KubeRay then says when
+    such a job has ended, and its quota goes to others. RayJobs work well only so: AppWrapper does not see their end.
+    """
     network: TenancyNetworkSettings = TenancyNetworkSettings()
     jobs: JobsSettings = JobsSettings()
     accept_unenforced: tuple[Annotated[str, choice("promise", tuple(str(promise) for promise in Promise))], ...] = ()

@@ -28,9 +28,10 @@ WORKERS = 6
 
 
 def settings(project: Project) -> dict[str, Any]:
-    """The dev stack with KubeRay in place of its sample."""
+    """The dev stack with KubeRay in place of its sample, whose members may submit Ray's kinds by themselves."""
     dev = dev_settings(project.mirror)
-    return {**dev, "samples": {}, "queueing": {**dev["queueing"], "kuberay": {"enabled": True}}}
+    queueing = {**dev["queueing"], "kuberay": {"enabled": True}}
+    return {**dev, "samples": {}, "queueing": queueing, "tenancy": {"unwrappedRay": True}}
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +174,7 @@ def negative(job: dict[str, Any]) -> None:
 
 DODGES = {
     "workers that an autoscaler adds": (autoscaled, "autoscal"),
-    "a container that is not counted": (beside, "SidecarMode"),
+    "a container that is not counted": (beside, "submissionMode to HTTPMode"),
     "workers below the number that is counted": (at_least, "minReplicas is at most"),
     "a cluster that outlives the job": (outliving, "outlives its RayJob"),
     "another controller": (managed, "leave managedBy out"),

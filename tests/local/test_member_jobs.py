@@ -26,8 +26,9 @@ Document = dict[str, Any]
 
 @pytest.fixture(scope="module", autouse=True)
 def platform(standing: Standing) -> None:
-    """The dev stack without its sample."""
-    standing.up("dev", lambda project: {**dev_settings(project.mirror), "samples": {}})
+    """The dev stack without its sample, whose members may submit Ray's kinds by themselves."""
+    own = {"samples": {}, "tenancy": {"unwrappedRay": True}}
+    standing.up("dev", lambda project: {**dev_settings(project.mirror), **own})
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,7 @@ def all_running(pods: list[Document]) -> bool:
 EMPTY_PODS = {"template": {"spec": {"containers": []}}}
 WORKERS = {"groupName": "workers", "replicas": 1, "minReplicas": 1, "maxReplicas": 1, **EMPTY_PODS}
 
+OF_RAY = {"metadata": {"name": "beside", "labels": {"ray.io/cluster": "another", "ray.io/node-type": "head"}}}
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "another"}}
 
 
@@ -421,6 +423,19 @@ ATTACKS = {
         ),
         "leave restartPolicy out",
     ),
+    "a Ray cluster that KubeRay cannot end": (
+        beside("ray.io/v1", "RayCluster", spec={**ray(), "authOptions": {"mode": "token"}}),
+        "leave authOptions out",
+    ),
+    "a Ray job that starts again by itself, too": (
+        beside("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray(), "submissionMode": "HTTPMode", "backoffLimit": 3}),
+        "leave backoffLimit out",
+    ),
+    "a Service that KubeRay takes for another cluster's head": (
+        beside("v1", "Service", **{**OF_RAY, "spec": {"ports": [{"port": 80}]}}),
+        "labels of ray.io/",
+    ),
+    "pods that KubeRay takes for another cluster's": (pods_metadata(labels=OF_RAY["metadata"]["labels"]), "ray.io/"),
     "a Ray job's default submitter": (
         beside("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray()}),
         "set submissionMode to HTTPMode",
@@ -614,10 +629,8 @@ def pytorch(clean: str | None = "Running", scheduling: Document | None = None, *
 
 
 def ray_job(**spec: Any) -> Document:
-    cluster_spec = spec.pop("rayClusterSpec", ray())
-    return direct(
-        "ray.io/v1", "RayJob", suspend=True, shutdownAfterJobFinishes=True, rayClusterSpec=cluster_spec, **spec
-    )
+    own = {"submissionMode": "HTTPMode", "shutdownAfterJobFinishes": True, "rayClusterSpec": ray()}
+    return direct("ray.io/v1", "RayJob", suspend=True, **{**own, **spec})
 
 
 DIRECT = {
@@ -649,7 +662,16 @@ DIRECT = {
         pytorch(replicas={"Master": {"template": {"spec": {"containers": [], "overhead": {"cpu": "-5"}}}}}),
         "leave overhead out",
     ),
-    "a container beside those of the job": (ray_job(submissionMode="SidecarMode"), "SidecarMode"),
+    **{
+        f"a Ray job in {mode}": (ray_job(submissionMode=mode), "set submissionMode to HTTPMode")
+        for mode in ("K8sJobMode", "SidecarMode", "InteractiveMode")
+    },
+    "a pod that submits a Ray job": (ray_job(submitterPodTemplate=pods()), "leave submitterPodTemplate out"),
+    "a Ray job that starts again for ever": (ray_job(backoffLimit=2147483647), "backoffLimit is at most"),
+    "a Ray cluster that KubeRay cannot end": (
+        ray_job(rayClusterSpec={**ray(), "authOptions": {"mode": "token"}}),
+        "leave authOptions out",
+    ),
     "a Ray cluster with a way in": (
         ray_job(rayClusterSpec={**ray(), "headGroupSpec": {**EMPTY_PODS, "enableIngress": True}}),
         "enableIngress",

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from components.job_kinds import APPWRAPPER, TRAIN_JOB
+from components.job_kinds import APPWRAPPER, RAY_CLUSTER, RAY_JOB, TRAIN_JOB, JobKind
 from components.tenancy.pod_templates import TEMPLATES
 from components.tenancy.quota_gate import JOBS, KNOWN
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings
 from tests.local.member import as_member, dry_run, refused
 from tests.local.standing import Standing
-from tests.local.test_member_jobs import direct, pods, ray, ray_job
+from tests.local.test_member_jobs import direct, pods, ray
 
 UNKNOWN = "members submit "
 GROUPS = tuple(group for group, _ in JOBS)
@@ -108,27 +108,16 @@ ATTACKS = {
         ),
         UNKNOWN,
     ),
-    "a submitter that asks for less than no GPUs": (
-        ray_job(submitterPodTemplate=pods(**{"nvidia.com/gpu": "-1000"})),
-        "of nothing less than 0",
-    ),
-    "a submitter in slices of no pods": (
-        ray_job(
-            submitterPodTemplate={
-                **pods(),
-                "metadata": {"annotations": {"kueue.x-k8s.io/podset-slice-size": "0"}},
-            }
-        ),
-        "labels and annotations of kueue.x-k8s.io/",
-    ),
-    "a submitter of a priority that is not the team's": (
-        ray_job(submitterPodTemplate={"spec": {"containers": [], "priorityClassName": "system-node-critical"}}),
-        "priorityClassName is one of",
-    ),
 }
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_is_refused(attack: str, paths: Paths) -> None:
+def test_an_attack_is_refused(attack: str, cluster: Cluster) -> None:
     document, reason = ATTACKS[attack]
-    assert reason in refused(dry_run, as_member(paths, "alice"), document)
+    assert reason in refused(dry_run, cluster, document)
+
+
+@pytest.mark.parametrize("kind", [RAY_CLUSTER, RAY_JOB], ids=lambda kind: kind.kind)
+def test_members_create_no_ray_kind_outside_of_an_appwrapper(kind: JobKind, paths: Paths) -> None:
+    said = refused(dry_run, as_member(paths, "alice"), direct(kind.api, kind.kind, suspend=True))
+    assert f'cannot create resource "{kind.plural}"' in said

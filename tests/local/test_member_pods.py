@@ -648,6 +648,17 @@ class TestServices:
         assert "mlbatch-team-service-exposure" in said
         assert message in said
 
+    def test_none_is_taken_for_a_part_of_a_ray_cluster(self, alice: Cluster) -> None:
+        of_ray = {"labels": {"ray.io/cluster": "another", "ray.io/node-type": "head"}}
+        document = service("blue")
+        document["metadata"] |= of_ray
+        assert "labels of ray.io/" in refused(dry_run, alice, document)
+        alice.create(service("blue"))
+        try:
+            assert "labels of ray.io/" in refused(alice.patch, "v1", "Service", "mine", {"metadata": of_ray}, "blue")
+        finally:
+            alice.delete("v1", "Service", "mine", "blue")
+
     def test_names_for_a_jobs_pods_are_free(self, alice: Cluster) -> None:
         dry_run(alice, service("blue"))
         dry_run(alice, service("blue", clusterIP="None"))

@@ -36,7 +36,7 @@ def pod(record: Record, name: str) -> Any:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_priority_resources_and_log_level_are_mlbatchs(record: Record, name: str) -> None:
     found = pod(record, name)
-    (container,) = found["containers"]
+    container = found["containers"][0]
     assert found["priorityClassName"] == "system-node-critical"
     assert container["resources"] == RESOURCES
     assert container["args"][0] == "--zap-log-level=2"

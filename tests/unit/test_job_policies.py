@@ -79,7 +79,7 @@ def test_of_all_kinds_of_jobs_members_write_those_that_they_submit() -> None:
     kinds = {*QUEUED, *RUN, *ENDLESS, POD, POD_GROUP}
     written = {
         f"{resource}.{group}".rstrip(".")
-        for group, resources, verbs in editor.RULES
+        for group, resources, verbs in (*editor.RULES, editor.UNWRAPPED_RAY)
         if "create" in verbs
         for resource in resources
     }
@@ -188,7 +188,7 @@ def test_every_field_that_a_rule_reads_is_judged_by_somebody_where_it_is_null() 
     read = set(re.findall(r"[.][?]?([a-zA-Z]+)\b(?![(])", re.sub(r"'[^']*'", "", rules)))
     by_the_api_server = {"apiVersion", "kind", "metadata", "components", "podSets", "podSetInfos"}
     compared = {"type", "namespace", "priorityClassName", "restartPolicy", "managedBy", "submissionMode"}
-    there = {"overhead", "resourceClaims", "gcsFaultToleranceOptions", "submitterPodTemplate", "metrics"}
+    there = {"overhead", "resourceClaims", "gcsFaultToleranceOptions", "submitterPodTemplate", "metrics", "authOptions"}
     there |= {"failurePolicy", "successPolicy", "ttlSecondsAfterFinished", "volumeClaimPolicies"}
     optional = {"resources", "runPolicy", "ownerReferences"}
     variables = {"manifests", "templates", "empty"}

@@ -165,7 +165,7 @@ class TestEditor:
             ([""], ["secrets"], ["create", "delete"]),
             (["kueue.x-k8s.io"], ["*"], read),
             (["kubeflow.org"], ["pytorchjobs"], write),
-            (["ray.io"], ["rayjobs", "rayclusters"], write),
+            (["ray.io"], ["rayjobs", "rayclusters"], end),
             (["trainer.kubeflow.org"], ["trainjobs"], write),
             (["jobset.x-k8s.io"], ["jobsets"], read),
             (["batch"], ["jobs"], end),

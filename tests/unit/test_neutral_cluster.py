@@ -242,7 +242,7 @@ class Lab:
         sets = Release(manifest=self.lone("JobSet").manifest, images={})
         JobSets("jobset", JobSetsArgs(release=sets, nodes=system), self.on(namespace))
         Trainer("trainer", TrainerArgs(definitions=[self.lone("TrainJob")], nodes=system), self.on(namespace))
-        ray = KubeRayArgs(definitions=[self.lone("RayCluster")], role=role, nodes=system)
+        ray = KubeRayArgs(definitions=[self.lone("RayCluster")], role=role, python=PYTHON, nodes=system)
         KubeRay("kuberay", ray, self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
         stored = StoredVersionsArgs(release="v1", image=PYTHON, nodes=system)

@@ -377,7 +377,7 @@ class TestRole:
 
         And the last three of `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`, by which `oc project` and the console work.
         """
-        raw = {**shipped(), "tenancy": {"readSecrets": True, "exec": True}}
+        raw = {**shipped(), "tenancy": {"readSecrets": True, "exec": True, "unwrappedRay": True}}
         found = registered(loaded(raw, mirror, kubeconfig)).one("ClusterRole", "mlbatch-edit").inputs["rules"]
         end, read = ["delete", "get", "list", "watch"], ["get", "list", "watch"]
         write = ["create", "delete", "get", "list", "patch", "update", "watch"]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from components.artifacts import Mirror
-from components.tenancy.editor import RULES
+from components.tenancy.editor import RULES, UNWRAPPED_RAY
 from stacks import secrets
 from stacks.__main__ import JOBS, main, manifest, wanted
 from stacks.errors import SettingsError
@@ -59,7 +59,8 @@ def test_it_is_what_the_stack_would_submit_but_for_what_members_may_not_make(
     idle = raw(**{job: OWN.get(job, {"tag": "1"})})
     inputs = loaded(mirror, wanted(idle, job, CHANGES.get(job, {"nodes": 2}), BLUE))
     found = documents(inputs, job)
-    allowed = {(group, resource) for group, resources, verbs in RULES if "create" in verbs for resource in resources}
+    rights = (*RULES, UNWRAPPED_RAY)
+    allowed = {(group, resource) for group, resources, verbs in rights if "create" in verbs for resource in resources}
     for document in found:
         group = document["apiVersion"].rpartition("/")[0]
         assert (group, f"{document['kind'].lower()}s") in allowed

@@ -76,7 +76,7 @@ class TestQuotas:
     def test_all_kinds_that_members_create_are_counted(self) -> None:
         custom = {
             f"count/{resource}.{group}"
-            for group, resources, verbs in editor.RULES
+            for group, resources, verbs in (*editor.RULES, editor.UNWRAPPED_RAY)
             if "create" in verbs and group
             for resource in resources
         }

@@ -80,7 +80,7 @@ def settings(project: Project) -> dict[str, Any]:
     """Return the stack's settings: those of the scenarios, with the operators of all kinds that members submit."""
     base = scenario_settings(project, Size())
     operators = {name: {"enabled": True} for name in ("trainingOperator", "kuberay", "trainer")}
-    return {**base, "queueing": {**base["queueing"], **operators}}
+    return {**base, "queueing": {**base["queueing"], **operators}, "tenancy": {"unwrappedRay": True}}
 
 
 def compared(paths: Paths, replica: Replica, cases: Mapping[str, Case]) -> Iterator[tuple[str, Case, Answer, Outcome]]:

@@ -1,0 +1,106 @@
+"""The proxy between KubeRay and the dashboards of Ray clusters: what a dashboard of a team's can make of it."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+
+from components.queueing import dashboard_proxy
+
+
+class Dashboard(BaseHTTPRequestHandler):
+    """Answers by the path, and remembers what it was asked."""
+
+    asked: ClassVar[list[tuple[str, str, bytes, str | None]]] = []
+    victim: ClassVar[int] = 0
+
+    def answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.asked.append((self.command, self.path, body, self.headers.get("x-ray-authorization")))
+        if self.path.startswith("/redirect/"):
+            self.send_response(int(self.path.rpartition("/")[2]))
+            self.send_header("Location", f"http://127.0.0.1:{self.victim}/api/jobs/")
+            self.end_headers()
+            return
+        self.send_response(404 if self.path == "/missing" else 200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        for _ in range({"/long": dashboard_proxy.LARGEST // 1024 + 1, "/slow": 10**6}.get(self.path, 1)):
+            try:
+                self.wfile.write(b" " * (1024 if self.path == "/long" else 1) if self.path != "/" else b'{"job": 1}')
+            except OSError:
+                return
+            time.sleep(0.01 if self.path == "/slow" else 0)
+
+    do_GET = do_POST = do_DELETE = answer  # noqa: N815 - names of the base class
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def victim() -> Iterator[int]:
+    """The dashboard of another team."""
+    yield from serving(Dashboard)
+
+
+@pytest.fixture
+def dashboard(victim: int) -> Iterator[int]:
+    Dashboard.victim, Dashboard.asked[:] = victim, []
+    yield from serving(Dashboard)
+
+
+@pytest.fixture
+def proxy() -> Iterator[int]:
+    yield from serving(dashboard_proxy.DashboardProxy)
+
+
+def asked(proxy: int, url: str, command: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", proxy, timeout=60)
+    connection.request(command, url, body, {"x-ray-authorization": "token"})
+    found = connection.getresponse()
+    return found.status, found.read()
+
+
+@pytest.mark.parametrize(("command", "body"), [("GET", b""), ("POST", b'{"entrypoint": "train"}'), ("DELETE", b"")])
+def test_a_request_and_its_answer_pass(proxy: int, dashboard: int, command: str, body: bytes) -> None:
+    assert asked(proxy, f"http://127.0.0.1:{dashboard}/", command, body) == (200, b'{"job": 1}')
+    assert Dashboard.asked == [(command, "/", body, "token")]
+
+
+def test_an_error_of_the_dashboard_passes(proxy: int, dashboard: int) -> None:
+    assert asked(proxy, f"http://127.0.0.1:{dashboard}/missing")[0] == 404
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_another_teams_dashboard_does_not(proxy: int, dashboard: int, status: int) -> None:
+    path = f"/redirect/{status}"
+    found, said = asked(proxy, f"http://127.0.0.1:{dashboard}{path}", "POST", b"{}")
+    assert (found, b"the dashboard redirects to" in said) == (502, True)
+    assert [each[1] for each in Dashboard.asked] == [path], "nobody else was asked"
+
+
+@pytest.mark.parametrize("path", ["/long", "/slow"])
+def test_an_answer_has_an_end(proxy: int, dashboard: int, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if path == "/slow":
+        monkeypatch.setattr(dashboard_proxy, "SECONDS", 0.2)
+    assert asked(proxy, f"http://127.0.0.1:{dashboard}{path}")[0] == 502
+
+
+@pytest.mark.parametrize("url", ["/api/jobs/", "https://127.0.0.1/", "http://127.0.0.1:1/"])
+def test_what_cannot_be_asked_is_an_error(proxy: int, url: str) -> None:
+    assert asked(proxy, url)[0] == 502
