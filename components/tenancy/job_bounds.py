@@ -1,8 +1,9 @@
 """How long, and how often, a job that fails or is told to go may hold on to its quota, and how large it is.
 
 AppWrapper lets its author decide by annotations, each up to one day (v1.2.2, `api/v1beta2/appwrapper_types.go` and
-`internal/controller/appwrapper`). The defaults of what is not annotated are AppWrapper's configuration. A job's size is
-bounded too: the API server's store is everybody's, and takes objects of 1.5 MiB.
+`internal/controller/appwrapper`). The defaults of what is not annotated are AppWrapper's configuration. The size of a
+job, ConfigMap or Secret is bounded too: all teams share the API server's store, which keeps each version of an object
+for five to ten minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _DURATION: Final = "^([0-9]{1,6}([.][0-9]{1,6})?(h|m|s|ms))+$"
 """Go's durations (time.ParseDuration), without a sign and what is shorter than milliseconds."""
 
 SIZE: Final = 256 * 1024
-"""Most characters of a job: of its metadata and specification together, as CEL writes them."""
+"""Most characters of an object: of its metadata, specification and data together, as CEL writes them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +61,11 @@ class JobBounds:
         yield f"{_PREFIX}forcefulDeletionGracePeriodDuration", self.forced_deletion_grace
 
 
+_FILES: Final = ("configmaps", "secrets")
+_CONTENT: Final = ", ".join(f"object.?{field}.orValue({{}})" for field in ("spec", "data", "binaryData"))
 _SIZE: Final = Validation(
-    expression=f"!{IS_PERSON} || '%s%s'.format([object.metadata, object.?spec.orValue({{}})]).size() <= {SIZE}",
-    message=f"a job has at most {SIZE // 1024} KiB: keep files in ConfigMaps of their own, or in a volume",
+    expression=f"!{IS_PERSON} || '%s%s%s%s'.format([object.metadata, {_CONTENT}]).size() <= {SIZE}",
+    message=f"an object has at most {SIZE // 1024} KiB: keep large files in a volume",
 )
 
 
@@ -73,6 +76,7 @@ def policy(bounds: JobBounds) -> AdmissionPolicy:
         requests=[
             *(Requests(group=group, resources=resources) for group, resources in JOBS),
             Requests(group="scheduling.x-k8s.io", resources=["podgroups"]),
+            Requests(group="", resources=_FILES),
         ],
         namespaces=TEAM_NAMESPACES,
         variables={

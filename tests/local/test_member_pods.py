@@ -938,7 +938,14 @@ def test_a_job_ends_at_a_size(alice: Cluster) -> None:
     job["spec"]["components"].append({"template": files})
     dry_run(alice, job)
     files["data"] = {"a": "x" * 262_144}
-    assert "a job has at most 256 KiB" in refused(dry_run, alice, job)
+    assert "at most 256 KiB" in refused(dry_run, alice, job)
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
+def test_a_file_ends_at_a_size(kind: str, alice: Cluster) -> None:
+    file = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "files", "namespace": "blue"}}
+    dry_run(alice, {**file, "data": {"a": "eHh4" * 60_000}})
+    assert "at most 256 KiB" in refused(dry_run, alice, {**file, "data": {"a": "eHh4" * 70_000}})
 
 
 def test_members_change_nothing_of_what_holds_them(alice: Cluster) -> None:
