@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import kubernetes
 import pytest
 
 from emulator.paths import Paths
@@ -128,6 +129,22 @@ def test_it_is_admitted_by_its_gpus_and_packed(project: Project, cluster: Cluste
     eventually(
         "nothing counts any more", lambda: used_gpus(cluster, admission["clusterQueue"]), lambda found: not found
     )
+
+
+def test_kuberay_asks_the_dashboard_through_the_proxy(project: Project, cluster: Cluster, paths: Paths) -> None:
+    """The proxy finds no such host here, and says so. tests/unit/test_dashboard_proxy.py has what it passes on."""
+    api = kubernetes.client.CoreV1Api(cluster.client.client)
+
+    def said() -> str:
+        found = cluster.list(
+            "v1", "Pod", "mlbatch-system", label_selector="app.kubernetes.io/component=kuberay-operator"
+        )
+        read = api.read_namespaced_pod_log
+        return "".join(read(pod["metadata"]["name"], "mlbatch-system", container="dashboard-proxy") for pod in found)
+
+    with submitted(paths, settings(project), "finetuning", {"name": "asked", "workers": 1}):
+        eventually("KubeRay asks", said, lambda log: f"-head-svc.{TEAM}.svc" in log and "http://asked-" in log)
+    gone(cluster, "asked")
 
 
 def test_it_never_half_starts(project: Project, cluster: Cluster, paths: Paths, one_node: Callable[[], None]) -> None:
