@@ -16,6 +16,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
+from attack.attacks import attacks
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
@@ -167,141 +168,25 @@ def near(kind: str, **term: Any) -> dict[str, Any]:
     return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [topology]}}}
 
 
-def rather_near(kind: str, **term: Any) -> dict[str, Any]:
-    weighted = {"weight": 1, "podAffinityTerm": {"topologyKey": "kubernetes.io/os", "labelSelector": {}, **term}}
-    return {"affinity": {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}}}
+PODS = {each.name: each for each in attacks() if each.pod is not None}
+OBJECTS = {each.name: each for each in attacks() if each.object is not None}
 
 
-ATTACKS: dict[str, tuple[dict[str, Any], str]] = {
-    "the node's network": ({"hostNetwork": True}, "spec.hostNetwork"),
-    "the node's processes": ({"hostPID": True}, "spec.hostPID"),
-    "the node's shared memory": ({"hostIPC": True}, "spec.hostIPC"),
-    "privileged": (secured(privileged=True), "securityContext.privileged"),
-    "privileged at first": (
-        {"initContainers": [container(name="i", securityContext={"privileged": True})]},
-        "securityContext.privileged",
-    ),
-    "all capabilities": (secured(capabilities={"add": ["SYS_ADMIN"]}), "securityContext.capabilities.add"),
-    "pinned memory without RDMA": (secured(capabilities={"add": ["IPC_LOCK"]}), "securityContext.capabilities.add"),
-    "a port of the node": (contained(ports=[{"containerPort": 80, "hostPort": 80}]), "ports.hostPort"),
-    "a Windows host process": (
-        {
-            "os": {"name": "windows"},
-            "hostNetwork": True,
-            "securityContext": {"windowsOptions": {"hostProcess": True}},
-        },
-        "spec.hostNetwork",
-    ),
-    "all of proc": ({"hostUsers": False, **secured(procMount="Unmasked")}, "securityContext.procMount"),
-    "a sysctl of the node": (
-        {"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}},
-        "spec.securityContext.sysctls",
-    ),
-    "no seccomp": ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "seccompProfile"),
-    "no seccomp in a container": (secured(seccompProfile={"type": "Unconfined"}), "seccompProfile"),
-    "no AppArmor": ({"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}, "appArmorProfile"),
-    "an SELinux type": (secured(seLinuxOptions={"type": "spc_t"}), "seLinuxOptions.type"),
-    "an SELinux user": (secured(seLinuxOptions={"user": "system_u"}), "seLinuxOptions.user"),
-    "an SELinux role": (secured(seLinuxOptions={"role": "sysadm_r"}), "seLinuxOptions.role"),
-    "the node's probe": (
-        contained(livenessProbe={"httpGet": {"host": "169.254.169.254", "port": 80}}),
-        "host of a probe",
-    ),
-    "the node's hook": (
-        contained(lifecycle={"preStop": {"httpGet": {"host": "169.254.169.254", "port": 80}}}),
-        "host of a probe",
-    ),
-    "the node's root": (volume(hostPath={"path": "/"}), "spec.volumes"),
-    "the scratch folder without scratch": (volume(hostPath={"path": nvme_scratch.FOLDER}), "spec.volumes"),
-    "an inline CSI volume": (volume(csi={"driver": "blob.csi.azure.com"}), "spec.volumes"),
-    "an NFS volume": (volume(nfs={"server": "10.0.0.1", "path": "/"}), "spec.volumes"),
-    "a node by name": ({"nodeName": "gpu-node-0"}, "spec.nodeName"),
-    "nodes that another team's pods leave": (
-        near("podAntiAffinity", namespaces=["red"]),
-        "spec.affinity.podAntiAffinity",
-    ),
-    "nodes that nobody's pods enter": (near("podAntiAffinity", namespaceSelector={}), "spec.affinity.podAntiAffinity"),
-    "nodes that others rather leave": (
-        rather_near("podAntiAffinity", namespaceSelector={}),
-        "spec.affinity.podAntiAffinity",
-    ),
-    "nodes with another team's pods": (near("podAffinity", namespaces=["red"]), "spec.affinity.podAffinity"),
-    "another runtime": ({"runtimeClassName": "nvidia"}, "spec.runtimeClassName"),
-    "any taint": (tolerating(operator="Exists"), "spec.tolerations"),
-    "any effect of any node": (tolerating(operator="Exists", effect="NoSchedule"), "spec.tolerations"),
-    "the taint of a control plane": (
-        tolerating(key="node-role.kubernetes.io/control-plane", operator="Exists"),
-        "spec.tolerations",
-    ),
-    "a sick GPU": (tolerating(key="autopilot.ibm.com/gpuhealth", operator="Exists"), "spec.tolerations"),
-    "a dead node for ever": (
-        tolerating(key="node.kubernetes.io/unreachable", operator="Exists", effect="NoExecute"),
-        "spec.tolerations",
-    ),
-    "a dead node for an hour": (
-        tolerating(key="node.kubernetes.io/not-ready", operator="Exists", effect="NoExecute", tolerationSeconds=3600),
-        "spec.tolerations",
-    ),
-    "Kubernetes' own priority": ({"priorityClassName": "system-node-critical"}, "spec.priorityClassName"),
-    "another scheduler": ({"schedulerName": "mine"}, "spec.schedulerName"),
-    "a claimed device": (
-        {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
-        "spec.resourceClaims",
-    ),
-    "resources that no queue sees": (
-        {"resources": {"requests": {"cpu": "100", "memory": "100Gi"}}},
-        "spec.resources",
-    ),
-    "a sidecar that no queue sums up": (
-        {"initContainers": [container(name="i", restartPolicy="Always")]},
-        "spec.initContainers.restartPolicy",
-    ),
-    "nothing asked for": (contained(resources={}), "resources.requests"),
-    "no memory asked for": (contained(resources={"requests": {"cpu": "1"}}), "resources.requests"),
-    "zero asked for": (contained(resources={"requests": {"cpu": "0", "memory": "1Gi"}}), "resources.requests"),
-    "memory without end": (contained(resources={"requests": {"cpu": "1", "memory": "1Gi"}}), "resources.limits"),
-    "memory without end at first": (
-        {"initContainers": [container(name="i", resources={"requests": {"cpu": "1", "memory": "1Gi"}})]},
-        "resources.limits",
-    ),
-    "more memory than is counted": (
-        contained(resources={"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "3Gi"}}),
-        "no more memory of its node",
-    ),
-    "an hour to end": ({"terminationGracePeriodSeconds": 3600}, "spec.terminationGracePeriodSeconds"),
-}
-
-
-@pytest.mark.parametrize(("spec", "message"), ATTACKS.values(), ids=ATTACKS)
-def test_no_pod_of_a_team_has(cluster: Cluster, spec: dict[str, Any], message: str) -> None:
-    said = refused(dry_run, cluster, pod(UNLABELLED, **copy.deepcopy(spec)))
+@pytest.mark.parametrize("attack", PODS)
+def test_no_pod_of_a_team_has(cluster: Cluster, attack: str) -> None:
+    document = copy.deepcopy(PODS[attack].pod or {})
+    document["metadata"]["namespace"] = UNLABELLED
+    said = refused(dry_run, cluster, document)
     assert "mlbatch-team-pod-isolation" in said
-    assert message in said
+    assert PODS[attack].refusal in said
 
 
-@pytest.mark.parametrize(
-    ("metadata", "message"),
-    [
-        ({"finalizers": ["example.org/never"]}, "metadata.finalizers"),
-        (
-            {"annotations": {"container.apparmor.security.beta.kubernetes.io/main": "unconfined"}},
-            "AppArmor profile",
-        ),
-        (
-            {"annotations": {"k8s.ovn.org/routing-namespaces": "red", "k8s.ovn.org/routing-network": "own"}},
-            "written by the cluster's network alone",
-        ),
-        ({"annotations": {"v1.multus-cni.io/default-network": "lab"}}, "written by the cluster's network alone"),
-        *(
-            ({"annotations": {JOINED: networks}}, "joins networks of its own namespace")
-            for networks in ("default/lab", "lab, default/lab", '[{"name": "lab", "namespace": "default"}]', "")
-        ),
-    ],
-)
-def test_no_pod_of_a_team_is_marked(cluster: Cluster, metadata: dict[str, Any], message: str) -> None:
-    document = pod(UNLABELLED)
-    document["metadata"] |= metadata
-    assert message in refused(dry_run, cluster, document)
+@pytest.mark.parametrize("attack", OBJECTS)
+def test_no_member_creates(alice: Cluster, attack: str) -> None:
+    document = copy.deepcopy(OBJECTS[attack].object or {})
+    where = {"{other}": "red"}.get(document["metadata"].get("namespace"), "blue")
+    document["metadata"]["namespace"] = where
+    assert OBJECTS[attack].refusal in refused(dry_run, alice, document)
 
 
 def test_a_pod_joins_networks_that_an_administrator_made_in_its_namespace(cluster: Cluster) -> None:
@@ -634,25 +519,8 @@ def service(where: str, **spec: Any) -> dict[str, Any]:
 
 
 class TestServices:
-    @pytest.mark.parametrize(
-        ("spec", "message"),
-        [
-            ({"externalIPs": ["203.0.113.7"]}, "spec.externalIPs"),
-            ({"type": "LoadBalancer"}, "spec.type LoadBalancer"),
-            ({"type": "NodePort"}, "spec.type NodePort"),
-            ({"type": "ExternalName", "externalName": "metadata.example.org"}, "spec.type ExternalName"),
-        ],
-    )
-    def test_a_member_takes_nothing_from_outside(self, alice: Cluster, spec: dict[str, Any], message: str) -> None:
-        said = refused(dry_run, alice, service("blue", **spec))
-        assert "mlbatch-team-service-exposure" in said
-        assert message in said
-
     def test_none_is_taken_for_a_part_of_a_ray_cluster(self, alice: Cluster) -> None:
         of_ray = {"labels": {"ray.io/cluster": "another", "ray.io/node-type": "head"}}
-        document = service("blue")
-        document["metadata"] |= of_ray
-        assert "labels of ray.io/" in refused(dry_run, alice, document)
         alice.create(service("blue"))
         try:
             assert "labels of ray.io/" in refused(alice.patch, "v1", "Service", "mine", {"metadata": of_ray}, "blue")
@@ -710,10 +578,8 @@ def test_volumes_end_at_the_teams_storage(alice: Cluster) -> None:
     assert "exceeded quota: bounds" in refused(dry_run, alice, claim("21Ti"))
 
 
-def test_a_claim_takes_no_volume_that_is_there(alice: Cluster, cluster: Cluster) -> None:
+def test_an_administrator_names_the_volume_of_a_claim(alice: Cluster, cluster: Cluster) -> None:
     dry_run(alice, claim("1Gi"))
-    for spec in ({"volumeName": "of-red"}, {"selector": {"matchLabels": {"team": "red"}}}, {"storageClassName": ""}):
-        assert "mlbatch-team-own-volumes" in refused(dry_run, alice, claim("1Gi", **spec))
     dry_run(cluster, claim("1Gi", volumeName="of-blue", storageClassName=""))
 
 

@@ -1,0 +1,203 @@
+"""A namespace that is made like a team's, a member of it, and what the API server answers that member."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
+
+from attack.attacks import Attack, Document, pod
+from runner.report import connect
+
+NAMESPACE: Final = "mlbatch-attack"
+MEMBER: Final = "mlbatch-attack-member"
+_OTHER: Final = "default"
+_TEAM: Final = "mlbatch-team-namespace=true"
+_SECONDS: Final = 60
+_OWN_LABEL: Final = "kubernetes.io/metadata.name"
+_EDIT: Final = "edit"
+"""The role that Kubernetes has for those who work in a namespace."""
+_COPIED: Final = (
+    ("v1", "LimitRange"),
+    ("v1", "ResourceQuota"),
+    ("networking.k8s.io/v1", "NetworkPolicy"),
+    ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
+    ("kueue.x-k8s.io/v1beta1", "LocalQueue"),
+)
+_RBAC: Final = "rbac.authorization.k8s.io"
+_BY: Final = (
+    (re.compile(r"ValidatingAdmissionPolicy '([^']+)'"), "policy {}"),
+    (re.compile(r"violates PodSecurity \"(\w+)"), "Pod Security {}"),
+    (re.compile(r"exceeded quota: ([\w-]+)"), "ResourceQuota {}"),
+    (re.compile(r"admission webhook \"([^\"]+)\""), "webhook {}"),
+    (re.compile(r"cannot (?:create|patch) resource"), "rights"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of an attack.
+
+    through: by which way the member succeeds, None where every way is refused. by: what refuses it. said: the API
+    server's words. known: the cluster has the kind that it is about.
+    """
+
+    through: str | None = None
+    by: str = ""
+    said: str = ""
+    known: bool = True
+
+
+class UselessError(Exception):
+    """The attacks would tell nothing. The message says why."""
+
+
+class Ground:
+    """A namespace in which a member attacks. like: the namespace that it is made after, None for a plain one."""
+
+    def __init__(self, kubeconfig: Path | None, context: str | None) -> None:
+        self._admin = connect(kubeconfig, context)
+        self._member = connect(kubeconfig, context)
+        self._member.client.set_default_header("Impersonate-User", MEMBER)
+        self.like: str | None = None
+
+    @contextlib.contextmanager
+    def made(self, like: str | None) -> Iterator[None]:
+        """Make it for the length of the context. like: a namespace, None for the first team's, if there is any."""
+        teams = [item["metadata"]["name"] for item in self._listed("v1", "Namespace", label_selector=_TEAM)]
+        self.like = like or next(iter(teams), None)
+        model = self._get("v1", "Namespace", self.like)["metadata"] if self.like is not None else {}
+        labels = {key: value for key, value in (model.get("labels") or {}).items() if key != _OWN_LABEL}
+        metadata = {"name": NAMESPACE, "labels": labels, "annotations": model.get("annotations") or {}}
+        self._create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        try:
+            for document in (*self._copies(), self._binding()):
+                self._create(document)
+            self._await_harmless()
+            yield
+        finally:
+            self._admin.delete(self._kind("v1", "Namespace"), name=NAMESPACE)
+
+    def try_out(self, attack: Attack) -> Outcome:
+        """Have the API server judge an attack, by dry runs: nothing of it stays."""
+        if attack.pod is None:
+            document = json.loads(json.dumps(attack.object).replace("{other}", _OTHER))
+            return self._refused(self._member, document) or Outcome(through=f"creates a {document['kind']}")
+        found: list[Outcome] = []
+        for way, document, is_made_later in _ways(attack.pod):
+            refused = self._refused(self._member, document)
+            if refused is None and is_made_later:
+                # A controller makes the pod. Policies for pods judge an administrator's in the same way.
+                refused = self._refused(self._admin, attack.pod)
+            if refused is None:
+                return Outcome(through=f"creates a {way}")
+            found.append(refused)
+        return min(found, key=lambda each: (not each.known, each.by == "rights"))
+
+    def _await_harmless(self) -> None:
+        """Wait until a harmless pod is taken: quotas count and the namespace has its account.
+
+        Raises UselessError where it never is: every attack would be refused, and that would tell nothing.
+        """
+        deadline = time.monotonic() + _SECONDS
+        harmless = Attack(name="harmless", gains="", refusal="", pod=pod({}))
+        while (outcome := self.try_out(harmless)).through is None:
+            if time.monotonic() > deadline:
+                raise UselessError(f"a harmless pod is refused, too, so that the attacks tell nothing: {outcome.said}")
+            time.sleep(1)
+
+    def _refused(self, client: DynamicClient, document: Mapping[str, Any]) -> Outcome | None:
+        """Return why the API server does not take an object, None where it does."""
+        version, kind = document["apiVersion"], document["kind"]
+        try:
+            resource = self._kind(version, kind)
+        except ResourceNotFoundError:
+            return Outcome(by="no such kind", said=f"{version} {kind}", known=False)
+        namespace = document["metadata"].get("namespace", NAMESPACE)
+        try:
+            client.create(resource, body=dict(document), namespace=namespace, dry_run="All")
+        except (ApiException, DynamicApiError) as error:
+            if error.status not in (400, 403, 422):
+                raise
+            said = _message(error)
+            return Outcome(by=_by(said), said=said)
+        return None
+
+    def _copies(self) -> Iterator[Document]:
+        """Yield the objects by which the namespace is bounded as its model is."""
+        for version, kind in _COPIED if self.like is not None else ():
+            with contextlib.suppress(ResourceNotFoundError):
+                for item in self._listed(version, kind, namespace=self.like):
+                    metadata = {"name": item["metadata"]["name"], "namespace": NAMESPACE}
+                    yield {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": item["spec"]}
+                if kind == "LocalQueue":
+                    return
+
+    def _binding(self) -> Document:
+        """Return the binding that gives the member what the members of the model have."""
+        bindings = self._listed(f"{_RBAC}/v1", "RoleBinding", namespace=self.like) if self.like is not None else []
+        roles = [
+            item["roleRef"]
+            for item in bindings
+            if item["roleRef"]["kind"] == "ClusterRole"
+            and any(subject["kind"] in ("User", "Group") for subject in item.get("subjects") or ())
+        ]
+        plain = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _EDIT}
+        return {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": MEMBER, "namespace": NAMESPACE},
+            "roleRef": roles[0] if roles else plain,
+            "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": MEMBER}],
+        }
+
+    def _kind(self, version: str, kind: str) -> Any:
+        return self._admin.resources.get(api_version=version, kind=kind)
+
+    def _get(self, version: str, kind: str, name: str) -> Document:
+        return dict(self._admin.get(self._kind(version, kind), name=name).to_dict())
+
+    def _listed(self, version: str, kind: str, **options: Any) -> list[Document]:
+        return list(self._admin.get(self._kind(version, kind), **options).to_dict()["items"])
+
+    def _create(self, document: Mapping[str, Any]) -> None:
+        resource = self._kind(document["apiVersion"], document["kind"])
+        self._admin.create(resource, body=dict(document), namespace=document["metadata"].get("namespace"))
+
+
+def _ways(wanted: Document) -> Iterator[tuple[str, Document, bool]]:
+    """Yield how a member comes to a pod: the way, what it creates, and whether a controller then makes the pod."""
+    template = {"metadata": {key: value for key, value in wanted["metadata"].items() if key != "name"}}
+    template |= {"spec": wanted["spec"]}
+    metadata = {"name": "attack"}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    wrapper = {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {**metadata, "labels": {"kueue.x-k8s.io/queue-name": "default-queue"}},
+        "spec": {"components": [{"template": job}]},
+    }
+    yield "Pod", wanted, False
+    yield "Job", job, True
+    yield "AppWrapper", wrapper, True
+
+
+def _by(said: str) -> str:
+    return next((text.format(*match.groups()) for each, text in _BY if (match := each.search(said))), "validation")
+
+
+def _message(error: Any) -> str:
+    body = error.body.decode() if isinstance(error.body, bytes) else str(error.body)
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError):
+        return body
