@@ -22,6 +22,7 @@ class Attack:
 
     name: unique. gains: what it is good for. refusal: a part of what the platform answers.
     pod: the pod that it is about, which a member creates in any way that works; else object, which a member creates.
+    counted: it fails, too, where the pod is given requests.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Attack:
     refusal: str
     pod: Document | None = field(default=None)
     object: Document | None = field(default=None)
+    counted: bool = False
 
 
 def attacks() -> list[Attack]:
@@ -50,6 +52,7 @@ def pod(spec: Mapping[str, Any], metadata: Mapping[str, Any] | None = None) -> D
 def _of(group: Mapping[str, Any]) -> Iterator[Attack]:
     for each in group.get("pods") or ():
         made = pod(each.get("spec") or {}, each.get("metadata"))
-        yield Attack(name=each["name"], gains=group["gains"], refusal=each["refusal"], pod=made)
+        counted = each.get("counted", False)
+        yield Attack(name=each["name"], gains=group["gains"], refusal=each["refusal"], pod=made, counted=counted)
     for each in group.get("objects") or ():
         yield Attack(name=each["name"], gains=group["gains"], refusal=each["refusal"], object=each["object"])

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,11 +47,12 @@ _BY: Final = (
 class Outcome:
     """What became of an attack.
 
-    through: by which way the member succeeds, None where every way is refused. by: what refuses it. said: the API
-    server's words. known: the cluster has the kind that it is about.
+    through: by which way the member succeeds, None where every way is refused. made: what then would be there.
+    by: what refuses it. said: the API server's words. known: the cluster has the kind that it is about.
     """
 
     through: str | None = None
+    made: Document = field(default_factory=dict)
     by: str = ""
     said: str = ""
     known: bool = True
@@ -91,16 +92,18 @@ class Ground:
         """Have the API server judge an attack, by dry runs: nothing of it stays."""
         if attack.pod is None:
             document = json.loads(json.dumps(attack.object).replace("{other}", _OTHER))
-            return self._refused(self._member, document) or Outcome(through=f"creates a {document['kind']}")
+            return self._judged(self._member, document, f"creates a {document['kind']}")
         found: list[Outcome] = []
         for way, document, is_made_later in _ways(attack.pod):
-            refused = self._refused(self._member, document)
-            if refused is None and is_made_later:
+            outcome = self._judged(self._member, document, f"creates a {way}")
+            if outcome.through and is_made_later:
                 # A controller makes the pod. Policies for pods judge an administrator's in the same way.
-                refused = self._refused(self._admin, attack.pod)
-            if refused is None:
-                return Outcome(through=f"creates a {way}")
-            found.append(refused)
+                outcome = self._judged(self._admin, attack.pod, f"creates a {way}")
+            if outcome.through and attack.counted and _is_counted(outcome.made):
+                outcome = Outcome(by="LimitRange")
+            if outcome.through:
+                return outcome
+            found.append(outcome)
         return min(found, key=lambda each: (not each.known, each.by == "rights"))
 
     def _await_harmless(self) -> None:
@@ -115,8 +118,8 @@ class Ground:
                 raise UselessError(f"a harmless pod is refused, too, so that the attacks tell nothing: {outcome.said}")
             time.sleep(1)
 
-    def _refused(self, client: DynamicClient, document: Mapping[str, Any]) -> Outcome | None:
-        """Return why the API server does not take an object, None where it does."""
+    def _judged(self, client: DynamicClient, document: Mapping[str, Any], way: str) -> Outcome:
+        """Return what the API server says of an object."""
         version, kind = document["apiVersion"], document["kind"]
         try:
             resource = self._kind(version, kind)
@@ -124,13 +127,13 @@ class Ground:
             return Outcome(by="no such kind", said=f"{version} {kind}", known=False)
         namespace = document["metadata"].get("namespace", NAMESPACE)
         try:
-            client.create(resource, body=dict(document), namespace=namespace, dry_run="All")
+            made = client.create(resource, body=dict(document), namespace=namespace, dry_run="All")
         except (ApiException, DynamicApiError) as error:
             if error.status not in (400, 403, 422):
                 raise
             said = _message(error)
             return Outcome(by=_by(said), said=said)
-        return None
+        return Outcome(through=way, made=made.to_dict())
 
     def _copies(self) -> Iterator[Document]:
         """Yield the objects by which the namespace is bounded as its model is."""
@@ -189,6 +192,13 @@ def _ways(wanted: Document) -> Iterator[tuple[str, Document, bool]]:
     yield "Pod", wanted, False
     yield "Job", job, True
     yield "AppWrapper", wrapper, True
+
+
+def _is_counted(made: Document) -> bool:
+    """Tell whether every container of a pod asks for CPU and memory, as a LimitRange has it do."""
+    containers = [*made["spec"]["containers"], *(made["spec"].get("initContainers") or ())]
+    requests = [(each.get("resources") or {}).get("requests") or {} for each in containers]
+    return all({"cpu", "memory"} <= each.keys() for each in requests)
 
 
 def _by(said: str) -> str:
