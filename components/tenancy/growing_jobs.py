@@ -17,12 +17,8 @@ _CONTROLLERS: Final = tuple(dict.fromkeys(kind.controller for kind in (*RUN, *SU
 _MOST_RETRIES: Final = 1000
 """Of a Job's pods that fail, each of which leaves an object behind."""
 
-_FAULT_TOLERANCE: Final = "ray.io/ft-enabled"
-NO_FAULT_TOLERANCE: Final = Rule(
-    condition=f"!('{_FAULT_TOLERANCE}' in {{0}}.?metadata.?annotations.orValue({{}}))",
-    message="a Ray cluster becomes fault-tolerant by no annotation: KubeRay would clean up after it with pods that are "
-    "not counted",
-)
+_RAY_RETRIES: Final = 3
+"""Of a RayJob, as often as AppWrapper starts a job again by default."""
 
 
 def _counted(condition: str) -> Rule:
@@ -96,14 +92,18 @@ def _ray(cluster: str) -> list[Rule]:
             message="a team's Ray cluster is reached from the cluster alone: leave enableIngress out",
         ),
         Rule(
+            condition=f"!has({cluster}.upgradeStrategy)",
+            message="KubeRay leaves a cluster alone whose upgradeStrategy it refuses, its end too: leave it out",
+        ),
+        Rule(
             condition=f"!has({cluster}.authOptions)",
             message="KubeRay ends no cluster whose token it cannot read, and members replace its Secret: leave "
             "authOptions out",
         ),
         Rule(
-            condition=f"!has({cluster}.gcsFaultToleranceOptions) && {NO_FAULT_TOLERANCE.condition}",
+            condition=f"!has({cluster}.gcsFaultToleranceOptions)",
             message="KubeRay cleans up after a fault-tolerant cluster with pods that are not counted: leave "
-            f"gcsFaultToleranceOptions and {_FAULT_TOLERANCE} out",
+            "gcsFaultToleranceOptions out",
         ),
     ]
 
@@ -253,6 +253,10 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
             condition="{0}.spec.?ttlSecondsAfterFinished.orValue(0) == 0 && !has({0}.spec.deletionStrategy)",
             message="a cluster that outlives its RayJob is not counted: leave ttlSecondsAfterFinished and "
             "deletionStrategy out, or wrap the job in an AppWrapper",
+        ),
+        Rule(
+            condition=f"{{0}}.spec.?backoffLimit.orValue(0) <= {_RAY_RETRIES}",
+            message=f"a RayJob's backoffLimit is at most {_RAY_RETRIES}: a new cluster starts while the last one ends",
         ),
     ],
     TRAIN_JOB.identity: [

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from components.job_kinds import RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
 from components.tenancy import growing_jobs
 from components.tenancy.boundary import TEAM_NAMESPACES
@@ -25,7 +24,8 @@ _DURATION: Final = "^([0-9]{1,6}([.][0-9]{1,6})?(h|m|s|ms))+$"
 """Go's durations (time.ParseDuration), without a sign and what is shorter than milliseconds."""
 
 SIZE: Final = 256 * 1024
-"""Most characters of an object: of its metadata, specification and data together, as CEL writes them."""
+"""Most bytes of an object: of its specification and data together, as CEL writes them. The API server itself bounds
+annotations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +62,12 @@ class JobBounds:
 
 
 _FILES: Final = ("configmaps", "secrets")
-_CONTENT: Final = ", ".join(f"object.?{field}.orValue({{}})" for field in ("spec", "data", "binaryData"))
+_CONTENT: Final = ("spec", "data", "binaryData")
+_SAME: Final = " && ".join(f"object.?{field} == oldObject.?{field}" for field in _CONTENT)
+_WRITTEN: Final = ", ".join(f"object.?{field}.orValue({{}})" for field in _CONTENT)
 _SIZE: Final = Validation(
-    expression=f"!{IS_PERSON} || '%s%s%s%s'.format([object.metadata, {_CONTENT}]).size() <= {SIZE}",
+    expression=f"!{IS_PERSON} || (oldObject != null && {_SAME}) || "
+    f"bytes('%s%s%s'.format([{_WRITTEN}])).size() <= {SIZE}",
     message=f"an object has at most {SIZE // 1024} KiB: keep large files in a volume",
 )
 
@@ -87,12 +90,6 @@ def policy(bounds: JobBounds) -> AdmissionPolicy:
         validations=[
             *(_duration(name, seconds) for name, seconds in bounds.annotated()),
             _retries(bounds.retries),
-            Validation(
-                expression=f"oldObject != null || request.resource.resource != '{RAY_JOB.plural}' || "
-                f"object.spec.?backoffLimit.orValue(0) <= {bounds.retries}",
-                message=f"a RayJob's backoffLimit is at most {bounds.retries}: each time, a new cluster starts while "
-                "the last one ends",
-            ),
             *(
                 rule.validation("object", "request.resource.resource != 'podgroups' || ({rule})")
                 for rule in growing_jobs.POD_GROUP

@@ -23,7 +23,8 @@ from components.scheduling.priorities import PRIORITIES
 
 _KUEUE: Final = "kueue.x-k8s.io/"
 _APPWRAPPER: Final = "workload.codeflare.dev/"
-_RAY: Final = f"{RAY_CLUSTER.group}/"
+RAY_WORDS: Final = f"{RAY_CLUSTER.group}/"
+"""Begins the labels and annotations by which KubeRay finds the parts of a cluster, and decides how to treat it."""
 _TOPOLOGY: Final = tuple(f"{_KUEUE}podset-{how}-topology" for how in ("required", "preferred", "unconstrained"))
 """Annotations by which a pod set asks for nodes that are near to each other. Kueue's others divide the pods by numbers
 that AppWrapper does not check. Kueue before v0.18 ended when it divided by 0 (`tas_flavor_snapshot.go`)."""
@@ -124,9 +125,10 @@ def has_no_counted_labels(labels: str) -> str:
     return f"{labels}.all(key, !key.contains('{_KUEUE}') && !key.startsWith('{_APPWRAPPER}'))"
 
 
-def has_no_ray_labels(metadata: str) -> str:
-    """Return CEL of whether an object's optional metadata has none of the labels that KubeRay finds its objects by."""
-    return f"{metadata}.?labels.orValue({{}}).all(key, !key.startsWith('{_RAY}'))"
+def _has_no_ray_words(metadata: str) -> str:
+    """Return CEL of whether an object's optional metadata tells KubeRay nothing."""
+    maps = (f"{metadata}.?{field}.orValue({{}})" for field in ("labels", "annotations"))
+    return " && ".join(f"{each}.all(key, !key.startsWith('{RAY_WORDS}'))" for each in maps)
 
 
 def rules(gpu_resource: str) -> list[Rule]:
@@ -155,6 +157,12 @@ def rules(gpu_resource: str) -> list[Rule]:
             message="resources of a pod as a whole are not counted: ask for them in its containers",
         ),
         Rule(
+            condition=f"{containers}.all(container, !has(container.restartPolicyRules)) && "
+            "{0}.spec.?containers.orValue([]).all(container, !has(container.restartPolicy))",
+            message="a pod ends when its containers do, by the pod's own restartPolicy: leave a container's "
+            "restartPolicy and restartPolicyRules out",
+        ),
+        Rule(
             condition="{0}.?metadata.?finalizers.orValue([]).size() == 0",
             message="a job's pods have no finalizers: they would hold back its end",
         ),
@@ -162,7 +170,7 @@ def rules(gpu_resource: str) -> list[Rule]:
             condition=f"{{0}}.?metadata.?labels.orValue({{}}).all(key, !key.startsWith('{_APPWRAPPER}'))",
             message=f"labels of {_APPWRAPPER} on pods are written by AppWrapper alone, which counts its pods by them",
         ),
-        NO_RAY_LABELS,
+        NO_RAY_WORDS,
         Rule(
             condition=foreign_kueue_words("{0}.?metadata"),
             message=f"labels and annotations of {_KUEUE} on pods are written by Kueue alone, but for "
@@ -171,9 +179,9 @@ def rules(gpu_resource: str) -> list[Rule]:
     ]
 
 
-NO_RAY_LABELS: Final = Rule(
-    condition=has_no_ray_labels("{0}.?metadata"),
-    message=f"labels of {_RAY} are written by KubeRay alone, which finds the parts of Ray clusters by them",
+NO_RAY_WORDS: Final = Rule(
+    condition=_has_no_ray_words("{0}.?metadata"),
+    message=f"labels and annotations of {RAY_WORDS} are written by KubeRay alone, which goes by them",
 )
 WRAPPED_RULES: Final = (
     Rule(

@@ -45,14 +45,18 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
         },
         validations=[
             Validation(
-                expression="!variables.created || !variables.person || "
-                f"{pod_templates.identity('object')} in {words(KNOWN)}",
+                expression=f"!variables.person || {pod_templates.identity('object')} in {words(KNOWN)}",
                 message=f"members submit {', '.join(KNOWN)} alone: no rule counts the pods of other kinds and versions",
             ),
             Validation(
                 expression=f"!variables.person || {CONTROLLERS.format('object')}.all(owner, "
                 f"!variables.created && owner in {CONTROLLERS.format('oldObject')})",
                 message="a job that says that another one controls it would run on that one's quota",
+            ),
+            Validation(
+                expression=f"variables.created || !variables.person || {CONTROLLERS.format('oldObject')}.all(owner, "
+                f"owner in {CONTROLLERS.format('object')})",
+                message="a job stays with what controls it, and goes with it: leave its ownerReferences as they are",
             ),
             Validation(
                 expression=f"!variables.created || !(variables.person || {gatekeepers.makes_job_sets}) || "
@@ -83,9 +87,9 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
                 expression="variables.created || !variables.person || ("
                 + " && ".join(_told_the_same(field) for field in ("labels", "annotations"))
                 + ")",
-                message="what a submitted job tells Kueue is not changed: delete it, and submit it anew",
+                message="what a submitted job tells Kueue and KubeRay is not changed: delete it, and submit it anew",
             ),
-            growing_jobs.NO_FAULT_TOLERANCE.validation("object", "!variables.person || {rule}"),
+            pod_templates.NO_RAY_WORDS.validation("object", "!variables.created || !variables.person || ({rule})"),
             *(
                 rule.validation("object", "!variables.created || !variables.person || ({rule})")
                 for rule in growing_jobs.alone(counts_ray=gatekeepers.counts_ray)
@@ -101,9 +105,11 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
 
 
 def _told_the_same(field: str) -> str:
-    """Return CEL of whether a map of an object's metadata has Kueue's keys as before."""
+    """Return CEL of whether a map of an object's metadata has Kueue's and KubeRay's keys as before."""
     new, old = f"object.metadata.?{field}", f"oldObject.metadata.?{field}"
     keys = (f"{each}.orValue({{}})" for each in (new, old))
     return " && ".join(
-        f"{each}.all(key, !key.contains('kueue.x-k8s.io/') || {new}[?key] == {old}[?key])" for each in keys
+        f"{each}.all(key, (!key.contains('kueue.x-k8s.io/') && !key.startsWith('{pod_templates.RAY_WORDS}')) || "
+        f"{new}[?key] == {old}[?key])"
+        for each in keys
     )

@@ -40,7 +40,8 @@ def policy(rules: ServiceRules) -> AdmissionPolicy:
         conditions={
             "changes": "oldObject == null || object.spec != oldObject.spec || "
             "object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({}) || "
-            "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})"
+            "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({}) || "
+            "object.metadata.?ownerReferences.orValue([]) != oldObject.metadata.?ownerReferences.orValue([])"
         },
         variables={"type": "object.spec.?type.orValue('ClusterIP')"},
         validations=list(_validations(rules)),
@@ -53,7 +54,12 @@ def _validations(rules: ServiceRules) -> Iterator[Validation]:
         message="spec.externalIPs: a team takes no addresses for itself, for with them it could take the traffic of "
         "others (CVE-2020-8554); remove them",
     )
-    yield pod_templates.NO_RAY_LABELS.validation("object", f"!{IS_PERSON} || {{rule}}")
+    yield pod_templates.NO_RAY_WORDS.validation("object", f"!{IS_PERSON} || ({{rule}})")
+    owned = "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))"
+    yield Validation(
+        expression=f"oldObject == null || !{IS_PERSON} || !{owned}",
+        message="this Service belongs to a job, whose operator looks for it as it is; create one of your own",
+    )
     yield Validation(
         expression="variables.type != 'ExternalName'",
         message="spec.type ExternalName: a team's Services stand for its own pods; use the other name itself",

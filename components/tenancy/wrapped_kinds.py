@@ -64,7 +64,7 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
             condition=pod_templates.foreign_kueue_words(metadata),
             message="an AppWrapper is queued as a whole: what it contains has no labels of kueue.x-k8s.io",
         ),
-        pod_templates.NO_RAY_LABELS,
+        pod_templates.NO_RAY_WORDS,
         *growing_jobs.wrapped(),
     ]
     template_rules = [*pod_templates.rules(gpu_resource), *WRAPPED_RULES, *amounts.TEMPLATE]

@@ -188,8 +188,9 @@ class TenancyNetworkSettings(SettingsModel):
     dns: DnsSettings = DnsSettings()
     ray_operators: tuple[str, ...] = RAY_OPERATORS
     """Namespaces of KubeRay's operator, which asks the dashboard of each RayJob (port 8265) for its status. Without
-    that a RayJob counts neither as started nor as ended. Name the namespace of a KubeRay that the stack does not
-    install, once it exists. A team's namespace is refused.
+    that a RayJob counts neither as started nor as ended. A team's namespace is refused. Name the namespace of a KubeRay
+    that the stack does not install only where teams trust each other: it has no proxy, and one team's dashboard can
+    redirect it to another's.
     """
     egress: EgressSettings = EgressSettings()
     ingress: IngressSettings = IngressSettings()

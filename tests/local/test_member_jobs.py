@@ -54,6 +54,10 @@ def wrapped(wrapper: Document) -> Document:
     return dict(wrapper["spec"]["components"][0]["template"])
 
 
+def template_of(wrapper: Document) -> Document:
+    return dict(wrapped(wrapper)["spec"]["template"]["spec"])
+
+
 def inner(**metadata: Any) -> Document:
     return job(lambda wrapper: wrapped(wrapper)["metadata"].update(metadata))
 
@@ -423,6 +427,10 @@ ATTACKS = {
         ),
         "leave restartPolicy out",
     ),
+    "a container that ends by a policy of its own": (
+        job(lambda wrapper: template_of(wrapper)["containers"][0].update(restartPolicy="Never")),
+        "by the pod's own restartPolicy",
+    ),
     "a Ray cluster that KubeRay cannot end": (
         beside("ray.io/v1", "RayCluster", spec={**ray(), "authOptions": {"mode": "token"}}),
         "leave authOptions out",
@@ -633,6 +641,10 @@ def ray_job(**spec: Any) -> Document:
     return direct("ray.io/v1", "RayJob", suspend=True, **{**own, **spec})
 
 
+def told(document: Document, annotation: str) -> Document:
+    return {**document, "metadata": {**document["metadata"], "annotations": {annotation: "true"}}}
+
+
 DIRECT = {
     "workers that outlive the job": (pytorch(clean=None), "cleanPodPolicy"),
     "the system's priority": (
@@ -671,6 +683,18 @@ DIRECT = {
     "a Ray cluster that KubeRay cannot end": (
         ray_job(rayClusterSpec={**ray(), "authOptions": {"mode": "token"}}),
         "leave authOptions out",
+    ),
+    "a Ray cluster that KubeRay leaves alone": (
+        ray_job(rayClusterSpec={**ray(), "upgradeStrategy": {"type": "None"}}),
+        "leave it out",
+    ),
+    "a Ray cluster that KubeRay serves before it makes pods": (
+        told(ray_job(), "ray.io/enable-serve-service"),
+        "written by KubeRay alone",
+    ),
+    "a container that ends by a policy of its own": (
+        pytorch(replicas={"Master": {"template": {"spec": {"containers": [{"name": "a", "restartPolicy": "Never"}]}}}}),
+        "by the pod's own restartPolicy",
     ),
     "a Ray cluster with a way in": (
         ray_job(rayClusterSpec={**ray(), "headGroupSpec": {**EMPTY_PODS, "enableIngress": True}}),
@@ -739,8 +763,13 @@ class TestDirectJobs:
             assert "is not changed" in refused(alice.patch, version, kind, "direct", more, "blue")
             held = {"metadata": {"finalizers": [CLAIMS_FINALIZER]}}
             assert "finalizers would hold back" in refused(alice.patch, version, kind, "direct", held, "blue")
-            tolerant = {"metadata": {"annotations": {"ray.io/ft-enabled": "true"}}}
-            assert "fault-tolerant" in refused(alice.patch, version, kind, "direct", tolerant, "blue")
+            for told in (
+                {"annotations": {"ray.io/ft-enabled": "true"}},
+                {"annotations": {"ray.io/enable-serve-service": "true"}},
+                {"labels": {"ray.io/originated-from-crd": "RayJob"}},
+            ):
+                said = refused(alice.patch, version, kind, "direct", {"metadata": told}, "blue")
+                assert "tells Kueue and KubeRay is not changed" in said
             for policy, reason in (("Orphan", "deleted with its pods"), ("Foreground", "before its pods have ended")):
                 resource, body = alice.kind(version, kind), {"propagationPolicy": policy}
                 said = refused(alice.client.delete, resource, name="direct", namespace="blue", body=body)

@@ -17,7 +17,7 @@ from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings
 from tests.local.member import as_member, dry_run, refused
 from tests.local.standing import Standing
-from tests.local.test_member_jobs import direct, pods, ray
+from tests.local.test_member_jobs import WAITS, direct, pods, ray
 
 UNKNOWN = "members submit "
 GROUPS = tuple(group for group, _ in JOBS)
@@ -115,6 +115,17 @@ ATTACKS = {
 def test_an_attack_is_refused(attack: str, cluster: Cluster) -> None:
     document, reason = ATTACKS[attack]
     assert reason in refused(dry_run, cluster, document)
+
+
+def test_nobody_changes_a_job_by_a_version_without_rules(cluster: Cluster) -> None:
+    """Its schema lacks fields, which the API server then takes out of the job."""
+    cluster.create(direct(RAY_CLUSTER.api, RAY_CLUSTER.kind, suspend=True, **ray(**WAITS)))
+    try:
+        change = {"metadata": {"labels": {"a": "b"}}}
+        assert UNKNOWN in refused(cluster.patch, "ray.io/v1alpha1", RAY_CLUSTER.kind, "direct", change, "blue")
+        cluster.patch(RAY_CLUSTER.api, RAY_CLUSTER.kind, "direct", change, "blue")
+    finally:
+        cluster.delete(RAY_CLUSTER.api, RAY_CLUSTER.kind, "direct", "blue")
 
 
 @pytest.mark.parametrize("kind", [RAY_CLUSTER, RAY_JOB], ids=lambda kind: kind.kind)

@@ -523,9 +523,24 @@ class TestServices:
         of_ray = {"labels": {"ray.io/cluster": "another", "ray.io/node-type": "head"}}
         alice.create(service("blue"))
         try:
-            assert "labels of ray.io/" in refused(alice.patch, "v1", "Service", "mine", {"metadata": of_ray}, "blue")
+            assert "ray.io/" in refused(alice.patch, "v1", "Service", "mine", {"metadata": of_ray}, "blue")
         finally:
             alice.delete("v1", "Service", "mine", "blue")
+
+    def test_what_a_job_has_stays_as_its_operator_made_it(self, alice: Cluster, cluster: Cluster) -> None:
+        cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "job", "namespace": "blue"}})
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "job", "controller": True}
+        owner["uid"] = cluster.existing("v1", "ConfigMap", "job", "blue")["metadata"]["uid"]
+        document = service("blue")
+        document["metadata"] |= {"ownerReferences": [owner], "labels": {"of": "job"}}
+        cluster.create(document)
+        try:
+            for change in ({"labels": {"of": None}}, {"ownerReferences": []}):
+                said = refused(alice.patch, "v1", "Service", "mine", {"metadata": change}, "blue")
+                assert "belongs to a job" in said
+        finally:
+            cluster.delete("v1", "Service", "mine", "blue")
+            cluster.delete("v1", "ConfigMap", "job", "blue")
 
     def test_names_for_a_jobs_pods_are_free(self, alice: Cluster) -> None:
         dry_run(alice, service("blue"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +14,8 @@ from typing import ClassVar
 import pytest
 
 from components.queueing import dashboard_proxy
+
+ANSWER = b'{"job": 1}'
 
 
 class Dashboard(BaseHTTPRequestHandler):
@@ -30,13 +34,14 @@ class Dashboard(BaseHTTPRequestHandler):
             return
         self.send_response(404 if self.path == "/missing" else 200)
         self.send_header("Content-Type", "application/json")
+        if self.path != "/endless":
+            length = {"/long": dashboard_proxy.LARGEST + 1, "/slow": 10**6, "/cut": 100}.get(self.path, len(ANSWER))
+            self.send_header("Content-Length", str(length))
         self.end_headers()
-        for _ in range({"/long": dashboard_proxy.LARGEST // 1024 + 1, "/slow": 10**6}.get(self.path, 1)):
-            try:
-                self.wfile.write(b" " * (1024 if self.path == "/long" else 1) if self.path != "/" else b'{"job": 1}')
-            except OSError:
-                return
-            time.sleep(0.01 if self.path == "/slow" else 0)
+        with contextlib.suppress(OSError):
+            for _ in range(10**6 if self.path == "/slow" else 1):
+                self.wfile.write(b" " if self.path == "/slow" else ANSWER)
+                time.sleep(0.01 if self.path == "/slow" else 0)
 
     do_GET = do_POST = do_DELETE = answer  # noqa: N815 - names of the base class
 
@@ -78,7 +83,7 @@ def asked(proxy: int, url: str, command: str = "GET", body: bytes | None = None)
 
 @pytest.mark.parametrize(("command", "body"), [("GET", b""), ("POST", b'{"entrypoint": "train"}'), ("DELETE", b"")])
 def test_a_request_and_its_answer_pass(proxy: int, dashboard: int, command: str, body: bytes) -> None:
-    assert asked(proxy, f"http://127.0.0.1:{dashboard}/", command, body) == (200, b'{"job": 1}')
+    assert asked(proxy, f"http://127.0.0.1:{dashboard}/", command, body) == (200, ANSWER)
     assert Dashboard.asked == [(command, "/", body, "token")]
 
 
@@ -90,15 +95,44 @@ def test_an_error_of_the_dashboard_passes(proxy: int, dashboard: int) -> None:
 def test_a_redirect_to_another_teams_dashboard_does_not(proxy: int, dashboard: int, status: int) -> None:
     path = f"/redirect/{status}"
     found, said = asked(proxy, f"http://127.0.0.1:{dashboard}{path}", "POST", b"{}")
-    assert (found, b"the dashboard redirects to" in said) == (502, True)
+    assert (found, b"not with an answer" in said) == (502, True)
     assert [each[1] for each in Dashboard.asked] == [path], "nobody else was asked"
 
 
-@pytest.mark.parametrize("path", ["/long", "/slow"])
+@pytest.mark.parametrize("path", ["/long", "/slow", "/cut", "/endless"])
 def test_an_answer_has_an_end(proxy: int, dashboard: int, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if path == "/slow":
         monkeypatch.setattr(dashboard_proxy, "SECONDS", 0.2)
     assert asked(proxy, f"http://127.0.0.1:{dashboard}{path}")[0] == 502
+
+
+SMUGGLED = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+
+
+class Smuggler(Dashboard):
+    """Answers with a status that has no body, and a body that is another answer."""
+
+    status: ClassVar[bytes] = b""
+
+    def answer(self) -> None:
+        chunk = b"%x\r\n%s\r\n0\r\n\r\n" % (len(SMUGGLED), SMUGGLED)
+        self.wfile.write(b"HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n%s" % (self.status, chunk))
+        self.close_connection = True
+
+    do_GET = answer  # noqa: N815 - a name of the base class
+
+
+@pytest.mark.parametrize("status", ["103 Early Hints", "204 No Content", "205 Reset Content", "304 Not Modified"])
+def test_an_answer_brings_no_second_one(proxy: int, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client takes what follows such a status for the next answer, which may be to a question about another team."""
+    monkeypatch.setattr(Smuggler, "status", status.encode())
+    for port in serving(Smuggler):
+        with socket.create_connection(("127.0.0.1", proxy)) as connection:
+            connection.sendall(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            received = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert received.count(b"HTTP/1.1") == 1
+        assert received.split()[1] in (b"200", b"502")
+        assert b"Connection: close" in received
 
 
 @pytest.mark.parametrize("url", ["/api/jobs/", "https://127.0.0.1/", "http://127.0.0.1:1/"])

@@ -188,7 +188,16 @@ def test_every_field_that_a_rule_reads_is_judged_by_somebody_where_it_is_null() 
     read = set(re.findall(r"[.][?]?([a-zA-Z]+)\b(?![(])", re.sub(r"'[^']*'", "", rules)))
     by_the_api_server = {"apiVersion", "kind", "metadata", "components", "podSets", "podSetInfos"}
     compared = {"type", "namespace", "priorityClassName", "restartPolicy", "managedBy", "submissionMode"}
-    there = {"overhead", "resourceClaims", "gcsFaultToleranceOptions", "submitterPodTemplate", "metrics", "authOptions"}
+    there = {
+        "overhead",
+        "resourceClaims",
+        "gcsFaultToleranceOptions",
+        "submitterPodTemplate",
+        "metrics",
+        "authOptions",
+        "upgradeStrategy",
+        "restartPolicyRules",
+    }
     there |= {"failurePolicy", "successPolicy", "ttlSecondsAfterFinished", "volumeClaimPolicies"}
     optional = {"resources", "runPolicy", "ownerReferences"}
     variables = {"manifests", "templates", "empty"}
