@@ -441,7 +441,7 @@ ATTACKS = {
     ),
     "a Service that KubeRay takes for another cluster's head": (
         beside("v1", "Service", **{**OF_RAY, "spec": {"ports": [{"port": 80}]}}),
-        "labels of ray.io/",
+        "ray.io/ are written by KubeRay alone",
     ),
     "pods that KubeRay takes for another cluster's": (pods_metadata(labels=OF_RAY["metadata"]["labels"]), "ray.io/"),
     "a Ray job's default submitter": (
