@@ -64,7 +64,8 @@ def test_logs_are_those_of_the_job_by_its_own_name(job: str) -> None:
     shown = SELECTED.findall((ROOT / "docs" / "workloads" / f"{job}.md").read_text())
     volume = {"name": "data", "namespace": "blue", "container": "data"}
     operators = {"trainingOperator": {"enabled": True}, "kuberay": {"enabled": True}}
-    raw = settings(storage={"volumes": [volume]}, queueing=operators, workloads={})
+    own = {"queueing": operators, "tenancy": {"unwrappedRay": True}, "workloads": {}}
+    raw = settings(storage={"volumes": [volume]}, **own)
     given = {"olmo": {"tag": "1", "data": "data"}, "nccl": {"tag": "1"}, "metaseq": {"tag": "1"}}.get(job, {})
     documents = yaml.safe_load_all(manifest(raw, job, given, {"team": "blue", "user": None}))
     *_, submitted = documents
