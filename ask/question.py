@@ -19,7 +19,7 @@ from ask.manifest import Job
 from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
 from components.kubernetes.quantity import Quantity
 from components.tenancy.lending import DECLARED
-from runner.report import Client, objects, queueing
+from runner.report import Client, message, objects, queueing
 
 SECONDS: Final = 30.0
 """After which a job counts as waiting that nobody has decided about."""
@@ -129,7 +129,7 @@ class Question:
                 )
                 return str(made.metadata.uid)
             except (ApiException, DynamicApiError) as error:
-                if time.monotonic() > deadline or not any(word in _message(error) for word in _NOT_YET):
+                if time.monotonic() > deadline or not any(word in message(error) for word in _NOT_YET):
                     raise
                 time.sleep(0.3)
 
@@ -207,7 +207,7 @@ class Question:
                 resource = self.client.resources.get(api_version=part["apiVersion"], kind=part["kind"])
                 self.client.create(resource, body=part, namespace=self.team, dry_run="All")
             except (ApiException, DynamicApiError) as error:
-                said = _message(error)
+                said = message(error)
                 is_invalid = error.status == _INVALID and not _POLICY.search(said)
                 is_other = error.status == _BAD_REQUEST and _UNREADABLE in said
                 is_taken = error.status == _CONFLICT and self._is_taken(part)
@@ -367,7 +367,7 @@ class Question:
 
     def _refusal(self, error: ApiException | DynamicApiError) -> Answer:
         """Return the refusal of the API server. Raises an error that says nothing about the job."""
-        said, status = _message(error), error.status
+        said, status = message(error), error.status
         if status == 429 or status >= 500 or any(word in said for word in _NOT_YET):
             raise error
         found = _POLICY.search(said)
@@ -552,11 +552,3 @@ def _beyond(said: str) -> str:
         if Quantity.parse(amount).nano > most.nano:
             return f"ask for at most {most} {resource}, in place of {amount}"
     return ""
-
-
-def _message(error: Any) -> str:
-    body = error.body.decode() if isinstance(error.body, bytes) else str(error.body)
-    try:
-        return str(json.loads(body)["message"])
-    except (ValueError, KeyError, TypeError):
-        return body

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -62,11 +62,11 @@ def tried(kubeconfig: Path | None, context: str | None, like: str | None) -> lis
     return found
 
 
-def summary(found: Iterable[tuple[Attack, Outcome]]) -> list[str]:
+def summary(found: Sequence[tuple[Attack, Outcome]]) -> list[str]:
     """Return how many go through, and what a member gains by them."""
     through = [attack for attack, outcome in found if outcome.through]
     gains = list(dict.fromkeys(attack.gains for attack in through))
-    return [f"{len(through)} of {len(list(found))} go through.", *(f"A member can get {gain}." for gain in gains)]
+    return [f"{len(through)} of {len(found)} go through.", *(f"A member can get {gain}." for gain in gains)]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -28,8 +28,8 @@ class Attack:
     name: str
     gains: str
     refusal: str
-    pod: Document | None = field(default=None)
-    object: Document | None = field(default=None)
+    pod: Document | None = None
+    object: Document | None = None
     counted: bool = False
 
 

@@ -16,7 +16,7 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from attack.attacks import Attack, Document, pod
-from runner.report import connect
+from runner.report import connect, message
 
 NAMESPACE: Final = "mlbatch-attack"
 MEMBER: Final = "mlbatch-attack-member"
@@ -47,7 +47,7 @@ _BY: Final = (
 class Outcome:
     """What became of an attack.
 
-    through: by which way the member succeeds, None where every way is refused. made: what then would be there.
+    through: how the member succeeds, None where every way is refused. made: what then would be there.
     by: what refuses it. said: the API server's words. known: the cluster has the kind that it is about.
     """
 
@@ -59,11 +59,11 @@ class Outcome:
 
 
 class UselessError(Exception):
-    """The attacks would tell nothing. The message says why."""
+    """The result of the attacks would mean nothing. The message says why."""
 
 
 class Ground:
-    """A namespace in which a member attacks. like: the namespace that it is made after, None for a plain one."""
+    """The namespace where a member attacks. like: the namespace that it copies, None for a plain one."""
 
     def __init__(self, kubeconfig: Path | None, context: str | None) -> None:
         self._admin = connect(kubeconfig, context)
@@ -89,7 +89,7 @@ class Ground:
             self._admin.delete(self._kind("v1", "Namespace"), name=NAMESPACE)
 
     def try_out(self, attack: Attack) -> Outcome:
-        """Have the API server judge an attack, by dry runs: nothing of it stays."""
+        """Have the API server judge an attack by dry runs, which leave no object."""
         if attack.pod is None:
             document = json.loads(json.dumps(attack.object).replace("{other}", _OTHER))
             return self._judged(self._member, document, f"creates a {document['kind']}")
@@ -109,7 +109,7 @@ class Ground:
     def _await_harmless(self) -> None:
         """Wait until a harmless pod is taken: quotas count and the namespace has its account.
 
-        Raises UselessError where it never is: every attack would be refused, and that would tell nothing.
+        Raises UselessError where it never is: then every attack is refused, whatever the rules are.
         """
         deadline = time.monotonic() + _SECONDS
         harmless = Attack(name="harmless", gains="", refusal="", pod=pod({}))
@@ -119,7 +119,7 @@ class Ground:
             time.sleep(1)
 
     def _judged(self, client: DynamicClient, document: Mapping[str, Any], way: str) -> Outcome:
-        """Return what the API server says of an object."""
+        """Return whether the API server accepts an object, and why not."""
         version, kind = document["apiVersion"], document["kind"]
         try:
             resource = self._kind(version, kind)
@@ -131,12 +131,12 @@ class Ground:
         except (ApiException, DynamicApiError) as error:
             if error.status not in (400, 403, 422):
                 raise
-            said = _message(error)
+            said = message(error)
             return Outcome(by=_by(said), said=said)
         return Outcome(through=way, made=made.to_dict())
 
     def _copies(self) -> Iterator[Document]:
-        """Yield the objects by which the namespace is bounded as its model is."""
+        """Yield copies of the objects that bound the model."""
         for version, kind in _COPIED if self.like is not None else ():
             with contextlib.suppress(ResourceNotFoundError):
                 for item in self._listed(version, kind, namespace=self.like):
@@ -203,11 +203,3 @@ def _is_counted(made: Document) -> bool:
 
 def _by(said: str) -> str:
     return next((text.format(*match.groups()) for each, text in _BY if (match := each.search(said))), "validation")
-
-
-def _message(error: Any) -> str:
-    body = error.body.decode() if isinstance(error.body, bytes) else str(error.body)
-    try:
-        return str(json.loads(body)["message"])
-    except (ValueError, KeyError):
-        return body

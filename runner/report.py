@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import Counter
@@ -56,6 +57,15 @@ def connect(kubeconfig: Path | None, context: str | None = None, seconds: float 
     if seconds is not None:
         api.rest_client = _Impatient(configuration, seconds)
     return Client(api)
+
+
+def message(error: Any) -> str:
+    """Return the API server's words out of an exception of the client."""
+    body = error.body.decode() if isinstance(error.body, bytes) else str(error.body)
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body
 
 
 class _Impatient(RESTClientObject):

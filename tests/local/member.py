@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from emulator.paths import Paths
+from runner.report import message
 from tests.local.environment import Cluster
 
 _REFUSED = (400, 403, 422)
@@ -41,15 +41,6 @@ def refused(attempt: Callable[..., Any], *arguments: Any, **options: Any) -> str
     reason = message(caught.value)
     assert caught.value.status in _REFUSED, f"no refusal but HTTP {caught.value.status}: {reason}"
     return reason
-
-
-def message(error: Any) -> str:
-    """Return the API server's words out of an exception of the client."""
-    body = error.body.decode() if isinstance(error.body, bytes) else str(error.body)
-    try:
-        return str(json.loads(body)["message"])
-    except (ValueError, KeyError):
-        return body
 
 
 def dry_run(cluster: Cluster, document: Mapping[str, Any]) -> None:
