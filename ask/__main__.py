@@ -35,6 +35,7 @@ from ask.replica import FOLDER, Replica, ReplicaError
 from ask.source import Source, SourceError
 from ask.source import read as read_cluster
 from ask.versions import VersionError
+from components import names
 from components.job_kinds import APPWRAPPER
 from emulator.cluster import ClusterError
 from emulator.paths import Paths
@@ -89,7 +90,7 @@ def ask(
     queues = [item["metadata"]["name"] for item in source.all("LocalQueue") if item["metadata"]["namespace"] == team]
     if job.queue not in queues:
         raise ManifestError(f"team {team} has no queue {job.queue}; it has {', '.join(queues) or 'none'}")
-    member = _member(source, team, user, group)
+    member = _member(source, team, job.queue, user, group)
     check_resources(job, source.covered())
     _check_controllers(source, job)
     differences = versions.differences(source)
@@ -101,8 +102,8 @@ def ask(
     return replace(answer, differences=differences)
 
 
-def _member(source: Source, team: str, user: str | None, group: str | None) -> tuple[str, str | None]:
-    """Return the user and the group in whose name a job is submitted.
+def _member(source: Source, team: str, queue: str, user: str | None, group: str | None) -> tuple[str, str | None]:
+    """Return the user and the group in whose name a job is submitted: by default one who may use its queue.
 
     Who asks for a group alone asks for somebody who has no rights but the group's.
     """
@@ -112,6 +113,8 @@ def _member(source: Source, team: str, user: str | None, group: str | None) -> t
     if user is not None or group is not None:
         return user or SOMEBODY, group
     users, groups = source.members(team), source.members(team, "Group")
+    owners = source.queue_owners(team)
+    users = [each for each in users if owners.get(each, names.LOCAL_QUEUE) == queue]
     if users:
         return users[0], None
     if not groups:

@@ -16,6 +16,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
 from ask.manifest import Job
+from components import names
 from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
 from components.kubernetes.quantity import Quantity
 from components.tenancy.lending import DECLARED
@@ -76,6 +77,7 @@ _COUNTED: Final = re.compile(_EXCEEDED + r": (\S+), requested: (\S+), used: \S+,
 `pkg/admission/plugin/resourcequota/controller.go`, checkQuotas): amounts as `services=1,services.nodeports=1`."""
 _FULL: Final = "delete jobs of the team that are over, or ask for less"
 """What to do where a quota has no room now: there is some when other jobs have ended."""
+_NOT_WEIGHED: Final = tuple(name for name in names.RESOURCES if name != names.GPU)
 _TOUCHED: Final = "mlbatch/touched"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -407,17 +409,32 @@ class Question:
         return sorted({name for name, _ in self._victims() - before})
 
     def _ahead(self, workload: Document) -> list[str]:
-        """Return the jobs of the queue that come first: of higher priority, or as high and older."""
-        mine = _rank(workload)
+        """Return the jobs of the ClusterQueue that come first.
+
+        They are those of users who have used less, in a team that weighs use; then those of higher priority, or as
+        high and older.
+        """
+        shared = self._queue()
+        weighed = "admissionScope" in shared["spec"]
+        used = {self.job.queue: 0} | {
+            item["metadata"]["name"]: _used(item) if weighed else 0
+            for item in queueing(self.client, "LocalQueue", namespace=self.team)
+            if item["spec"]["clusterQueue"] == shared["metadata"]["name"]
+        }
+
+        def rank(item: Document) -> tuple[int, int, str]:
+            return used[item["spec"]["queueName"]], *_rank(item)
+
+        mine = rank(workload)
         waiting = [
             item
             for item in self._workloads(namespace=self.team)
-            if item["spec"].get("queueName") == workload["spec"].get("queueName")
+            if item["spec"].get("queueName") in used
             and (_condition(item, "QuotaReserved") or {}).get("status") != "True"
             and not _condition(item, "Finished")
             and item["metadata"]["uid"] != workload["metadata"]["uid"]
         ]
-        return [_job_of(item) for item in sorted(waiting, key=_rank) if _rank(item) <= mine]
+        return [_job_of(item) for item in sorted(waiting, key=rank) if rank(item) <= mine]
 
     def _pods(self) -> list[Document]:
         """Return the pods of the job."""
@@ -492,8 +509,15 @@ def _homeless(pod: Document) -> str:
     return str(found["message"]) if found and found["status"] == "False" and not pod["spec"].get("nodeName") else ""
 
 
+def _used(queue: Document) -> int:
+    """Return what the jobs of a LocalQueue have used lately of the resources that Kueue weighs: of GPUs alone."""
+    told = (queue.get("status") or {}).get("fairSharing") or {}
+    consumed = (told.get("admissionFairSharingStatus") or {}).get("consumedResources") or {}
+    return sum(Quantity.parse(amount).nano for name, amount in consumed.items() if name not in _NOT_WEIGHED)
+
+
 def _rank(workload: Document) -> tuple[int, str]:
-    """Return what orders the jobs of a queue: priority, then age."""
+    """Return what orders the jobs of a user: priority, then age."""
     return -int(workload["spec"].get("priority") or 0), str(workload["metadata"]["creationTimestamp"])
 
 

@@ -15,6 +15,7 @@ from yaml import YAMLError
 
 from components import names
 from components.job_kinds import POD_GROUP, QUEUED
+from components.tenancy.user_queues import ANNOTATION
 from runner import report
 from runner.report import TEAM_LABEL, Client, connect, objects
 
@@ -84,6 +85,13 @@ class Source:
         """Return the users, or the groups, that a team's RoleBindings name."""
         bindings = [item for item in self.all("RoleBinding") if item["metadata"].get("namespace") == team]
         return report.members(bindings, kind)
+
+    def queue_owners(self, team: str) -> dict[str, str]:
+        """Return the LocalQueues of users who have one of their own, by user."""
+        found = [item for item in self.all("Namespace") if _name(item) == team]
+        noted = [(item["metadata"].get("annotations") or {}).get(ANNOTATION, "") for item in found]
+        pairs = [line.partition("=") for text in noted for line in text.splitlines()]
+        return {user: queue for queue, _, user in pairs}
 
     def covered(self) -> list[str]:
         """Return the resources that queues cover."""

@@ -18,7 +18,7 @@ import yaml
 from kubernetes.client.exceptions import ApiException
 
 from ask import manifest, room
-from ask.__main__ import ask, main
+from ask.__main__ import _member, ask, main
 from ask.answer import Answer, Verdict
 from ask.content import content, runs
 from ask.manifest import ManifestError, check_resources, read
@@ -26,6 +26,7 @@ from ask.replica import Replica, ReplicaError
 from ask.room import Room, short
 from ask.source import ADMISSION, DECIDING, GROUPS, RBAC, Source, SourceError
 from ask.source import read as read_cluster
+from components.tenancy.user_queues import ANNOTATION
 from emulator.cluster import memory
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
@@ -351,6 +352,14 @@ def test_teams_and_queues_that_are_not_there_are_told_those_that_are() -> None:
         ask(object(), source, job, "blue", "eve\nImpersonate-Group: system:masters")
     with pytest.raises(ManifestError, match="the cluster knows no AppWrapper"):
         ask(object(), source, job, "blue", "alice")
+
+
+@pytest.mark.parametrize(("queue", "user"), [("default-queue", "bob"), ("user-alice", "alice")])
+def test_a_job_is_asked_about_in_the_name_of_who_may_use_its_queue(queue: str, user: str) -> None:
+    team = named("Namespace", "blue", metadata={"annotations": {ANNOTATION: "user-alice=alice\nuser-carol=carol"}})
+    people = [{"kind": "User", "name": name} for name in ("alice", "bob", "carol")]
+    source = Source({"Namespace": [team], "RoleBinding": [named("RoleBinding", "members", "blue", subjects=people)]})
+    assert _member(source, "blue", queue, None, None) == (user, None)
 
 
 def test_pods_that_nodes_never_hold_are_told_what_would_fit() -> None:

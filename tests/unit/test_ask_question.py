@@ -144,6 +144,44 @@ def test_missing_quota_is_told_with_those_who_come_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("scope", "behind"),
+    [
+        ({"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}, ["blue/light", "blue/older"]),
+        ({}, ["blue/urgent", "blue/older"]),
+    ],
+)
+def test_jobs_of_users_who_have_used_less_come_first(scope: dict[str, Any], behind: list[str]) -> None:
+    said = "insufficient unused quota for nvidia.com/gpu in flavor default-flavor, 8 more needed"
+    pending = ("QuotaReserved", "False", "x")
+    others = [
+        workload("older", "1", pending, created="1"),
+        workload("light", "2", pending, created="3", queueName="user-carol"),
+        workload("urgent", "3", pending, created="4", priority=10, queueName="user-heavy"),
+        workload("elsewhere", "4", pending, created="1", queueName="other"),
+    ]
+    queue = {"metadata": {"name": "blue-cluster-queue"}, "spec": scope}
+    locals_ = [
+        {
+            "metadata": {"name": name, "namespace": "blue"},
+            "spec": {"clusterQueue": target},
+            "status": {
+                "fairSharing": {
+                    "admissionFairSharingStatus": {"consumedResources": {"nvidia.com/gpu": used, "memory": "9Ti"}}
+                }
+            },
+        }
+        for name, target, used in (
+            ("default-queue", "blue-cluster-queue", "5"),
+            ("user-carol", "blue-cluster-queue", "4500m"),
+            ("user-heavy", "blue-cluster-queue", "80"),
+            ("other", "red-cluster-queue", "0"),
+        )
+    ]
+    answer = asked(Replica(Workload=[*others, waiting(said)], ClusterQueue=[queue], LocalQueue=locals_))
+    assert answer.behind == behind
+
+
+@pytest.mark.parametrize(
     ("said", "change"),
     [
         (
