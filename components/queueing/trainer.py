@@ -40,6 +40,7 @@ from components.queueing.job_operators import (
 )
 from components.queueing.operators import AWAIT_CERTIFICATE, annotate
 from components.scheduling.priorities import PRIORITIES
+from components.scheduling.topology import preference
 
 NAME: Final = "kubeflow-trainer-controller-manager"
 CERTIFICATE: Final = "kubeflow-trainer-webhook-cert"
@@ -96,7 +97,8 @@ class TrainerArgs:
     definitions: of Trainer's three kinds, all of them required; the first one has the image.
     scheduler: of the pods of TrainJobs; empty for the cluster's own. gang_seconds: how long pods of a PodGroup wait for
         each other on their nodes; None for no PodGroups, whose definition has to stand otherwise.
-    capabilities: that the pods' container adds or drops.
+    capabilities: that the pods' container adds or drops. near: a level of the network in one part of which
+        Kueue puts a TrainJob's pods if it can; None for anywhere.
     restarts: how often all pods of a TrainJob are made again after one has failed.
     replicas: one leads. nodes: for services. pod_security: what judges Trainer's own pods.
     """
@@ -105,6 +107,7 @@ class TrainerArgs:
     scheduler: str = ""
     gang_seconds: int | None = None
     capabilities: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    near: str | None = None
     restarts: int = fault_tolerance.DEFAULTS.retries
     replicas: int = 1
     resources: Resources = RESOURCES
@@ -334,9 +337,10 @@ def job_set(args: TrainerArgs, priority_class: str | None) -> Document:
         "volumes": [{"name": SHARED_MEMORY, "emptyDir": {"medium": "Memory"}}],
     }
     ancestor = {"labels": {f"{_GROUP}/trainjob-ancestor-step": "trainer"}}
+    template = {**({"metadata": {"annotations": preference(args.near)}} if args.near is not None else {}), "spec": pod}
     return {
         "failurePolicy": {"maxRestarts": args.restarts},
         "replicatedJobs": [
-            {"name": NODE, "template": {"metadata": ancestor, "spec": {"backoffLimit": 0, "template": {"spec": pod}}}}
+            {"name": NODE, "template": {"metadata": ancestor, "spec": {"backoffLimit": 0, "template": template}}}
         ],
     }

@@ -58,6 +58,11 @@ def topology(args: TopologyArgs) -> Document:
     }
 
 
+def narrowest(levels: Sequence[str]) -> str | None:
+    """Return the last of the levels, None where there is none."""
+    return levels[-1] if levels else None
+
+
 def preference(level: str | None) -> dict[str, str]:
     """Return the annotation of pods that Kueue puts into one part of the network of this level, or of a wider one."""
     return {_PREFERRED: level} if level is not None else {}

@@ -22,6 +22,7 @@ from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from components.queueing.trainer import Trainer, TrainerArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
+from components.scheduling.topology import narrowest
 from components.workloads.pods import capabilities
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
@@ -142,6 +143,7 @@ def _job_operators(
             scheduler=scheduling.scheduler,
             gang_seconds=inputs.settings.scheduling.coscheduling.permit_seconds if scheduling.has_pod_groups else None,
             capabilities=capabilities(cluster.fabric) if has_own else {},
+            near=narrowest(inputs.settings.scheduling.topology.levels),
             replicas=replicas,
             nodes=cluster.placement.system,
             pod_security=cluster.pod_security,

@@ -73,6 +73,7 @@ def warnings(partial: PartialSettings) -> list[str]:
         *jobs.warnings(partial),
         *switches.warnings(partial),
         *scheduling.warnings(partial),
+        *topology.warnings(partial),
         *monitoring.warnings(partial),
         *nvshare.warnings(partial),
         *mlops.warnings(partial),

@@ -10,14 +10,22 @@ from stacks.partial import PartialSettings
 from stacks.settings.scheduling import SakkaraSettings, SchedulingSettings
 
 _GROUPS: Path = ("scheduling", "sakkara", "groups")
+_LEVELS: Path = ("scheduling", "topology", "levels")
 _MOST_NAMED = 5
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield nodes without labels of Kueue's levels, and groups of Sakkara that do not make a tree of the nodes."""
+    """Yield levels of Kueue that no node has a label of, and groups of Sakkara that do not make a tree of the nodes."""
     scheduling = partial.section(SchedulingSettings)
-    if scheduling is not None:
-        yield from _unlabelled(scheduling.topology.levels, partial)
+    for index, (level, without, every) in enumerate(_unlabelled(partial)):
+        if without and every:
+            yield ConfigError(
+                path=(*_LEVELS, index),
+                value=level,
+                message=f"no GPU node has this label: {_some(without)}; Kueue would place no job",
+                expected="a label of GPU nodes",
+                hint="label the nodes, or remove the level",
+            )
     if scheduling is None or scheduling.packing is not Packing.SAKKARA or not scheduling.sakkara.groups:
         return
     errors = [*_twice(scheduling.sakkara), *_cycles(scheduling.sakkara)]
@@ -33,19 +41,21 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _nodes(scheduling.sakkara, [node.name for node in facts.nodes])
 
 
-def _unlabelled(levels: Sequence[str], partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield levels whose label a GPU node lacks: Kueue would place no job there."""
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield which GPU nodes lack the label of a level, where others have it: Kueue places no job there."""
+    for index, (level, without, every) in enumerate(_unlabelled(partial)):
+        if without and not every:
+            path = key((*_LEVELS, index))
+            yield f"{path}: these GPU nodes have no label {level}: {_some(without)}; Kueue places no job there"
+
+
+def _unlabelled(partial: PartialSettings) -> Iterator[tuple[str, list[str], bool]]:
+    """Yield each level, the GPU nodes that lack its label, and whether all of them lack it."""
+    scheduling = partial.section(SchedulingSettings)
     nodes = partial.facts.nodes if partial.facts is not None else ()
-    for index, level in enumerate(levels):
+    for level in scheduling.topology.levels if scheduling is not None else ():
         without = [node.name for node in nodes if level not in node.labels]
-        if without:
-            yield ConfigError(
-                path=("scheduling", "topology", "levels", index),
-                value=level,
-                message=f"these GPU nodes have no such label: {_some(without)}; Kueue would place no job there",
-                expected="a label that each GPU node has",
-                hint="label the nodes, or remove the level",
-            )
+        yield level, without, len(without) == len(nodes)
 
 
 def _some(nodes: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from components.tenancy.flavor import FlavorArgs, resource_flavor
 from components.workloads import gang, submission
 from components.workloads.gang import GangArgs
 from components.workloads.submission import Submission, SubmissionMode
+from stacks import deploy
 from stacks.errors import ConfigError
 from stacks.layers.jobs import Jobs
 from stacks.settings.submission import SubmissionSettings
@@ -253,6 +254,14 @@ class TestTopology:
         made = Jobs(stack_of(raw, mirror, kubeconfig), ANYWHERE, names.GPU)
         assert made.submission(SubmissionSettings(), "blue").near == "rack"
 
+    def test_train_jobs_prefer_it_too(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**dev(), "scheduling": {"packing": "topology", "topology": {"levels": ["zone", "rack"]}}}
+        record = build(lambda: deploy(stack_of(raw, mirror, kubeconfig)))
+        for runtime in record.of("ClusterTrainingRuntime"):
+            (node,) = runtime.inputs["spec"]["template"]["spec"]["replicatedJobs"]
+            metadata = node["template"]["spec"]["template"]["metadata"]
+            assert metadata["annotations"] == {"kueue.x-k8s.io/podset-preferred-topology": "rack"}
+
     @pytest.mark.parametrize(
         ("levels", "said"),
         [
@@ -273,7 +282,16 @@ class TestTopology:
         }
         text = test_existing.refused(raw, mirror, kubeconfig)
         assert 'mlbatch:scheduling.topology.levels[1] = "rack"' in text
-        assert "these GPU nodes have no such label: a, b, c" in text
+        assert "no GPU node has this label: a, b, c" in text
+
+    def test_a_level_that_one_node_lacks_is_warned_of(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**test_existing.shipped(), "scheduling": {"packing": "topology", "topology": {"levels": ["rack"]}}}
+        first, *others = test_existing.NODES
+        nodes = (replace(first, labels={**first.labels, "rack": "r1"}), *others)
+        said = [text for text in test_existing.loaded(raw, mirror, kubeconfig, nodes).warnings if "rack" in text]
+        assert said == [
+            "mlbatch:scheduling.topology.levels[0]: these GPU nodes have no label rack: b, c; Kueue places no job there"
+        ]
 
     def test_without_one_the_flavor_keeps_its_name(self) -> None:
         assert resource_flavor(FlavorArgs(nodes={"pool": "gpu"}))["metadata"]["name"] == names.FLAVOR
