@@ -53,8 +53,8 @@ def cluster_queue(
     namespaces: selects those whose jobs it admits. An empty selector admits all of them; None admits none.
     covered: the resources that it has; a job that asks for another is never admitted, but for pods, which are then not
     counted. gpu_resource: as which nodes offer GPUs, the name of their amount in the queue. api: Kueue's API version.
-    usage_based: of the jobs that wait, those of the LocalQueue that has used least lately go first. An older job then
-    preempts no newer one of equal priority: it would take the place of the one that was let in before it.
+    usage_based: of the jobs that wait, those of the LocalQueue that has used least lately go first. No job preempts
+    another one of the queue then: a light user's job that is preempted would go first again, and be preempted again.
 
     Lending limits stand in an annotation too, by which the slack controller knows what to go back to after a loss.
     """
@@ -72,7 +72,7 @@ def cluster_queue(
             "cohort" if api == names.KUEUE_API_BEFORE else "cohortName": cohort,
             **({"namespaceSelector": dict(namespaces)} if namespaces is not None else {}),
             "preemption": {
-                "withinClusterQueue": "LowerPriority" if usage_based else "LowerOrNewerEqualPriority",
+                "withinClusterQueue": "Never" if usage_based else "LowerOrNewerEqualPriority",
                 "reclaimWithinCohort": "Any",
                 "borrowWithinCohort": {"policy": "Never"},
             },

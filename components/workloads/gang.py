@@ -20,7 +20,7 @@ from components.workloads.submission import SUBMITTER
 class GangArgs:
     """The job to submit.
 
-    namespace: of the team that submits it.
+    namespace: of the team that submits it. queue: its LocalQueue.
     user: on whose behalf, recorded as an annotation; None for nobody in particular.
     pods: how many run together. requests: what each asks for, by resource. seconds: how long each runs.
     image: has a `sleep` command. node_selector: of the GPU nodes; Kueue adds the tolerations of its flavor.
@@ -28,6 +28,7 @@ class GangArgs:
     """
 
     namespace: pulumi.Input[str]
+    queue: str = names.LOCAL_QUEUE
     user: str | None = None
     pods: int
     requests: Quota
@@ -96,7 +97,7 @@ def app_wrapper(name: str, args: GangArgs) -> Document:
         "metadata": {
             "name": name,
             "namespace": args.namespace,
-            "labels": {names.QUEUE_LABEL: names.LOCAL_QUEUE},
+            "labels": {names.QUEUE_LABEL: args.queue},
             **({"annotations": {SUBMITTER: args.user}} if args.user else {}),
         },
         "spec": {"components": [{"template": component} for component in components]},

@@ -13,6 +13,8 @@ from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import PodSecurity
 from components.kubernetes.volumes import AccessMode
+from components.scheduling.topology import narrowest
+from components.tenancy.user_queues import queue_name
 from components.workloads import finetuning, metaseq, nccl, olmo, pretraining, synthetic, vllm
 from components.workloads.finetuning import FinetuningArgs
 from components.workloads.interface import user_of
@@ -22,15 +24,22 @@ from components.workloads.olmo import OlmoArgs
 from components.workloads.pods import NodePods
 from components.workloads.pretraining import PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
-from components.workloads.synthetic import SyntheticLoadArgs
+from components.workloads.synthetic import SyntheticJob, SyntheticLoadArgs
 from components.workloads.vllm import VllmArgs
 from stacks.inputs import StackInputs
 from stacks.layers.scheduling import second_scheduler
 from stacks.settings.submission import SubmissionSettings
+from stacks.settings.tenancy import TeamSettings
 from stacks.settings.workloads import JobSettings, NodeWorkloadSettings
 
 _NOT_A_MEMBERS: Final = frozenset({"PodDisruptionBudget"})
 """Kinds beside a job that the role of members does not let them create."""
+
+
+def local_queue(teams: Sequence[TeamSettings], team: str | None, user: str | None) -> str:
+    """Return the LocalQueue that a user's jobs in a team go through."""
+    shared = {name for each in teams if each.name == team and each.user_fair_sharing for name in each.users}
+    return queue_name(user) if user is not None and user in shared else names.LOCAL_QUEUE
 
 
 @dataclass(frozen=True)
@@ -188,17 +197,18 @@ class Jobs:
     def submission(self, settings: SubmissionSettings, namespace: pulumi.Input[str]) -> Submission:
         """Return how a workload is submitted. namespace: where it is to run, which stands by then."""
         everything = self.inputs.settings
+        own = local_queue(everything.teams, settings.team, settings.user)
         is_volcano = settings.gang is SubmissionMode.VOLCANO
         queued, packing = everything.queueing.enabled, everything.scheduling.packing
         return Submission(
             mode=settings.gang,
             namespace=namespace,
-            queue=everything.volcano.queue if is_volcano else names.LOCAL_QUEUE,
+            queue=everything.volcano.queue if is_volcano else own,
             priority_class=settings.priority_class,
             user=settings.user,
             has_pod_groups=queued and packing.has_pod_groups,
             groups_alone=queued and packing.places_groups_alone,
-            near=next(reversed(everything.scheduling.topology.levels), None) if queued else None,
+            near=narrowest(everything.scheduling.topology.levels) if queued else None,
             scheduler=second_scheduler(packing) if queued else None,
         )
 
@@ -227,8 +237,12 @@ def load(inputs: StackInputs[Any], team: str | None = None, user: str | None = N
     """Return what members submit to run the synthetic load: those of one team, or of all. user: on whose behalf."""
     made = Jobs(inputs, inputs.resolved.pool.nodes, inputs.resolved.gpu_resource)
     args = made.synthetic({each.name: each.name for each in inputs.settings.teams})
-    args = replace(args, submission=replace(args.submission, user=user))
-    return [synthetic.document(job, args) for job in args.jobs if team in (None, job.team)]
+
+    def document(job: SyntheticJob) -> Document:
+        queue = local_queue(inputs.settings.teams, job.team, user)
+        return synthetic.document(job, replace(args, submission=replace(args.submission, user=user, queue=queue)))
+
+    return [document(job) for job in args.jobs if team in (None, job.team)]
 
 
 def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:

@@ -33,7 +33,7 @@ from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from components.workloads.vllm import Vllm
 from stacks.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
-from stacks.layers.jobs import Jobs
+from stacks.layers.jobs import Jobs, local_queue
 from stacks.layers.network import network
 from stacks.layers.queueing import Queueing
 from stacks.layers.scheduling import Scheduling
@@ -220,6 +220,7 @@ class _Workloads:
         team = self.namespaces.teams[gang.team]
         job = sample.GangArgs(
             namespace=team.namespace,
+            queue=local_queue(self.inputs.settings.teams, gang.team, gang.user),
             user=gang.user,
             pods=gang.pods,
             requests={

@@ -355,8 +355,9 @@ class TeamSettings(SettingsModel):
     """
     user_fair_sharing: bool = False
     """Let the jobs of the user who has used the fewest GPUs lately go first, among jobs of the team that wait. Each of
-    `users` gets a LocalQueue; members of `groups` share one. Use then goes before priority and age, and an older job
-    preempts no newer one of equal priority. Restart Kueue after the update that changes it.
+    `users` gets a LocalQueue; members of `groups` share one. Use then goes before priority and age, no job preempts
+    another one of the team, and smaller jobs pass one that does not fit. Restart Kueue after the update that changes
+    it.
     """
     services: TeamServicesSettings = TeamServicesSettings()
     """Services in its namespace."""
@@ -391,7 +392,7 @@ class TeamSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "userFairSharing"),
                 value=True,
-                message="a user has a queue of the own where the user is listed by name, and the team lists none",
+                message="use is counted for users who are listed by name, and the team lists none",
                 expected="false, or a list of users",
                 hint=f"remove the key, or list the users in {key((*path, 'users'))}",
             )

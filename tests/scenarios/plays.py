@@ -97,7 +97,14 @@ def fair_sharing(stage: Stage) -> None:
     stage.runs(FAIR, "newer")
     stage.end(FAIR, first[1])
     stage.runs(FAIR, "older")
-    assert stage.phase(FAIR, "newer") == "Running", "not so: it runs on"
+    stage.submit(FAIR, "urgent", gpus=GPUS_PER_NODE, priority="high-priority")
+    stage.waits(FAIR, "urgent")
+    running = ("newer", "older", *first[2:])
+    stage.stays(
+        "no job gives way to one of high priority",
+        lambda: all(stage.phase(FAIR, name) == "Running" for name in running),
+        seconds=2,
+    )
 
 
 def borrowing(stage: Stage) -> None:

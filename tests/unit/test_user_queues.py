@@ -16,13 +16,16 @@ from components.artifacts import Mirror
 from components.queueing.kueue import FairSharing
 from components.tenancy.user_queues import ANNOTATION, annotation, queue_name
 from stacks import deploy
+from stacks.__main__ import manifest
 from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build
+from tests.unit.test_aks import settings
 from tests.unit.test_openshift_ai import chosen
 from tests.unit.test_stack import dev, stack_of
 
 QUOTA = {"cpu": 8, "memory": "100Gi", "nvidia.com/gpu": 8}
 BLUE = {"name": "blue", "users": ["alice", "carol@example.org"], "groups": ["lab"], "quota": QUOTA}
+RED = {"name": "red", "users": ["bob"], "quota": QUOTA}
 
 
 @given(st.lists(st.text(st.characters(blacklist_categories=("Cc", "Cs")), min_size=1, max_size=120), unique=True))
@@ -40,8 +43,7 @@ def test_a_plain_name_stays_as_it_is() -> None:
 
 @pytest.fixture(scope="module")
 def record(mirror: Mirror, same_kubeconfig: Path) -> Record:
-    red = {"name": "red", "users": ["bob"], "quota": QUOTA}
-    raw = {**dev(), "teams": [{**BLUE, "userFairSharing": True}, red], "queueing": {"fairSharingHalfLifeMinutes": 60}}
+    raw = {**dev(), "teams": [{**BLUE, "userFairSharing": True}, RED], "queueing": {"fairSharingHalfLifeMinutes": 60}}
     return build(lambda: deploy(stack_of(raw, mirror, same_kubeconfig)))
 
 
@@ -54,10 +56,10 @@ class TestTeam:
         assert told.splitlines() == ["user-alice=alice", f"{other}=carol@example.org"]
         assert ANNOTATION not in (record.one("Namespace", "red").inputs["metadata"].get("annotations") or {})
 
-    def test_an_older_job_takes_the_place_of_no_newer_one(self, record: Record) -> None:
+    def test_no_job_takes_the_place_of_another_one(self, record: Record) -> None:
         blue, red = (record.one("ClusterQueue", f"{team}-cluster-queue").inputs["spec"] for team in ("blue", "red"))
         assert blue["admissionScope"] == {"admissionMode": "UsageBasedAdmissionFairSharing"}
-        assert blue["preemption"]["withinClusterQueue"] == "LowerPriority"
+        assert blue["preemption"]["withinClusterQueue"] == "Never"
         assert "admissionScope" not in red
         assert red["preemption"]["withinClusterQueue"] == "LowerOrNewerEqualPriority"
 
@@ -85,3 +87,17 @@ def test_use_is_sampled_often_enough(minutes: int, sampling: str) -> None:
 )
 def test_where_there_is_none_it_is_refused(raw: dict[str, Any], said: str) -> None:
     assert any(said in str(error) for error in errors_of(raw))
+
+
+@pytest.mark.parametrize(("user", "queue"), [("alice", "user-alice"), (None, names.LOCAL_QUEUE)])
+@pytest.mark.parametrize(
+    ("job", "changes"), [("nccl", {"tag": "1"}), ("synthetic", {"trace": "reference/examples/trace.csv"})]
+)
+def test_a_printed_job_goes_through_its_users_queue(
+    user: str | None, queue: str, job: str, changes: dict[str, Any]
+) -> None:
+    blue, red = ({**team, "quota": None, "share": 1} for team in (BLUE, RED))
+    raw = settings(teams=[{**blue, "users": ["alice"], "userFairSharing": True}, red])
+    found = yaml.safe_load_all(manifest(raw, job, changes, {"team": "blue", "user": user}))
+    jobs = [each for each in found if each["kind"] == "AppWrapper"]
+    assert {each["metadata"]["labels"][names.QUEUE_LABEL] for each in jobs} == {queue}
