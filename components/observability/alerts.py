@@ -321,6 +321,16 @@ def _platform(watched: Watched) -> Sequence[Alert]:
             action="See the controller that answers it, its Service, and the policies of mlbatch-system.",
         ),
         Alert(
+            name="MLBatchStoreFull",
+            # etcd's default quota, where the cluster does not tell its own. A full store accepts deletions only.
+            expression="max(apiserver_storage_size_bytes) "
+            "> 0.75 * (max(etcd_server_quota_backend_bytes) or vector(2 ^ 31))",
+            lasting="5m",
+            severity="critical",
+            summary="The API server's store has {{ $value | humanize1024 }}B, three quarters of its quota or more.",
+            action="Find who writes large or many objects, delete them, and defragment etcd.",
+        ),
+        Alert(
             name="MLBatchVolumeFull",
             expression="min by (namespace, persistentvolumeclaim) "
             "(kubelet_volume_stats_available_bytes / kubelet_volume_stats_capacity_bytes) < 0.05",

@@ -124,10 +124,13 @@ CLUSTER_METRICS: Final = (
     "kubelet_volume_stats_available_bytes",
     "kubelet_volume_stats_capacity_bytes",
     "apiserver_admission_webhook_rejection_count",
+    "apiserver_storage_size_bytes",
+    "etcd_server_quota_backend_bytes",
 )
-"""Defined in kubernetes/kube-state-metrics, docs/metrics/cluster/node-metrics.md and docs/metrics/workload; the last
-three in kubernetes/kubernetes, pkg/kubelet/metrics/metrics.go and
-staging/src/k8s.io/apiserver/pkg/admission/metrics/metrics.go."""
+"""Defined in kubernetes/kube-state-metrics, docs/metrics/cluster/node-metrics.md and docs/metrics/workload; those of
+volumes in kubernetes/kubernetes, pkg/kubelet/metrics/metrics.go; the API server's in staging/src/k8s.io/apiserver,
+pkg/admission/metrics/metrics.go and pkg/storage/etcd3/metrics/metrics.go; the last one in etcd-io/etcd,
+server/etcdserver/metrics.go, which managed clusters do not show."""
 
 OBJECT_METRICS: Final = (
     "mlbatch_workload_created",

@@ -116,6 +116,9 @@ def unreached(name: str, instance: str = "10.0.0.1:6443") -> str:
     return _series("apiserver_admission_webhook_rejection_count", **labels)
 
 
+STORE = _series("apiserver_storage_size_bytes", storage_cluster_id="etcd-0")
+
+
 def webhooks() -> Sequence[str]:
     """Return the names of the operators' webhooks, of which the API server's metric has the label `name`."""
     found = {training_operator.webhook_configuration()["webhooks"][0]["name"]}
@@ -432,6 +435,11 @@ CASES = (
             unreached("vworkload.kb.io", "10.0.0.2:6443"): "_x20 7x60",
         },
         22,
+    ),
+    Case("StoreFull", "with etcd's default quota", {STORE: "1700000000x60"}, 30, [{}]),
+    Case("StoreFull", "not yet", {STORE: "1500000000x60"}, 30),
+    Case(
+        "StoreFull", "not of its own quota", {STORE: "1700000000x60", "etcd_server_quota_backend_bytes": "8e9x60"}, 30
     ),
     Case(
         "VolumeFull",
