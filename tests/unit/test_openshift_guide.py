@@ -18,7 +18,7 @@ from stacks.openshift.settings import OpenShiftSettings
 from tests.unit.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "openshift.md").read_text()
-TABLE = TEXT.partition("## From the seeds' commands to settings")[2].partition("\n## ")[0]
+TABLE = TEXT.partition("## Settings for the guides' commands")[2].partition("\n## ")[0]
 COMMANDS = {
     "000": (
         "helm repo add",
@@ -68,7 +68,7 @@ COMMANDS = {
 def rows() -> Iterator[tuple[str, str]]:
     """Yield the rows of the table, as the command and what replaces it."""
     for line in TABLE.splitlines():
-        if line.startswith("| ") and not line.startswith(("| command", "| ---")):
+        if line.startswith("| ") and not line.startswith(("| Command", "| ---")):
             command, replaced = line.strip("| ").rsplit(" | ", 1)
             yield command, replaced
 
