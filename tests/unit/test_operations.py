@@ -89,4 +89,4 @@ def test_a_lost_clusters_pipeline_asks_before_it_makes_it_anew() -> None:
     text = text_of(ROOT / "docs" / "operations.md")
     (block,) = (each for each in blocks(ROOT / "docs" / "operations.md") if "up --yes" in each)
     assert re.search(r"refresh --preview-only --expect-no-changes .*&& pulumi up --yes", block)
-    assert "[unasked](#nobody-is-asked)" in text
+    assert "[without asking](#updates-recreate-what-was-deleted)" in text
