@@ -24,10 +24,10 @@ from stacks.settings.workloads import WorkloadsSettings
 
 
 class PlatformSettings(SettingsModel):
-    """What the platform is on every target: the layers above the cluster. A target adds sections of its own."""
+    """Configuration of the layers above the cluster, on every target. Each target adds its own sections."""
 
     target: str
-    """Where the platform lands."""
+    """Where the platform is installed."""
     kubernetes: ApiSettings = ApiSettings()
     gpu: GpuSettings = GpuSettings()
     nvshare: NvshareSettings = NvshareSettings()
@@ -35,7 +35,7 @@ class PlatformSettings(SettingsModel):
     queueing: QueueingSettings = QueueingSettings()
     tenancy: TenancySettings = TenancySettings()
     teams: tuple[TeamSettings, ...] = ()
-    """The teams that share the cluster."""
+    """Teams that share the cluster."""
     recovery: RecoverySettings = RecoverySettings()
     volcano: VolcanoSettings = VolcanoSettings()
     health: HealthSettings = HealthSettings()

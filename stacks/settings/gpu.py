@@ -89,32 +89,34 @@ class FabricSettings(SettingsModel):
     """InfiniBand between the nodes."""
 
     enabled: bool = True
-    """Install NVIDIA's network operator, which brings the driver and offers the ports."""
+    """Install NVIDIA's network operator, which installs the InfiniBand driver and offers the ports to pods."""
     operator_version: Annotated[str, choice("network operator version", _NETWORK_OPERATOR)] = _NETWORK_OPERATOR[0]
     """Version of NVIDIA's network operator."""
     driver_version: NetworkDriverVersion | None = None
-    """Version of the InfiniBand driver (DOCA-OFED, formerly MOFED), as the tag of its image without the node's system;
-    default the operator's own.
+    """Version of the InfiniBand driver (DOCA-OFED, formerly MOFED): its image tag without the suffix for the node's
+    operating system. Default: the operator's choice.
     """
     device_plugin: DevicePlugin = DevicePlugin.SRIOV
-    """`sriov` gives a pod ports of its own, nvidia.com/mlnxnics, which quotas count. `shared` gives every pod that asks
-    all ports, rdma/rdma_shared_device_a, which no quota counts.
+    """`sriov`: a pod gets its own ports, requested as nvidia.com/mlnxnics, and quotas count them. `shared`: a pod that
+    requests rdma/rdma_shared_device_a gets all ports, and no quota counts them.
     """
     wait_minutes: Annotated[int, Field(ge=1, le=120)] = 30
-    """How many minutes to wait at most for the driver on the first nodes."""
+    """Maximum minutes to wait for the driver on the first nodes."""
 
 
 class ScratchSettings(SettingsModel):
     """A scratch file system on the local NVMe disks of each GPU node."""
 
     enabled: bool = False
-    """Make the file system."""
+    """Create the file system."""
     folder: ScratchFolder = nvme_scratch.FOLDER
-    """Where it is mounted on a node. Pods of teams mount a folder of their own in it, and nothing else of a node."""
+    """Mount point on the node. Each pod of a team can mount its own folder below it, and no other path of the node."""
     filesystem: Filesystem = Filesystem.EXT4
-    """What the disks are formatted with."""
+    """File system type."""
     disk_model: DiskModel | None = None
-    """Models of these disks, as a regular expression; `lsblk --output NAME,MODEL` shows them. Others are left alone."""
+    """Regular expression for the models of these disks, as `lsblk --output NAME,MODEL` prints them. Other disks are not
+    touched.
+    """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Have the disks named that may be formatted."""
@@ -131,23 +133,22 @@ class GpuSettings(SettingsModel):
     """Drivers and device plugins of the GPU nodes."""
 
     feature_discovery: bool = True
-    """Install Node Feature Discovery; off where the cluster has it."""
+    """Install Node Feature Discovery. Set to false if the cluster has it."""
     operator: bool = True
-    """Install NVIDIA's GPU operator; off where the cluster has it, or nodes that come with drivers and a device plugin.
+    """Install NVIDIA's GPU operator. Set to false if the cluster has it, or if its nodes come with drivers and a device
+    plugin.
     """
     operator_version: Annotated[str, choice("GPU operator version", _GPU_OPERATOR)] = _GPU_OPERATOR[0]
     """Version of NVIDIA's GPU operator."""
     install_driver: bool = True
-    """Have the operator bring NVIDIA's driver; off on nodes that come with it, such as a virtual machine with its own.
-    """
+    """Let the operator install NVIDIA's driver. Set to false if the nodes come with it."""
     install_toolkit: bool = True
-    """Have the operator set up NVIDIA's runtime for Kubernetes' containers; off on nodes where it is their default one.
-    """
+    """Let the operator configure NVIDIA's container runtime. Set to false if it is the nodes' default runtime."""
     driver_version: DriverVersion | None = None
-    """Version of NVIDIA's data center driver; default the operator's own."""
+    """Version of NVIDIA's data center driver. Default: the operator's choice."""
     drain_for_drivers: bool = False
-    """Let a new version of a driver end the jobs of one node after the other. Otherwise a node keeps its driver until
-    an administrator deletes its driver pod.
+    """Let a new driver version end the jobs of one node after the other. If false, a node keeps its driver until an
+    administrator deletes its driver pod.
     """
     feature_discovery_version: Annotated[str, choice("feature discovery version", _FEATURE_DISCOVERY)] = (
         _FEATURE_DISCOVERY[0]
@@ -186,13 +187,13 @@ class GpuSettings(SettingsModel):
 
 
 class ProvidedFabricSettings(FabricSettings):
-    """The network between nodes that come with its driver, unless the operator is asked for."""
+    """InfiniBand between the nodes."""
 
     enabled: bool = False
 
 
 class ProvidedGpuSettings(GpuSettings):
-    """Drivers and device plugins of GPU nodes that come with them, unless they are asked for."""
+    """Drivers and device plugins of the GPU nodes."""
 
     feature_discovery: bool = False
     operator: bool = False

@@ -36,16 +36,16 @@ def _path(value: str) -> str:
 
 
 class ClientSettings(SettingsModel):
-    """How fast the engine may ask the API server.
+    """Rate limits of Pulumi's requests to the API server.
 
-    The server protects itself by priority and fairness, so that lower limits make updates of many teams slow and
-    nothing safer; lower them for a server that has it switched off.
+    API Priority and Fairness already protects the server, so lower limits only slow down updates with many teams. Lower
+    them if it is switched off.
     """
 
     qps: Annotated[int, Field(ge=1, le=10_000)] = ClientLimits().qps
-    """Number of requests a second."""
+    """Number of requests per second."""
     burst: Annotated[int, Field(ge=1, le=20_000)] = ClientLimits().burst
-    """Number of requests at once, after a pause."""
+    """Number of requests in a burst after a pause."""
 
     @property
     def limits(self) -> ClientLimits:
@@ -54,7 +54,7 @@ class ClientSettings(SettingsModel):
 
 
 class ApiSettings(SettingsModel):
-    """The API server of the cluster."""
+    """Access to the API server of the cluster."""
 
     client: ClientSettings = ClientSettings()
 
@@ -63,12 +63,12 @@ class KubernetesSettings(ApiSettings):
     """The cluster to install on."""
 
     kubeconfig: Annotated[str, AfterValidator(_path)] | None = None
-    """File: absolute, from the home folder (`~`) or from the project's folder. Default `$KUBECONFIG`, else
-    `~/.kube/config`.
+    """Path of the kubeconfig file: absolute, starting with `~`, or relative to the project folder. Default:
+    `$KUBECONFIG`, else `~/.kube/config`.
     """
     context: str | None = None
-    """Context in that file; default its current one."""
+    """Context in that file. Default: its current context."""
     identifier: str | None = None
-    """Which cluster the stack is for: the uid of its namespace `kube-system`. With it, a kubeconfig of another cluster
-    is refused before anything is made; without it, the preview replaces everything.
+    """UID of the namespace `kube-system` of the stack's cluster. With it, the program refuses the kubeconfig of another
+    cluster before it changes anything. Without it, a preview with the wrong kubeconfig plans to replace everything.
     """

@@ -17,9 +17,10 @@ from stacks.errors import ConfigError, Path
 
 
 class SettingsModel(BaseModel):
-    """A section: each field is a key in camelCase, types are strict, keys that mean nothing are errors.
+    """A section of the configuration.
 
-    The docstring of a class and those under its fields are what users read: docs/settings.md is made of them.
+    Each field is a key in camelCase. Types are strict, and an unknown key is an error. docs/settings.md is generated
+    from the docstrings of the class and below its fields.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel)

@@ -11,22 +11,25 @@ from stacks.settings.model import SettingsModel
 
 
 class NvshareVerificationSettings(SettingsModel):
-    """Two matrix multiplications that share one GPU, with PyPI in reach. `make status` says how they ended."""
+    """A test: two matrix multiplications share one GPU.
 
-    enabled: bool = False
-    """Run them once; they need a GPU with 10 GB of memory."""
-    timeout_seconds: Annotated[int, Field(ge=60, le=7200)] = 1200
-    """How many seconds each may take. In the tutorial they took 240."""
-
-
-class NvshareSettings(SettingsModel):
-    """NVshare, by which several pods share the one GPU of a node, each with all of its memory.
-
-    Jobs then ask for nvshare.com/gpu, one for each pod, and so do quotas; nvidia.com/gpu is refused in teams.
+    It needs access to PyPI. `make status` shows the result.
     """
 
     enabled: bool = False
-    """Install it, on nodes with one GPU each that are shared in no other way."""
+    """Run the test once. It needs a GPU with 10 GB of memory."""
+    timeout_seconds: Annotated[int, Field(ge=60, le=7200)] = 1200
+    """Maximum seconds for each multiplication. In the tutorial they took 240."""
+
+
+class NvshareSettings(SettingsModel):
+    """NVshare, which lets several pods share the single GPU of a node, each with all of its memory.
+
+    Jobs request one nvshare.com/gpu for each pod, and quotas count it. In teams' namespaces, nvidia.com/gpu is refused.
+    """
+
+    enabled: bool = False
+    """Install NVshare. Each node must have one GPU that is not shared in another way."""
     virtual_gpus: Annotated[int, Field(ge=2, le=100)] = nvshare.VIRTUAL_GPUS
-    """How many pods share a GPU."""
+    """Number of pods that share a GPU."""
     verification: NvshareVerificationSettings = NvshareVerificationSettings()

@@ -17,12 +17,16 @@ _MOST: Final = 64
 
 
 class FurtherPoolSettings(SettingsModel):
-    """A node pool that queues try after those before it. It has a flavor of its own, and queues have quotas of it."""
+    """A further node pool, which queues try after the pools before it.
+
+    It has its own ResourceFlavor, and each queue has a quota of it.
+    """
 
     name: str
-    """Name of the pool, of its flavor, and under teams' `pools`."""
+    """Name of the pool and of its ResourceFlavor. Teams use it in `pools`."""
     slack: QuotaSettings | None = None
-    """Quota of the slack queue of this pool; default one node's worth when there are several nodes, nothing otherwise.
+    """Quota of the slack queue in this pool. Default: one node's resources if the pool has several nodes, otherwise
+    none.
     """
 
 

@@ -35,27 +35,27 @@ class CoschedulingSettings(SettingsModel):
     """The second scheduler of `packing: coscheduling`."""
 
     permit_seconds: Annotated[int, Field(ge=10, le=3600)] = coscheduling.PERMIT_SECONDS
-    """For how many seconds the pods of a gang hold their places while others of it are missing. The default is
-    MLBatch's; upstream's 10 are over before a node has been freed.
+    """Seconds that scheduled pods of a gang keep their nodes while other pods of the gang have none. Default:
+    MLBatch's. Upstream's 10 seconds end before a node has been freed.
     """
 
 
 class TopologyGroupSettings(SettingsModel):
-    """A rack, a block, or whatever else nodes are in."""
+    """A rack, a block or another group of nodes."""
 
     name: Name
-    """Name of it, which nothing else in the topology has."""
+    """Name of the group, unique in the topology."""
     members: tuple[str, ...]
-    """What is in it: names of other groups, or of nodes."""
+    """Names of the groups or nodes in it."""
 
 
 class SakkaraSettings(SettingsModel):
     """The second scheduler of `packing: sakkara`."""
 
     levels: tuple[Name, ...] = ("rack", "node")
-    """What the levels of the cluster are called, from the top to the nodes, such as block, rack and node."""
+    """Names of the levels from the top down to the nodes, such as block, rack and node."""
     groups: tuple[TopologyGroupSettings, ...] = ()
-    """What the nodes are in. Without it all nodes are alike, and groups are placed by their CPUs and memory alone."""
+    """Groups of nodes. Without groups, all nodes are alike, and the scheduler places gangs by CPUs and memory only."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold levels to names of their own, and to be as many as a tree needs."""
@@ -82,12 +82,12 @@ class SakkaraSettings(SettingsModel):
 
 
 class TopologySettings(SettingsModel):
-    """What Kueue knows of the network with `packing: topology`."""
+    """Network levels for Kueue with `packing: topology`."""
 
     levels: tuple[str, ...] = ()
-    """Labels of GPU nodes that say where in the network a node is, from the widest part to the narrowest, such as
-    `[topology.kubernetes.io/zone, ib/torset]`. The node itself is the last level by default. Kueue places no job on a
-    node that lacks one of the labels. The platform's own jobs of several nodes prefer one part of the narrowest level.
+    """Labels of GPU nodes that locate a node in the network, from the widest level to the narrowest, such as
+    `[topology.kubernetes.io/zone, ib/torset]`. Kueue adds the node as the last level, and does not use nodes that lack
+    a label. The platform's own multi-node jobs prefer to stay within one value of the narrowest level.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -114,21 +114,23 @@ class TopologySettings(SettingsModel):
 
 
 class SchedulingSettings(SettingsModel):
-    """How pods are ranked and placed."""
+    """Priorities and placement of pods."""
 
     priority_classes: bool = True
-    """Make the platform's three priority classes; off where the cluster has them already."""
+    """Create the platform's three priority classes. Set to false if the cluster has them."""
     packing: Packing = Packing.COSCHEDULING
-    """Who picks the nodes of jobs: `none`, the cluster's own scheduler, which spreads them; `coscheduling`, a second
-    scheduler, which fills nodes one after the other and starts gangs whole; `sakkara`, another one, which starts gangs
-    whole and close together, and is experimental; `topology`, Kueue, which admits a job only where nodes have room for
-    it. All but `none` work on jobs in queues."""
+    """Which component selects the nodes for jobs in queues. `none`: the default scheduler, which spreads pods.
+    `coscheduling`: a second scheduler, which fills node after node and starts gangs whole. `sakkara` (experimental): a
+    second scheduler, which starts gangs whole and close together. `topology`: Kueue, which admits a job only if nodes
+    have room for it.
+    """
     coscheduling: CoschedulingSettings = CoschedulingSettings()
     sakkara: SakkaraSettings = SakkaraSettings()
     topology: TopologySettings = TopologySettings()
     scheduler_version: Annotated[str, choice("version of scheduler-plugins", _SCHEDULERS)] | None = None
-    """Version of the second scheduler, scheduler-plugins, for `coscheduling`; default the newest that goes with the
-    cluster's Kubernetes version, which is the one of its own number or the next."""
+    """Version of scheduler-plugins, for `coscheduling`. Default: the newest one that works with the cluster's
+    Kubernetes version. It works with its own minor version and the next one.
+    """
 
     def artifacts(self, version: str) -> Sequence[Artifact]:
         """Return what a version of the second scheduler is installed from, nothing where there is none.

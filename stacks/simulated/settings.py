@@ -23,20 +23,20 @@ from stacks.settings.pools import FurtherPoolSettings
 
 
 class SimulatedPoolSettings(SettingsModel):
-    """Like GPU nodes."""
+    """GPU nodes of one shape."""
 
     count: Annotated[int, Field(ge=1, le=MOST_NODES)] = 3
-    """How many nodes."""
+    """Number of nodes."""
     instance_type: Annotated[str, choice("instance type", tuple(MACHINES))] = next(iter(MACHINES))
-    """Machine type that they show."""
+    """Machine type that the nodes report."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
-    """GPUs of one node, in place of the instance type's own."""
+    """GPUs of each node. Default: those of instanceType."""
     cpu: SomeCores | None = None
-    """CPU cores of one node, in place of the instance type's own."""
+    """CPU cores of each node. Default: those of instanceType."""
     memory: SomeBytes | None = None
-    """Bytes of memory of one node, in place of the instance type's own."""
+    """Memory of each node in bytes. Default: that of instanceType."""
     roce_per_node: Annotated[int, Field(ge=0, le=64)] = 0
-    """`nvidia.com/roce_gdr` devices of one node."""
+    """Number of `nvidia.com/roce_gdr` devices of each node."""
 
     def pool(self, name: str = names.FLAVOR, *, alone: bool = True) -> NodePool:
         """Return the nodes as the layers see them. alone: there is no other pool, so that no label tells it apart."""
@@ -56,15 +56,15 @@ class SimulatedPoolSettings(SettingsModel):
 
 
 class MoreNodesSettings(SimulatedPoolSettings, FurtherPoolSettings):
-    """GPU nodes of another shape, or at another price. Their label `mlbatch/pool` has the pool's name."""
+    """GPU nodes of another shape or price. Their label `mlbatch/pool` has the pool's name."""
 
 
 class NodesSettings(SimulatedPoolSettings):
-    """The GPU nodes."""
+    """The simulated GPU nodes."""
 
     more_pools: tuple[MoreNodesSettings, ...] = ()
-    """More pools of GPU nodes, in the order in which queues try them after these. Where there are some, the label
-    `mlbatch/pool` of these nodes is `default-flavor`.
+    """More GPU node pools. Queues try these nodes first, then the pools in the order of the list. With more pools, the
+    label `mlbatch/pool` of these nodes is `default-flavor`.
     """
 
     def pools(self) -> list[NodePool]:
@@ -78,7 +78,7 @@ class NodesSettings(SimulatedPoolSettings):
 
 
 class SimulatedSettings(PlatformSettings):
-    """Everything that the configuration of a stack with simulated nodes says. Their hardware needs no operator."""
+    """Configuration of a stack with simulated nodes, which need no operators for hardware."""
 
     kubernetes: KubernetesSettings = KubernetesSettings()
     nodes: NodesSettings = NodesSettings()

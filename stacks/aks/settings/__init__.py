@@ -14,21 +14,23 @@ class AksScratchSettings(ScratchSettings):
     """A scratch file system on the local NVMe disks of each GPU node."""
 
     enabled: bool = True
-    """Make the file system."""
+    """Create the file system."""
     disk_model: DiskModel | None = LOCAL_DISKS
-    """Models of these disks, as a regular expression; `lsblk --output NAME,MODEL` shows them. Others are left alone."""
+    """Regular expression for the models of these disks, as `lsblk --output NAME,MODEL` prints them. Other disks are not
+    touched.
+    """
 
 
 class AksGpuSettings(GpuSettings):
-    """Drivers and device plugins of the GPU nodes, and what says where they are."""
+    """Drivers, device plugins and host labels of the GPU nodes."""
 
     node_labels: bool = True
-    """Label nodes with their physical host."""
+    """Label each node with its physical host."""
     nvme_scratch: AksScratchSettings = AksScratchSettings()
 
 
 class AksSettings(PlatformSettings):
-    """Everything that the configuration of a stack on Azure Kubernetes Service says."""
+    """Configuration of a stack on Azure Kubernetes Service."""
 
     azure: AzureSettings
     gpu: AksGpuSettings = AksGpuSettings()
