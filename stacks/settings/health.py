@@ -30,22 +30,22 @@ class Mode(StrEnum):
 
 
 class CheckSettings(SettingsModel):
-    """What all checks have in common. A node that is in use is waited for until the deadline."""
+    """Keys that all checks have. A check waits for a busy node until its deadline."""
 
     enabled: bool = False
-    """Have the check."""
+    """Run the check."""
     trigger: Annotated[str, Field(min_length=1, max_length=63)] = "1"
-    """Any text; another one runs the check anew."""
+    """Any text. Change it to run the check again."""
     nodes: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = None
-    """How many nodes to check; default all of the pool."""
+    """Number of nodes to check. Default: all nodes of the pool."""
     mode: Mode = Mode.CHECK
-    """`check` prints the verdict; `gate` also labels the node with it, and taints it when it has failed."""
+    """`check` prints the verdict. `gate` also labels the node with it, and taints a node that failed."""
     effect: Literal["NoSchedule", "NoExecute"] = "NoSchedule"
-    """Effect of the taint on a node that has failed; NoExecute ends the pods that are there."""
+    """Effect of the taint on a node that failed. NoExecute evicts its pods."""
     report_to_queues: bool = True
-    """Tell AppWrapper and the slack queue as well."""
+    """Also report failed nodes to AppWrapper and the slack queue."""
     deadline_seconds: Annotated[int, Field(ge=300, le=24 * 3600)] = 3600
-    """How many seconds a check may take, the wait for a node included."""
+    """Maximum seconds for the check, including the wait for the node."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the taint's effect to checks that taint."""
@@ -60,16 +60,16 @@ class CheckSettings(SettingsModel):
 
 
 class NcclGateSettings(CheckSettings):
-    """NCCL's all-reduce against a threshold."""
+    """An NCCL all-reduce test against a threshold."""
 
     scope: Scope = Scope.NODE
-    """`node` tests each node by itself; `fabric` all of them together. Both run the image of mlbatch:workloads.nccl
-    where the target has no other for a single node.
+    """`node` tests each node alone. `fabric` tests all nodes together. Both use the image of mlbatch:workloads.nccl,
+    unless the target has its own image for a single node.
     """
     warn_gbs: Annotated[int, Field(ge=1, le=MOST_GBS)] | None = None
-    """Bus bandwidth in GB/s below which the state is warn; default the machine type's own."""
+    """Bus bandwidth in GB/s. Below it the verdict is warn. Default: that of the machine type."""
     fail_gbs: Annotated[int, Field(ge=1, le=MOST_GBS)] | None = None
-    """Bus bandwidth in GB/s below which the state is fail; default the machine type's own."""
+    """Bus bandwidth in GB/s. Below it the verdict is fail. Default: that of the machine type."""
 
     def threshold(self, pool: NodePool) -> Threshold | None:
         """Return what an all-reduce has to reach, None where neither the settings nor the machine type say."""
@@ -88,33 +88,34 @@ class NcclGateSettings(CheckSettings):
 
 
 class AutopilotSettings(SettingsModel):
-    """IBM's Autopilot: periodic checks on each GPU node, whose verdict AppWrapper and the slack queue go by."""
+    """IBM's Autopilot: periodic checks of each GPU node. AppWrapper and the slack queue use the verdict."""
 
     enabled: bool = False
-    """Have it."""
+    """Install Autopilot."""
     checks: tuple[Annotated[str, choice("check of Autopilot", autopilot.CHECKS)], ...] = autopilot.DEFAULT_CHECKS
-    """What each round checks: bandwidth to the GPUs (`pciebw`), replaced memory rows (`remapped`), NVIDIA's diagnostics
-    (`dcgm`), the way to the other nodes (`ping`), throttling (`gpupower`), memory bandwidth (`gpumem`, which computes
-    on the GPUs whether a job has them or not), and volumes (`pvc`).
+    """Checks of each round: PCIe bandwidth (`pciebw`), remapped memory rows (`remapped`), NVIDIA's diagnostics
+    (`dcgm`), reachability of other nodes (`ping`), throttling (`gpupower`), memory bandwidth (`gpumem`) and volumes
+    (`pvc`). `gpumem` also computes on GPUs that a job uses.
     """
     interval_hours: Annotated[int, Field(ge=1, le=7 * 24)] = 1
-    """Hours between two rounds. A mark of an earlier one, EVICT too, lasts until the next."""
+    """Hours between rounds. Each round overwrites the verdict of the previous one, also EVICT."""
     deep_check_hours: Annotated[int, Field(ge=0, le=7 * 24)] = 4
-    """Hours between two deep checks: a quarter of an hour of NVIDIA's longest diagnostics on a node whose eight GPUs
-    are idle. 0 for none.
+    """Hours between deep checks: 15 minutes of NVIDIA's longest diagnostics on a node with eight idle GPUs. 0 switches
+    them off.
     """
     pvc_storage_class: ClassName | None = None
-    """Class of the volumes that `pvc` makes, one of 100Mi on each node in each round. It has to offer ReadWriteMany,
-    and to make a volume before a pod wants it.
+    """StorageClass for the check `pvc`, which creates a volume of 100Mi for each node in each round. It must support
+    ReadWriteMany and immediate binding.
     """
     pcie_gbs: Annotated[int, Field(ge=1, le=64)] = 4
-    """Bandwidth of a GPU's PCIe link in GB/s, below which `pciebw` fails."""
+    """PCIe bandwidth of a GPU in GB/s. Below it `pciebw` fails."""
     runtime_class: RuntimeClassName | None = None
-    """RuntimeClass of its pods; default `nvidia` with the platform's GPU operator, else the nodes' own runtime."""
+    """RuntimeClass of Autopilot's pods. Default: `nvidia` with the platform's GPU operator, otherwise the nodes'
+    default runtime.
+    """
     guarded_gpus: bool | None = None
-    """The nodes show GPUs only to containers that ask for them, and to privileged ones, as the platform's GPU operator
-    has them do. Autopilot's pods then get the capability SYS_ADMIN, by which NVIDIA's runtime knows those. Default: as
-    the platform installs that operator.
+    """Set to true if the nodes show GPUs only to privileged containers and to those that request GPUs. Autopilot's pods
+    then get the capability SYS_ADMIN, to see all GPUs. Default: true with the platform's GPU operator.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -156,7 +157,7 @@ class AutopilotSettings(SettingsModel):
 
 
 class HealthSettings(SettingsModel):
-    """The checks; none unless asked for."""
+    """Health checks of the GPU nodes. All are off by default."""
 
     nccl_gate: NcclGateSettings = NcclGateSettings()
     autopilot: AutopilotSettings = AutopilotSettings()

@@ -48,30 +48,32 @@ Grace = Annotated[int, Field(ge=0, le=_DAY)]
 
 
 class JobsSettings(SettingsModel):
-    """Bounds of the jobs that teams' members submit.
+    """Limits for members' jobs.
 
-    Members change AppWrapper's fault tolerance by annotations of their jobs. What is more than these bounds is refused.
+    Members set AppWrapper's fault tolerance by annotations. The platform refuses a job that exceeds these limits.
     """
 
     wrapped_kinds: tuple[str, ...] = ()
-    """Kinds that AppWrappers may contain beside the usual ones (pods, services, configuration, Jobs, JobSets,
-    PyTorchJobs, Ray clusters and jobs, pod groups), such as `apps/v1/Deployment`.
+    """More kinds to allow in AppWrappers, such as `apps/v1/Deployment`. Pods, Services, configuration, Jobs, JobSets,
+    PyTorchJobs, RayClusters, RayJobs and PodGroups are always allowed.
     """
     admission_grace_seconds: Grace = JobBounds.admission_grace
-    """Most seconds that a job may wait for all of its pods to be created."""
+    """Maximum seconds until all pods of a job are created."""
     warmup_grace_seconds: Grace = JobBounds.warmup_grace
-    """Most seconds that a job may wait for all of its pods to run."""
+    """Maximum seconds until all pods of a job run."""
     failure_grace_seconds: Grace = JobBounds.failure_grace
-    """Most seconds that a job may wait for a failed pod to be replaced."""
+    """Maximum seconds until a failed pod is replaced."""
     retry_pause_seconds: Grace = JobBounds.retry_pause
-    """Most seconds that a job may wait before it is started again; it keeps its quota."""
+    """Maximum seconds between two attempts of a job. It keeps its quota meanwhile."""
     retries: Annotated[int, Field(ge=0, le=1000)] = JobBounds.retries
-    """How many times a job may be started again at most."""
+    """Maximum number of restarts of a job."""
     failed_grace_seconds: Grace = JobBounds.failed_grace
-    """Most seconds that a failed job's pods may stay, to be looked into; it keeps its quota unless others want it."""
+    """Maximum seconds that the pods of a failed job remain for inspection. The job keeps its quota until another job
+    needs it.
+    """
     forced_deletion_grace_seconds: Grace = JobBounds.forced_deletion_grace
-    """After how many seconds the pods of a job that was told to go are killed: the default for each job, and the most
-    that one may ask for. An owner waits about as long, at most, for what others borrowed.
+    """Seconds after which the pods of a deleted or evicted job are killed. This is the default and the maximum. The
+    owner of borrowed quota waits about this long at most.
     """
 
     def bounds(self) -> JobBounds:

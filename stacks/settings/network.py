@@ -54,14 +54,12 @@ _NO_RESOLVER: Final = Refusal(
 
 
 class PeerSettings(SettingsModel):
-    """Who may be at the other end of a connection."""
+    """The other end of a connection."""
 
     addresses: tuple[Network, ...] = ()
-    """Networks outside of the cluster. Some engines take them for pods and nodes with such addresses too, Cilium does
-    not.
-    """
+    """Networks outside the cluster. Some network plugins also match pods and nodes in these ranges. Cilium does not."""
     namespaces: tuple[str, ...] = ()
-    """Namespaces of the cluster, with all pods in them."""
+    """Namespaces of the cluster. All their pods match."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Refuse networks that take in nearly everybody, and what is no namespace's name."""
@@ -75,11 +73,11 @@ class PeerSettings(SettingsModel):
 
 
 class IngressSettings(PeerSettings):
-    """Who may connect to the pods of teams, besides their own team's and Prometheus."""
+    """Who can connect to teams' pods, in addition to their own team and Prometheus."""
 
 
 class EgressPeerSettings(PeerSettings):
-    """Whom a team's pods may connect to besides what all teams' pods may."""
+    """Additional destinations of this team's pods."""
 
     def refusal(self, network: Addresses) -> Refusal | None:
         """Refuse also what has a node's credentials in it."""
@@ -96,14 +94,12 @@ class EgressPeerSettings(PeerSettings):
 
 
 class EgressSettings(EgressPeerSettings):
-    """Whom the pods of teams may connect to, besides their own team's and DNS."""
+    """Where teams' pods can connect to, in addition to their own team and DNS."""
 
     internet: bool = True
-    """Every address of the internet: none of a private network, of the nodes, or of a cloud's metadata service."""
+    """Allow all internet addresses. Private networks, nodes and cloud metadata services are not among them."""
     denied: tuple[Network, ...] = ()
-    """Networks on the internet that are denied nevertheless, such as public addresses that pods, nodes or the API
-    server have.
-    """
+    """Exceptions from `internet`, such as public addresses of pods, nodes or the API server."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Refuse what denies all, or nothing."""
@@ -123,9 +119,9 @@ class DnsPodsSettings(SettingsModel):
     """Pods that answer DNS."""
 
     namespace: str
-    """Their namespace."""
+    """Namespace of the pods."""
     labels: Mapping[str, str] = Field(default_factory=dict)
-    """Labels that they all have; default none, which means every pod of the namespace."""
+    """Labels that all these pods have. Default: none, which selects all pods of the namespace."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the names to Kubernetes' rules."""
@@ -134,17 +130,17 @@ class DnsPodsSettings(SettingsModel):
 
 
 class DnsSettings(SettingsModel):
-    """What answers the pods' questions for names. What is listed here replaces the default."""
+    """DNS servers that teams' pods can use. Each list replaces its default."""
 
     pods: tuple[DnsPodsSettings, ...] = tuple(
         DnsPodsSettings(namespace=item.namespace, labels=dict(item.labels)) for item in DNS_PODS
     )
-    """The cluster's own: default kube-dns and CoreDNS, the caches in front of them, and OpenShift's."""
+    """DNS pods in the cluster. Default: kube-dns and CoreDNS, their caches, and OpenShift's DNS."""
     ports: tuple[int, ...] = DNS_PORTS
-    """Ports of those pods' own, on which they answer; that of their Service does not count."""
+    """Container ports of these pods, not the ports of their Service."""
     addresses: tuple[Network, ...] = LOCAL_RESOLVERS
-    """Resolvers outside of pods, on port 53 alone: caches on the nodes. With Cloud DNS on GKE 169.254.169.254/32.
-    Cilium takes no address for a node's own.
+    """Resolvers outside of pods, such as caches on the nodes. Only port 53 is opened. For Cloud DNS on GKE:
+    169.254.169.254/32. Cilium ignores the addresses of nodes.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -179,18 +175,20 @@ class DnsSettings(SettingsModel):
 
 
 class TenancyNetworkSettings(SettingsModel):
-    """NetworkPolicies around the namespaces of teams and of mlbatch:workloads, which the cluster has to enforce."""
+    """NetworkPolicies for the namespaces of teams and of mlbatch:workloads.
+
+    The cluster's network plugin must enforce them.
+    """
 
     enabled: bool = True
-    """Have them, and one around the namespace of monitoring. Without them any pod reaches any other, whichever team's,
-    and the nodes' metadata service.
+    """Create them, and one for the namespace of monitoring. Without them, each pod can connect to the pods of all teams
+    and to the nodes' metadata service.
     """
     dns: DnsSettings = DnsSettings()
     ray_operators: tuple[str, ...] = RAY_OPERATORS
-    """Namespaces of KubeRay's operator, which asks the dashboard of each RayJob (port 8265) for its status. Without
-    that a RayJob counts neither as started nor as ended. A team's namespace is refused. Name the namespace of a KubeRay
-    that the stack does not install only where teams trust each other: it has no proxy, and one team's dashboard can
-    redirect it to another's.
+    """Namespaces of KubeRay's operator, which reads the status of each RayJob from its dashboard (port 8265). Without
+    access, a RayJob counts neither as started nor as ended. A team's namespace is refused. List a KubeRay that the
+    stack does not install only if teams trust each other: a team's dashboard can redirect it to another team's.
     """
     egress: EgressSettings = EgressSettings()
     ingress: IngressSettings = IngressSettings()
@@ -202,7 +200,7 @@ class TenancyNetworkSettings(SettingsModel):
 
 
 class TeamNetworkSettings(SettingsModel):
-    """Whom the team's pods speak with, besides what mlbatch:tenancy.network allows to all teams' pods."""
+    """Additional connections of this team's pods, beyond mlbatch:tenancy.network."""
 
     egress: EgressPeerSettings = EgressPeerSettings()
     ingress: IngressSettings = IngressSettings()

@@ -14,25 +14,24 @@ from stacks.settings.model import SettingsModel
 
 
 class RecoverySettings(SettingsModel):
-    """How long things may take that have to work again after nodes are lost.
+    """Timeouts after the loss of nodes.
 
-    A job whose pods do not run is queued again and takes its team's quota back from those who borrow it; nobody else is
-    evicted.
+    A job without running pods is requeued, and reclaims its team's quota from borrowers. No other job is evicted.
     """
 
     retry_pause_seconds: Annotated[int, Field(ge=1, le=3600)] = DEFAULTS.retry_pause
-    """Seconds for which AppWrapper waits before it makes the pods of a job anew."""
+    """Seconds that AppWrapper waits before it recreates the pods of a job."""
     recovery_timeout_seconds: Annotated[int, Field(ge=10, le=24 * 3600)] = 300
-    """Seconds after which a job whose pods have gone, and are not all back, is queued again. More than the pause by as
-    much as pods need to end and to start, an image that is not on the new node included.
+    """Seconds after which a job that lost pods and does not have all of them back is requeued. Make it longer than
+    retryPauseSeconds by the time that pods need to end and to start, including the pull of the image.
     """
     start_timeout_minutes: Annotated[int, Field(ge=WARM_UP_SECONDS // 60 + 1, le=24 * 60)] = 35
-    """Minutes after which a job that was admitted, and whose pods have never all run, is queued again. More than any
-    job may warm up: those of the platform's workloads may for 30 minutes.
+    """Minutes after which an admitted job that never had all its pods running is requeued. Must exceed every job's
+    warm-up. The platform's workloads have up to 30 minutes.
     """
     health_seconds: Annotated[int, Field(ge=0, le=24 * 3600)] = 300
-    """Seconds for which a node that was cordoned, not ready or sick has to be well before its GPUs are lent again. What
-    is lost counts at once.
+    """Seconds that a node must be healthy after it was cordoned, not ready or sick, before its GPUs are lent again. A
+    loss counts at once.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:

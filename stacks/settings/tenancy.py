@@ -33,22 +33,22 @@ _LEAST_DISK: Final = Quantity.parse("1Gi")
 
 
 class QuotaSettings(SettingsModel):
-    """Amounts of each resource. Every queue covers all of them, so a resource left out where it may be has 0 of it."""
+    """Amounts of each resource. Every queue covers all resources, and an omitted resource has its default."""
 
     cpu: Cores = Field(alias=names.CPU)
     """CPU cores."""
     memory: Bytes = Field(alias=names.MEMORY)
-    """Bytes of memory."""
+    """Memory in bytes."""
     gpu: WholeQuantity = Field(alias=names.GPU)
     """GPUs."""
     shared_gpu: WholeQuantity = Field(alias=names.SHARED_GPU, default=ZERO)
-    """Shares of GPUs, in place of whole ones where NVshare is on."""
+    """GPU shares, in place of GPUs if NVshare is on."""
     rdma: WholeQuantity = Field(alias=names.RDMA, default=ZERO)
     """RoCE devices."""
     infiniband: WholeQuantity = Field(alias=names.INFINIBAND, default=ZERO)
     """InfiniBand ports."""
     pods: WholeQuantity = Field(alias=names.PODS, default=Quantity.parse(100))
-    """How many pods; the default is MLBatch's."""
+    """Number of pods. Default: MLBatch's."""
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the quota by resource name."""
@@ -66,22 +66,22 @@ NOTHING: Final = QuotaSettings.model_construct(cpu=ZERO, memory=ZERO, gpu=ZERO, 
 
 
 class LimitSettings(SettingsModel):
-    """Most of each resource; what is left out has no limit."""
+    """Maximum of each resource. An omitted resource has no limit."""
 
     cpu: Cores | None = Field(alias=names.CPU, default=None)
-    """Most CPU cores."""
+    """CPU cores."""
     memory: Bytes | None = Field(alias=names.MEMORY, default=None)
-    """Most bytes of memory."""
+    """Memory in bytes."""
     gpu: WholeQuantity | None = Field(alias=names.GPU, default=None)
-    """Most GPUs."""
+    """GPUs."""
     shared_gpu: WholeQuantity | None = Field(alias=names.SHARED_GPU, default=None)
-    """Most shares of GPUs, where NVshare is on."""
+    """GPU shares, in place of GPUs if NVshare is on."""
     rdma: WholeQuantity | None = Field(alias=names.RDMA, default=None)
-    """Most RoCE devices."""
+    """RoCE devices."""
     infiniband: WholeQuantity | None = Field(alias=names.INFINIBAND, default=None)
-    """Most InfiniBand ports."""
+    """InfiniBand ports."""
     pods: WholeQuantity | None = Field(alias=names.PODS, default=None)
-    """Most pods."""
+    """Number of pods."""
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the limits by resource name."""
@@ -97,12 +97,12 @@ class LimitSettings(SettingsModel):
 
 
 class ReserveSettings(SettingsModel):
-    """What each GPU node keeps for the pods of its DaemonSets: shares and the slack queue's default leave it out."""
+    """Resources of each GPU node for its DaemonSets. Shares and the slack queue's default leave them out."""
 
     cpu: Cores | None = Field(alias=names.CPU, default=None)
-    """CPU cores; default 2, of simulated nodes none. `kubectl describe node` shows what pods ask for."""
+    """CPU cores. Default: 2, or none on simulated nodes. `kubectl describe node` shows the requests of pods."""
     memory: Bytes | None = Field(alias=names.MEMORY, default=None)
-    """Bytes of memory; default 4Gi, of simulated nodes none."""
+    """Memory in bytes. Default: 4Gi, or none on simulated nodes."""
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return what is set, by resource name."""
@@ -111,56 +111,56 @@ class ReserveSettings(SettingsModel):
 
 
 class TrainingOperatorSettings(SettingsModel):
-    """Kubeflow's training operator, which makes the pods of PyTorchJobs."""
+    """Kubeflow's training operator, which runs PyTorchJobs."""
 
     enabled: bool = False
-    """Install it; off where the cluster has one."""
+    """Install it. Set to false if the cluster has one."""
     version: Annotated[str, choice("training operator version", _TRAINING)] = _TRAINING[0]
     """Version of the training operator."""
 
 
 class JobSetSettings(SettingsModel):
-    """JobSet, which makes the Jobs of JobSets."""
+    """JobSet, which runs JobSets."""
 
     enabled: bool = False
-    """Install it; off where the cluster has one."""
+    """Install it. Set to false if the cluster has one."""
     version: Annotated[str, choice("JobSet version", _JOB_SET)] = _JOB_SET[0]
     """Version of JobSet."""
 
 
 class TrainerSettings(SettingsModel):
-    """Kubeflow Trainer, which makes a JobSet of each TrainJob. It installs JobSet, too."""
+    """Kubeflow Trainer, which creates a JobSet for each TrainJob. It also installs JobSet."""
 
     enabled: bool = False
-    """Install it; off where the cluster has one."""
+    """Install it. Set to false if the cluster has one."""
     version: Annotated[str, choice("Trainer version", _TRAINER)] = _TRAINER[0]
     """Version of Trainer."""
 
 
 class KubeRaySettings(SettingsModel):
-    """KubeRay, which makes the pods of RayClusters and RayJobs."""
+    """KubeRay, which runs RayClusters and RayJobs."""
 
     enabled: bool = False
-    """Install it; off where the cluster has one."""
+    """Install it. Set to false if the cluster has one."""
     version: Annotated[str, choice("KubeRay version", _RAY)] = _RAY[0]
     """Version of KubeRay."""
 
 
 class QueueingSettings(SettingsModel):
-    """The queues that lend to each other, and the operators behind them."""
+    """Queues that lend quota to each other, and the operators that run their jobs."""
 
     enabled: bool = True
-    """Have queues. Without them there are no teams, and jobs are run by whoever comes first."""
+    """Install the queues. Without them there are no teams, and jobs run first come, first served."""
     cohort: str = "default-cohort"
-    """Name of the cohort, the queues that lend to each other."""
+    """Name of the cohort. Its queues lend quota to each other."""
     slack: QuotaSettings | None = None
-    """Quota of the slack queue; default one node's worth when there are several nodes, nothing otherwise."""
+    """Quota of the slack queue. Default: one node's resources if there are several nodes, otherwise none."""
     node_reserve: ReserveSettings = ReserveSettings()
     count_pods: bool = True
-    """Have queues cover how many pods there are, too, as MLBatch has them; otherwise what pods ask for alone counts."""
+    """Let quotas also limit the number of pods, like MLBatch. If false, they count only requested resources."""
     open_to_all: bool = False
-    """Let a team's queue take jobs of any namespace that has the label `mlbatch-team-namespace=true` and a LocalQueue
-    to the queue, as MLBatch's queues do. Otherwise it takes jobs of the team's namespace only.
+    """Let a team's queue admit jobs from each namespace that has the label `mlbatch-team-namespace=true` and a
+    LocalQueue for it, like MLBatch. If false, it admits jobs from the team's namespace only.
     """
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
     """Version of Kueue."""
@@ -171,12 +171,12 @@ class QueueingSettings(SettingsModel):
     job_set: JobSetSettings = JobSetSettings()
     trainer: TrainerSettings = TrainerSettings()
     fair_sharing_half_life_minutes: Annotated[int, Field(ge=1, le=60 * 24 * 365)] = 7 * 24 * 60
-    """After how many minutes the GPUs that a user has used count half, in teams with `userFairSharing`. The default is
-    a week, as in Slurm (PriorityDecayHalfLife).
+    """Half-life, in minutes, of the GPU use that `userFairSharing` compares. Default: a week, as in Slurm
+    (PriorityDecayHalfLife).
     """
     replicas: Annotated[int, Field(ge=1, le=3)] = 2
-    """Number of pods of each operator, on different nodes where there are several. One leads; all answer the API
-    server, so that jobs are submitted while a node is drained or lost. With 1 nobody can until it runs elsewhere.
+    """Number of pods of each operator, on different nodes if possible. One leads, and all serve webhooks, so that users
+    can submit jobs while a node is drained or lost. With 1, submission fails until the pod runs on another node.
     """
 
     @property
@@ -212,35 +212,35 @@ class QueueingSettings(SettingsModel):
 
 
 class TenancySettings(SettingsModel):
-    """The platform's own flavor, slack queue, role and teams on the queues."""
+    """The teams, and the platform's flavor, slack queue and role."""
 
     enabled: bool = True
-    """Have them; off where somebody else manages the queues: there are no teams then."""
+    """Create them. Set to false if another tool manages the queues. The stack then has no teams."""
     protect: bool = True
-    """Namespaces of teams, with the claims that are in them, cannot be deleted: an update that would remove a team, and
-    a destroy, are refused before they do anything. False lets them.
+    """Refuse updates that remove a team, and `pulumi destroy`, before they change anything. This protects teams'
+    namespaces and their claims. To remove a team, first apply `false`.
     """
     longest_grace_seconds: Annotated[int, Field(ge=30, le=3600)] = GRACE_SECONDS
-    """Most seconds that a pod of a team may take to end (terminationGracePeriodSeconds): a job that borrows has as long
-    to write a checkpoint, and the owner of the quota waits for as long.
+    """Maximum terminationGracePeriodSeconds of teams' pods. An evicted job has this many seconds to write a checkpoint,
+    and the owner of the quota waits as long.
     """
     read_secrets: bool = False
-    """Let members read and change the Secrets of their namespace, as MLBatch's role does; otherwise they create and
-    delete Secrets whose names they know. Pods of their jobs get what they name in either case.
+    """Let members read and change all Secrets in their namespace, like MLBatch. If false, they can only create Secrets,
+    and delete those that they can name. Their jobs can use Secrets in both cases.
     """
     exec: bool = False
-    """Let members run commands in pods of their namespace (`kubectl exec`), as MLBatch's role does. What they do there
-    stands in no job, and of the audit log in the command alone.
+    """Let members run commands in pods of their namespace (`kubectl exec`), like MLBatch. The audit log then contains
+    the command, but not what happens inside it.
     """
     unwrapped_ray: bool = False
-    """Let members create RayJobs and RayClusters outside of AppWrappers, as MLBatch's role does. KubeRay then says when
-    such a job has ended, and its quota goes to others. RayJobs work well only so: AppWrapper does not see their end.
+    """Let members create RayJobs and RayClusters without an AppWrapper, like MLBatch. A RayJob then frees its quota
+    when it ends. AppWrapper does not see that a RayJob has ended.
     """
     network: TenancyNetworkSettings = TenancyNetworkSettings()
     jobs: JobsSettings = JobsSettings()
     accept_unenforced: tuple[Annotated[str, choice("promise", tuple(str(promise) for promise in Promise))], ...] = ()
-    """Promises to teams that may go without enforcement on a cluster that has no ValidatingAdmissionPolicy (Kubernetes
-    before 1.30, or where it is off), by name. Without each of them such a cluster gets no teams.
+    """Promises to teams that the cluster cannot enforce because it has no ValidatingAdmissionPolicy (before Kubernetes
+    1.30, or switched off). On such a cluster, teams are refused unless all these promises are listed.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -257,16 +257,14 @@ class TenancySettings(SettingsModel):
 
 
 class TeamServicesSettings(SettingsModel):
-    """The Services that a team may have in its namespace."""
+    """Limits for Services in the team's namespace."""
 
     total: Annotated[int, Field(ge=1, le=5000)] = Bounds.services
-    """Most Services of all types; a job has one, or one for each of its pods."""
+    """Maximum number of Services of all types. A job has one Service, or one for each pod."""
     load_balancers: Annotated[int, Field(ge=0, le=100)] = Bounds.load_balancers
-    """Most Services that are reached from outside of the cluster through a load balancer of their own; each has to say
-    from which addresses.
-    """
+    """Maximum number of Services of type LoadBalancer. Each must list its allowed source addresses."""
     node_ports: bool = Bounds.node_ports
-    """Let Services open ports of all nodes."""
+    """Allow Services that open ports on all nodes."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold load balancers to the number of all Services, which they are among."""
@@ -281,15 +279,15 @@ class TeamServicesSettings(SettingsModel):
 
 
 class TeamStorageSettings(SettingsModel):
-    """What a team may store: in volumes, those of workloads that the stack runs there among them, and on nodes."""
+    """Storage limits of a team. They include the volumes of the stack's workloads in its namespace."""
 
     claims: Annotated[int, Field(ge=0, le=5000)] = Bounds.claims
-    """Most volumes (PersistentVolumeClaims)."""
+    """Maximum number of PersistentVolumeClaims."""
     size: Bytes = Bounds.storage
-    """Most bytes that they ask for together."""
+    """Maximum of all requested storage together, in bytes."""
     disk: Quantity = Bounds.disk
-    """Most bytes of its node's disk that a container of a job fills, itself, its logs and emptyDir volumes, before the
-    node ends its pod. A job that needs another amount names it, as ephemeral-storage in requests and limits.
+    """Maximum bytes of node disk for a container, its logs and its emptyDir volumes. The node evicts a pod that uses
+    more. A job can set another amount as ephemeral-storage in requests and limits.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -305,18 +303,18 @@ class TeamStorageSettings(SettingsModel):
 
 
 class TeamPoolSettings(SettingsModel):
-    """What a team has of a node pool other than the first. It has either a quota or a share."""
+    """The team's part of a further node pool: a quota or a share, not both."""
 
     name: str
     """Name of the pool."""
     quota: QuotaSettings | None = None
-    """The team's own amounts."""
+    """Fixed amounts."""
     share: Annotated[int, Field(ge=1, le=LARGEST_SHARE)] | None = None
-    """Its part, as against the shares of the other teams."""
+    """Weight relative to the shares of other teams."""
     borrowing_limit: LimitSettings = LimitSettings()
-    """Most that the team may borrow of this pool."""
+    """Maximum that the team can borrow in this pool."""
     lending_limit: LimitSettings = LimitSettings()
-    """Most of its quota that the team lends to others."""
+    """Maximum of its quota that the team lends to others."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the team to one of quota and share."""
@@ -325,44 +323,43 @@ class TeamPoolSettings(SettingsModel):
 
 
 class TeamSettings(SettingsModel):
-    """A team: a namespace, a queue and its members. It has either a quota or a share."""
+    """A team: a namespace, a queue and its members. Set either a quota or a share."""
 
     name: str
-    """Name of the team, which is its namespace's too."""
+    """Name of the team and of its namespace."""
     users: tuple[str, ...] = ()
-    """Names of its users as the cluster knows them."""
+    """User names as the cluster's authentication reports them."""
     groups: tuple[str, ...] = ()
-    """Groups of users as the cluster's identity provider gives them, such as the object id of an Entra group: who joins
-    or leaves one joins or leaves the team.
+    """Groups from the cluster's identity provider, such as the object ID of an Entra group. The members of the group
+    are members of the team.
     """
     quota: QuotaSettings | None = None
-    """The team's own amounts."""
+    """Fixed amounts."""
     share: Annotated[int, Field(ge=1, le=LARGEST_SHARE)] | None = None
-    """Its part of what the slack queue and the teams with quotas leave of the GPU nodes, as against the shares of the
-    other teams: such a team's quota follows the number of nodes. Whole pieces are divided by largest remainder, among
-    equals by the teams' names.
+    """Weight, relative to other teams' shares, in the GPU nodes that remain after the slack queue and the teams with
+    quotas. The team's quota follows the number of nodes. Whole units are divided by largest remainder, and ties by team
+    name.
     """
     borrowing_limit: LimitSettings = LimitSettings()
-    """Most that the team may borrow from others beyond its quota. With a Kueue before v0.19, all but GPUs have a
-    limit by default, just below the part that the team's GPUs are of all GPUs: that Kueue holds what an owner borrows
-    against it when the owner wants its GPUs back.
+    """Maximum that the team can borrow beyond its quota. With a Kueue before v0.19, all resources except GPUs have a
+    default limit slightly below the team's fraction of all GPUs, because those versions can otherwise fail to return
+    lent GPUs to a team that borrows other resources.
     """
     lending_limit: LimitSettings = LimitSettings()
-    """Most of its quota that the team lends to others."""
+    """Maximum of its quota that the team lends to others."""
     pools: tuple[TeamPoolSettings, ...] = ()
-    """What the team has of node pools other than the first. Of a pool that is not listed, a team with a share has the
-    same share, and a team with a quota has none and may borrow all that is idle.
+    """The team's part of further node pools. In a pool that is not listed, a team with a share has the same share. A
+    team with a quota has none there and can only borrow.
     """
     user_fair_sharing: bool = False
-    """Let the jobs of the user who has used the fewest GPUs lately go first, among jobs of the team that wait. Each of
-    `users` gets a LocalQueue; members of `groups` share one. Use then goes before priority and age, no job preempts
-    another one of the team, and smaller jobs pass one that does not fit. Restart Kueue after the update that changes
-    it.
+    """Start pending jobs of the user with the least recent GPU use first. Each of `users` gets a LocalQueue, and
+    members of `groups` share one. Use counts before priority and age, jobs of the team do not preempt each other, and
+    smaller jobs overtake one that does not fit. After you change this, restart Kueue.
     """
     services: TeamServicesSettings = TeamServicesSettings()
-    """Services in its namespace."""
+    """Limits for Services in its namespace."""
     storage: TeamStorageSettings = TeamStorageSettings()
-    """Volumes in its namespace, and files on nodes."""
+    """Limits for volumes in its namespace and for files on nodes."""
 
     def bounds(self) -> Bounds:
         """Return what its namespace may hold of what no queue counts."""

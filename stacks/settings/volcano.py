@@ -18,9 +18,9 @@ _OWN_QUEUES: Final = ("default", "root")
 
 
 class VolcanoSettings(SettingsModel):
-    """Whether to install Volcano, and how.
+    """Volcano, a batch scheduler.
 
-    Its jobs run in mlbatch:workloads.namespace, past all queues: what they take, the teams' quotas have to leave out.
+    Its jobs run in mlbatch:workloads.namespace, without queues. Leave room for them in the teams' quotas.
     """
 
     enabled: bool = False
@@ -28,9 +28,9 @@ class VolcanoSettings(SettingsModel):
     version: Annotated[str, choice("Volcano version", _VERSIONS)] = _VERSIONS[0]
     """Version of Volcano."""
     queue: str = volcano.QUEUE
-    """Name of Volcano's queue that the platform's jobs go to."""
+    """Name of the Volcano queue for the platform's jobs."""
     launcher_view: LauncherView = LauncherView.PODS
-    """What the launcher of an MPI job may read in that namespace: `pods`, or `all` but Secrets and roles."""
+    """What the launcher of an MPI job can read in that namespace: `pods`, or `all` except Secrets and roles."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the queue's name to Kubernetes' rules, and apart from those that Volcano makes itself."""

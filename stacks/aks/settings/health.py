@@ -15,11 +15,11 @@ class NodeCheckSettings(CheckSettings):
     image_tag: Tag = catalogue.NODE_HEALTH_CHECKS.tag
     """Tag of mcr.microsoft.com/aznhc/aznhc-nv."""
     kernel_log: bool = True
-    """Read the host's syslog for GPU and link errors."""
+    """Also search the host's syslog for GPU and link errors."""
 
 
 class AksHealthSettings(HealthSettings):
-    """The checks; none unless asked for."""
+    """Health checks of the GPU nodes. All are off by default."""
 
     node_check: NodeCheckSettings = NodeCheckSettings()
 
