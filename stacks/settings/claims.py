@@ -11,14 +11,17 @@ from stacks.settings.names import ClassName, is_subdomain
 
 
 class ClaimSettings(SettingsModel):
-    """A claim. by_itself: in a fix, the name that it gets without one."""
+    """A PersistentVolumeClaim.
+
+    by_itself: the name without the key, for the fix of an error.
+    """
 
     by_itself: ClassVar[str]
 
     name: str | None = None
     """Name of the claim."""
     storage_class: ClassName | None = None
-    """Class, one whose volumes many nodes can mount; default the cluster's class of shared files."""
+    """StorageClass of volumes that several nodes can mount. Default: the cluster's class for shared files."""
     size: SomeBytes
     """Size of the volume in bytes."""
 

@@ -20,53 +20,53 @@ _WEEK = 7 * 24 * 3600
 
 
 class ResultSettings(SettingsModel):
-    """The volume of the model's weights, the checkpoints and the result, named after the job."""
+    """Volume for weights, checkpoints and the result. It has the name of the job."""
 
     storage_class: ClassName | None = None
-    """Class, one whose volumes many nodes can mount; default the cluster's class of shared files."""
+    """StorageClass of volumes that several nodes can mount. Default: the cluster's class for shared files."""
     size: SomeBytes = Quantity.parse("50Gi")
     """Size of the volume in bytes."""
 
 
 class FinetuningSettings(WorkloadSettings):
-    """Fine-tuning of a small language model with low-rank adapters, as a RayJob. It needs `queueing.kuberay`."""
+    """Fine-tuning of a small language model with LoRA, as a RayJob. It needs `queueing.kuberay`."""
 
     name: str = "finetuning"
     model: ModelName = finetuning.MODEL
-    """The model, by its name on Hugging Face's hub, one whose attention has q_proj, k_proj, v_proj and o_proj."""
+    """Name of the model on the Hugging Face Hub. Its attention must have q_proj, k_proj, v_proj and o_proj."""
     model_revision: Revision | None = None
-    """Which state of the model is trained: a commit of its repository, a branch or a tag. A commit is the same weights
-    for good, which nobody exchanges; default the one that the catalogue has for the default model, `main` of another.
+    """Commit, branch or tag of the model. Only a commit always means the same weights. Default: the pinned commit of
+    the default model, or `main` of another model.
     """
     dataset_revision: Revision | None = None
-    """Which state of the data set openai/gsm8k, likewise; default the commit that the catalogue has."""
+    """Commit, branch or tag of the data set openai/gsm8k. Default: the pinned commit."""
     image: Reference | None = None
-    """Image of Ray 2.35 or later with PyTorch, with its tag; default that of MLBatch's samples."""
+    """Image with Ray 2.35 or later and PyTorch, with its tag. Default: that of MLBatch's samples."""
     workers: Annotated[int, Field(ge=1, le=1000)] = 2
-    """Number of pods that train, each with a GPU."""
+    """Number of pods that train, with one GPU each."""
     cpu: SomeCores = Quantity.parse(8)
-    """CPU cores of a worker."""
+    """CPU cores of each worker."""
     memory: SomeBytes = Quantity.parse("64Gi")
-    """Bytes of memory of a worker."""
+    """Memory of each worker in bytes."""
     head_cpu: SomeCores = Quantity.parse(2)
-    """CPU cores of the head, on which nothing trains."""
+    """CPU cores of the head pod, which does not train."""
     head_memory: SomeBytes = Quantity.parse("16Gi")
-    """Bytes of memory of the head."""
+    """Memory of the head pod in bytes."""
     rank: Annotated[int, Field(ge=1, le=1024)] = 16
-    """Rank of the adapters: number of dimensions that each has."""
+    """LoRA rank: number of dimensions of each adapter."""
     batch: Annotated[int, Field(ge=1, le=65536)] = 8
-    """Number of texts that each worker trains on in a step."""
+    """Number of texts per worker and step."""
     context: Annotated[int, Field(ge=8, le=1 << 20)] = 512
-    """Most tokens of a text."""
+    """Maximum tokens of a text."""
     steps: Annotated[int, Field(ge=1, le=100_000_000)] = 500
-    """Steps of the optimizer."""
+    """Number of optimizer steps."""
     learning_rate: Annotated[float, Field(ge=1e-9, le=1)] = 1e-4
     """Learning rate."""
     checkpoint_every: Annotated[int, Field(ge=1, le=100_000_000)] = 50
-    """After how many steps a checkpoint is written."""
+    """Number of steps between checkpoints."""
     result: ResultSettings = ResultSettings()
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 6 * 3600
-    """How many seconds each try of the job may take; one that takes longer is the last."""
+    """Maximum seconds for each attempt of the job. An attempt that exceeds it is not repeated."""
 
     what: ClassVar[str] = "the fine-tuning"
     no_volcano: ClassVar[str] = "its pods are made by KubeRay, which Volcano does not start together"

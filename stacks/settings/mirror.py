@@ -9,16 +9,16 @@ from stacks.settings.model import SettingsModel
 
 
 class MirrorSettings(SettingsModel):
-    """A site's own copies of upstream's files and images."""
+    """The site's copies of upstream files and images."""
 
     artifacts: str | None = None
-    """Folder (as for kubeconfig) or https address that holds the files, charts among them; default upstream."""
+    """Folder (a path like kubeconfig) or https URL of the files, including charts. Default: upstream."""
     images: str | None = None
-    """Prefix that takes the place of the registry host of each image, such as registry.example.org/mirror; charts are
-    told of it too. Default upstream. Images that a site builds itself are named whole, where they are used.
+    """Prefix that replaces the registry host of each image, also in charts, such as registry.example.org/mirror.
+    Default: upstream. Images that the site builds are configured with their workloads.
     """
     verify: bool = True
-    """Whether files must have the catalogue's digests; off for files that were rendered rather than copied."""
+    """Require the catalogue's digests for files. Set to false for files that were rendered and not copied."""
 
     def mirror(self, base: Path) -> Mirror:
         """Return the mirror as the layers see it. base: the folder that a relative folder counts from."""

@@ -48,46 +48,40 @@ Content: TypeAlias = Annotated[
 
 
 class MlopsSettings(SettingsModel):
-    """The OSS MLOps platform: pipelines, model serving, experiment tracking, for one team on a cluster of its own.
+    """The OSS MLOps platform: pipelines, model serving and experiment tracking, for one team on its own cluster.
 
-    The keys are what its setup asks for. Two of its questions are other sections: a GPU is `gpu` and `nvshare`, Ray is
-    `queueing.kuberay`.
+    The keys are the questions of its setup script. For a GPU, use `gpu` and `nvshare`. For Ray, use `queueing.kuberay`.
     """
 
     enabled: bool = False
     """Install it."""
     integration: bool = True
-    """Take the menu of deployments for integration with HPC systems (`Setup integration`)."""
+    """Use the deployment menu for integration with HPC systems (`Setup integration`)."""
     option: int = 4
-    """Number in that menu: with integration 1 Kubeflow, 2 Kubeflow reduced, 3 pipelines, 4 pipelines and KServe, all
-    with monitoring; without it 1 and 2 Kubeflow, 3 and 4 pipelines, 5 and 6 pipelines and KServe, the first of two with
-    monitoring.
+    """Number in that menu. With integration: 1 Kubeflow, 2 reduced Kubeflow, 3 pipelines, 4 pipelines and KServe, all
+    with monitoring. Without: 1 and 2 Kubeflow, 3 and 4 pipelines, 5 and 6 pipelines and KServe. Of these pairs, the
+    first has monitoring.
     """
     forwarder: bool = False
-    """Install what hands jobs on to HPC systems, of the menu for integration. Its account may do everything on the
-    cluster, its images are one person's, and its queue has no password.
+    """Install the job forwarder to HPC systems, from the menu for integration. Its account has all rights on the
+    cluster, its images belong to one person, and its queue has no password.
     """
     local_registry: bool = False
-    """Tell tools that the nodes pull from a registry at 127.0.0.1:5001 (`Install local Docker registry`), which runs
-    beside a kind cluster.
-    """
+    """Announce the registry at 127.0.0.1:5001 next to a kind cluster to tools (`Install local Docker registry`)."""
     upstream_access: bool = False
-    """Let in who knows the repository: by the passwords that it has for everybody, by none for MySQL, the metrics of
-    MLflow's object store and MLflow itself, to which a gateway leads, and from every pod of the cluster. Without it the
-    stack makes passwords of its own, MLflow is reached by forwarding its port, and the platform's namespaces alone
-    connect to it, to pipelines and to monitoring, with those that have the label
-    `app.kubernetes.io/part-of: kubeflow-profile`.
+    """Keep upstream's access: published passwords, none for MySQL, MLflow and the metrics of its object store, a
+    gateway to MLflow, and connections from all pods. If false, the stack generates passwords, and MLflow needs
+    port-forwarding. Only the platform's namespaces and those labelled `app.kubernetes.io/part-of: kubeflow-profile` can
+    connect to MLflow, pipelines and monitoring.
     """
     repository: Url = catalogue.MLOPS.url
-    """Where it is taken from."""
+    """Source repository."""
     revision: Commit = catalogue.MLOPS.commit
-    """Commit of the repository. The default one gets the pipelines of Kubeflow 1.10.2 in the place of its own, whose
-    images no registry has any more; another one is installed with those that it has.
+    """Commit of the repository. With the default commit, the stack installs the pipelines of Kubeflow 1.10.2, because
+    the original images are no longer available. Another commit keeps its own.
     """
     digest: Content | None = None
-    """Digest of the files in its folder `deployment`, in the form of Go's modules; default of the default commit.
-    Required with another one.
-    """
+    """Digest of the folder `deployment` in the format of Go modules. Required with another revision."""
 
     @property
     def deployment(self) -> Deployment:

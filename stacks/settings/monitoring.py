@@ -48,15 +48,15 @@ RunbooksAddress: TypeAlias = Annotated[
 
 
 class ReceiverSettings(SettingsModel):
-    """Whom alerts reach, at an address that is a secret of its own.
+    """A receiver of alerts.
 
-    It is `mlbatch:alertSlackUrl`, `alertTeamsUrl`, `alertWebhookUrl` or `alertPagerdutyKey`.
+    Its address is a secret: `mlbatch:alertSlackUrl`, `alertTeamsUrl`, `alertWebhookUrl` or `alertPagerdutyKey`.
     """
 
     kind: Annotated[str, choice("receiver", tuple(receivers.KINDS))]
-    """What is told: slack, teams, webhook or pagerduty."""
+    """Type of the receiver."""
     severity: Annotated[str, choice("severity", receivers.SEVERITIES)] = receivers.SEVERITIES[0]
-    """The least that it is told: warning, which is all, or critical, which takes capacity away now."""
+    """Minimum severity: warning sends all alerts, critical only those about a current loss of capacity."""
 
 
 class MonitoringSettings(SettingsModel):
@@ -67,41 +67,40 @@ class MonitoringSettings(SettingsModel):
     enabled: bool = True
     """Install them."""
     namespace: str = prometheus.NAMESPACE
-    """Where they run; the stack makes it."""
+    """Their namespace, which the stack creates."""
     definitions: bool = True
-    """Install the definitions of the chart's kinds; off where the cluster has them, as OpenShift does."""
+    """Install the chart's custom resource definitions. Set to false if the cluster has them, like OpenShift."""
     version: Annotated[str, choice("kube-prometheus-stack version", _STACK)] = _STACK[0]
     """Version of the chart kube-prometheus-stack."""
     retention_days: Annotated[int, Field(ge=1, le=365)] = 15
-    """How many days metrics are kept, while they fit the volume."""
+    """Maximum days to keep metrics. A full volume shortens it."""
     storage: Bytes = Quantity.parse("100Gi")
     """Size of Prometheus's volume in bytes, at least 10Gi."""
     storage_class: ClassName | None = None
-    """Class of all three volumes; default the cluster's class of block volumes."""
+    """StorageClass of all three volumes. Default: the cluster's class for block volumes."""
     alertmanager_storage: Bytes | None = None
-    """Size of Alertmanager's volume in bytes, at least 1Gi; default none, so that silences go with its pod."""
+    """Size of Alertmanager's volume in bytes, at least 1Gi. Default: no volume, and silences are lost with the pod."""
     grafana_storage: Bytes | None = None
-    """Size of Grafana's volume in bytes, at least 1Gi; default none, so that what people save in Grafana goes with its
+    """Size of Grafana's volume in bytes, at least 1Gi. Default: no volume, and changes in Grafana are lost with the
     pod.
     """
     node_exporter_port: Annotated[int, Field(ge=1024, le=65535)] = prometheus.NODE_EXPORTER_PORT
-    """Port of the node exporter on each node. Take another where the cluster has an exporter of its own."""
+    """Port of the node exporter on each node. Change it if the cluster has its own exporter."""
     gpu_operator_namespace: str | None = None
-    """Namespace of a GPU operator that the cluster has, such as nvidia-gpu-operator, whose metrics are to be read."""
+    """Namespace of the cluster's own GPU operator, such as nvidia-gpu-operator, to collect its metrics."""
     dashboards: bool = True
-    """Install the platform's own dashboards."""
+    """Install the platform's dashboards."""
     published_dashboards: bool = False
-    """Install dashboards 23123 (Autopilot) and 12239 (NVIDIA DCGM exporter) of grafana.com. They are read when the
-    stack is updated, or are `grafana-dashboard-<id>-<revision>.json` in `mlbatch:mirror.artifacts`.
+    """Install dashboards 23123 (Autopilot) and 12239 (NVIDIA DCGM exporter) of grafana.com. Each update downloads them,
+    or reads `grafana-dashboard-<id>-<revision>.json` from `mlbatch:mirror.artifacts`.
     """
     alerts: bool = True
-    """Install the platform's own alerts."""
+    """Install the platform's alerts."""
     runbooks: RunbooksAddress | None = None
-    """Address at which whoever is alerted reads docs/runbooks.md, such as in your own repository: each alert then links
-    to its section. Default none, and no link.
+    """URL of docs/runbooks.md, for example in your repository. Each alert then links to its section. Default: no links.
     """
     receivers: tuple[ReceiverSettings, ...] = ()
-    """Whom alerts reach, each kind once; default nobody, so that alerts stand in Alertmanager's page alone."""
+    """Receivers of alerts, at most one of each kind. Default: none, and alerts are visible only in Alertmanager."""
 
     def has_gpu_metrics(self, gpu: GpuSettings) -> bool:
         """Return whether Prometheus reads the metrics of GPUs: of the stack's own operator, or of the cluster's."""

@@ -17,30 +17,30 @@ from stacks.settings.submission import name_error
 
 
 class GangSettings(SettingsModel):
-    """The sample job: pods that run together, submitted by a team."""
+    """A sample job of a team: pods that start together."""
 
     enabled: bool = True
     """Submit the job."""
     name: str = "sample-gang"
     """Name of the job."""
     team: str | None = None
-    """The team that submits it."""
+    """Team that submits the job."""
     user: str | None = None
-    """On whose behalf, one of the team's users; recorded on the job."""
+    """User of the team on whose behalf the job is submitted. The job records the name."""
     pods: Annotated[int, Field(ge=1, le=1000)] = 2
-    """How many pods start together."""
+    """Number of pods."""
     gpus_per_pod: Annotated[int, Field(ge=1, le=MOST_GPUS)] = 8
-    """GPUs that each pod asks for."""
+    """GPUs of each pod."""
     cpu_per_pod: SomeCores = Quantity.parse(8)
-    """CPU cores that each pod asks for."""
+    """CPU cores of each pod."""
     memory_per_pod: SomeBytes = Quantity.parse("64Gi")
-    """Bytes of memory that each pod asks for."""
+    """Memory of each pod in bytes."""
     seconds: Annotated[int, Field(ge=1, le=7 * 24 * 3600)] = 3600
-    """How many seconds the job runs."""
+    """Seconds that the job runs."""
     priority_class: Annotated[
         str, choice("priority class", (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY))
     ] = names.DEFAULT_PRIORITY
-    """Priority class of its pods."""
+    """Priority class of the pods."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the name to Kubernetes' rules."""
@@ -57,20 +57,20 @@ class GangSettings(SettingsModel):
 
 
 class SyntheticSettings(SettingsModel):
-    """Synthetic load: the jobs of a trace, which take time and GPUs and do nothing. All are submitted at once."""
+    """Synthetic load: the jobs of a trace. They hold GPUs for a time and compute nothing. All are submitted at once."""
 
     enabled: bool = True
     """Submit the jobs."""
     name: str = "load"
-    """What the jobs' names start with; a number follows."""
+    """Prefix of the jobs' names, before a number."""
     trace: str
-    """File with the jobs, from the program's folder."""
+    """File with the jobs, relative to the program's folder."""
     time_scale: Annotated[float, Field(ge=1, le=100_000)] = 1
-    """How many seconds of the trace pass in one."""
+    """Seconds of the trace that pass in one real second."""
     cpu_per_gpu: SomeCores = Quantity.parse(1)
-    """CPU cores that each pod asks for with each of its GPUs."""
+    """CPU cores of each pod, for each of its GPUs."""
     memory_per_gpu: SomeBytes = Quantity.parse("1Gi")
-    """Bytes of memory that each pod asks for with each of its GPUs."""
+    """Memory of each pod in bytes, for each of its GPUs."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the names to Kubernetes' rules."""
@@ -87,9 +87,9 @@ class SyntheticSettings(SettingsModel):
 
 
 class SamplesSettings(SettingsModel):
-    """Jobs that show the platform at work; none unless asked for."""
+    """Sample jobs. None by default."""
 
     gang: GangSettings | None = None
-    """A job whose pods start together or not at all; none unless the key is there."""
+    """A job with pods that start together or not at all. Default: none."""
     synthetic: SyntheticSettings | None = None
-    """The jobs of a trace; none unless the key is there."""
+    """The jobs of a trace. Default: none."""

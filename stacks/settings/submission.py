@@ -28,22 +28,22 @@ def _one_gang(value: object) -> object:
 
 
 class SubmissionSettings(SettingsModel):
-    """How a job is submitted."""
+    """How the job is submitted."""
 
     gang: Annotated[SubmissionMode, BeforeValidator(_one_gang)] = SubmissionMode.MLBATCH
-    """`mlbatch`: through the queue of a team, the only way in which a quota counts it. `volcano`: as a Volcano job.
-    `none`: as a plain Job, whose pods do not wait for each other.
+    """`mlbatch`: through the queue of a team. Only this counts against a quota. `volcano`: as a Volcano job. `none`: as
+    a plain Job, whose pods start independently.
     """
     team: str | None = None
-    """For mlbatch, the team that submits it."""
+    """Team that submits the job. Only for `mlbatch`."""
     user: str | None = None
-    """For mlbatch, on behalf of which of the team's users."""
+    """User of the team on whose behalf the job is submitted. Only for `mlbatch`."""
     priority_class: Annotated[str, choice("priority class", _PRIORITIES)] | None = None
-    """Priority class of its pods."""
+    """Priority class of the pods."""
 
 
 class WorkloadSettings(SettingsModel):
-    """What all workloads have in common."""
+    """Keys of all workloads."""
 
     name: str
     """Name of the workload and of its objects."""
@@ -52,9 +52,9 @@ class WorkloadSettings(SettingsModel):
     submission: SubmissionSettings = SubmissionSettings()
 
     what: ClassVar[str]
-    """It in words."""
+    """Name of the workload in messages."""
     no_volcano: ClassVar[str] = ""
-    """Why Volcano cannot start it; empty where it can."""
+    """Reason why Volcano cannot start it; empty if it can."""
 
     @property
     def queued(self) -> bool:

@@ -24,60 +24,60 @@ _WEEK: Final = 7 * 24 * 3600
 
 
 class CacheSettings(ClaimSettings):
-    """The volume that keeps the model's weights from one run to the next."""
+    """Volume that keeps the model weights between runs."""
 
     by_itself: ClassVar[str] = "the model's own name"
 
     name: str | None = None
-    """Name of the claim; default the model's, without its owner."""
+    """Name of the claim. Default: the name of the model without its owner."""
     size: SomeBytes = Quantity.parse("50Gi")
     """Size of the volume in bytes."""
 
 
 class VllmSettings(WorkloadSettings):
-    """Batch inference with vLLM: a server of a model, and beside it what sends it requests and reports their times."""
+    """Batch inference with vLLM: a model server, and a load generator that sends requests and reports latencies."""
 
     name: str = "batch-inference"
     model: ModelName = vllm.MODEL
-    """The model, by its name on Hugging Face's hub."""
+    """Name of the model on the Hugging Face Hub."""
     model_revision: Revision | None = None
-    """Which state of the model is served: a commit of its repository, a branch or a tag. A commit is the same weights
-    for good, which nobody exchanges; default the one that the catalogue has for the default model, `main` of another.
+    """Commit, branch or tag of the model. Only a commit always means the same weights. Default: the pinned commit of
+    the default model, or `main` of another model.
     """
     image: Reference | None = None
-    """Image of the server, with its tag; default upstream's."""
+    """Image of the server, with its tag. Default: upstream's."""
     generator_image: Reference | None = None
-    """Image of the load generator, with `benchmark_serving.py` in its working directory, as MLBatch's tutorial has one;
-    default the server's, whose own `vllm bench serve` is run.
+    """Image of the load generator, with `benchmark_serving.py` in its working directory, as in MLBatch's tutorial.
+    Default: the server's image and its `vllm bench serve`.
     """
     requests: Annotated[int, Field(ge=1, le=10_000_000)] = vllm.REQUESTS
-    """Number of requests in the batch."""
+    """Number of requests."""
     concurrency: Annotated[int, Field(ge=1, le=10_000)] = vllm.CONCURRENCY
-    """Largest number of requests that are under way at once."""
+    """Maximum number of concurrent requests."""
     input_tokens: Annotated[int, Field(ge=1, le=1 << 20)] = vllm.TOKENS
-    """Tokens of each request, which are random."""
+    """Random tokens in each request."""
     output_tokens: Annotated[int, Field(ge=1, le=1 << 20)] = vllm.TOKENS
-    """Tokens of each answer."""
+    """Tokens in each answer."""
     gpus: Annotated[int, Field(ge=1, le=MOST_GPUS)] = 1
-    """GPUs of the server, among which it divides the model: a number that divides the model's attention heads."""
+    """GPUs of the server, which splits the model across them. Must divide the number of attention heads."""
     cpu: SomeCores = Quantity.parse(4)
     """CPU cores of the server."""
     memory: SomeBytes = Quantity.parse("64Gi")
-    """Bytes of memory of the server."""
+    """Memory of the server in bytes."""
     generator_cpu: SomeCores = Quantity.parse(1)
     """CPU cores of the load generator."""
     generator_memory: SomeBytes = Quantity.parse("4Gi")
-    """Bytes of memory of the load generator."""
+    """Memory of the load generator in bytes."""
     cache: CacheSettings = CacheSettings()
     bounded: bool = True
-    """Bound what the job takes, and for how long: amounts for the load generator too, an end when the server fails or
-    does not come up, a deadline. False as MLBatch's tutorial has it, where each of the two waits for the other for as
-    long as that takes, and keeps the GPUs.
+    """Apply the resource requests of the load generator, startSeconds and deadlineSeconds, and end the job if the
+    server fails. If false, the job is MLBatch's tutorial: server and load generator can wait for each other forever and
+    keep the GPUs.
     """
     start_seconds: Annotated[int, Field(ge=60, le=_WEEK)] = 3600
-    """How many seconds the server may take until it answers; the first time, it fetches the weights."""
+    """Maximum seconds until the server answers. The first start downloads the weights."""
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 6 * 3600
-    """How many seconds the job may run before it is ended."""
+    """Maximum seconds that the job can run."""
 
     what: ClassVar[str] = "the vLLM batch"
     no_volcano: ClassVar[str] = "it is one pod, which waits for no other"

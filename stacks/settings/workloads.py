@@ -108,15 +108,15 @@ MessageSize: TypeAlias = Annotated[
 
 
 class NodeWorkloadSettings(WorkloadSettings):
-    """What all workloads have in common that take whole nodes."""
+    """Keys of all workloads that take whole nodes."""
 
     cpu: SomeCores | None = None
-    """CPU cores per node; default that of mlbatch:workloads."""
+    """CPU cores per node. Default: those of mlbatch:workloads."""
     memory: SomeBytes | None = None
-    """Bytes of memory per node; default that of mlbatch:workloads."""
+    """Memory per node in bytes. Default: that of mlbatch:workloads."""
 
     repository: ClassVar[str] = ""
-    """Name of its image in the stack's registry, under which the site pushes that of edwardsp/ai-on-aks."""
+    """Name of its image in the stack's registry. The site builds it from edwardsp/ai-on-aks."""
 
     @property
     def pods(self) -> int:
@@ -125,16 +125,16 @@ class NodeWorkloadSettings(WorkloadSettings):
 
 
 class JobSettings(NodeWorkloadSettings):
-    """What all batch jobs have in common."""
+    """Keys of all batch jobs."""
 
     nodes: Annotated[int, Field(ge=1, le=MOST_NODES)] = 1
-    """How many nodes it takes."""
+    """Number of nodes."""
     image: Repository | None = None
-    """Image, without a tag; default that of the stack's registry."""
+    """Image without a tag. Default: the one in the stack's registry."""
     tag: Tag | None = None
-    """Tag of the image; required for a job that runs."""
+    """Tag of the image. Required if the job is enabled."""
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 24 * 3600
-    """How many seconds the job may run before it is ended."""
+    """Maximum seconds that the job can run."""
 
     @property
     def pods(self) -> int:
@@ -149,7 +149,7 @@ class JobSettings(NodeWorkloadSettings):
 
 
 class NcclSettings(JobSettings):
-    """NCCL's all-reduce test; its image is built from docker/nccl of edwardsp/ai-on-aks."""
+    """NCCL's all-reduce test. Build its image from docker/nccl of edwardsp/ai-on-aks."""
 
     name: str = "nccl-allreduce"
     smallest: MessageSize = nccl.SMALLEST
@@ -157,9 +157,9 @@ class NcclSettings(JobSettings):
     largest: MessageSize = nccl.LARGEST
     """Size of the largest message in bytes, or with K, M or G."""
     sharp: bool = False
-    """Reduce in the switches only, which fails where the fabric does not offer it."""
+    """Reduce only in the switches (SHARP). The test fails if the fabric does not support it."""
     debug: Literal["WARN", "INFO", "TRACE", "VERSION"] = "WARN"
-    """How much NCCL logs (NCCL_DEBUG)."""
+    """Log level of NCCL (NCCL_DEBUG)."""
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 3600
 
     what: ClassVar[str] = "the NCCL test"
@@ -179,25 +179,25 @@ class NcclSettings(JobSettings):
 
 
 class MetaseqSettings(JobSettings):
-    """Training of an OPT model on dummy data; its image is built from docker/metaseq of edwardsp/ai-on-aks."""
+    """Training of an OPT model on dummy data. Build its image from docker/metaseq of edwardsp/ai-on-aks."""
 
     name: str = "metaseq"
     size: Annotated[str, one_of(_model_size, tuple(metaseq.SIZES))] = _DEFAULT_SIZE
-    """Size of the model in weights, which decides what of the following six is not given."""
+    """Model size in parameters. It sets the default of the next six keys."""
     layers: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """How many layers the decoder has."""
+    """Number of decoder layers."""
     embedding: Annotated[int, Field(ge=64, le=65536)] | None = None
-    """How many dimensions its embedding has."""
+    """Number of embedding dimensions."""
     heads: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """How many attention heads divide the embedding among them."""
+    """Number of attention heads. Must divide embedding."""
     batch: Annotated[int, Field(ge=metaseq.SEQUENCE_LENGTH, le=1 << 30)] | None = None
-    """Tokens in one update; as near to it as whole steps of all GPUs allow."""
+    """Tokens per update, rounded to whole steps of all GPUs."""
     learning_rate: Annotated[float, Field(ge=1e-9, le=1)] | None = None
-    """Highest learning rate; it ends at a tenth."""
+    """Peak learning rate. It decays to a tenth."""
     model_parallel: Annotated[int, Field(ge=1, le=64)] | None = None
-    """How many GPUs share each layer."""
+    """Number of GPUs that share each layer."""
     updates: Annotated[int, Field(ge=1, le=10_000_000)] = metaseq.UPDATES
-    """Steps of the optimizer."""
+    """Number of optimizer steps."""
     use_aim: bool = False
     """Write logs for Aim to the volume of mlbatch:workloads.logs."""
     use_tensorboard: bool = False
@@ -239,7 +239,7 @@ class MetaseqSettings(JobSettings):
 
 
 class OlmoSettings(JobSettings):
-    """Training of OLMo from blob storage; its image is built from docker/olmo of edwardsp/ai-on-aks."""
+    """Training of OLMo from blob storage. Build its image from docker/olmo of edwardsp/ai-on-aks."""
 
     name: str = "olmo"
     training: Annotated[
@@ -248,11 +248,11 @@ class OlmoSettings(JobSettings):
             _FILE, _FILES, message="this cannot be the path of a file in the image", hint=f"for example {olmo.TRAINING}"
         ),
     ] = olmo.TRAINING
-    """The configuration's file in the image."""
+    """Path of the training configuration in the image."""
     stop_at: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    """Number of steps at which to stop; default the configuration's own."""
+    """Number of steps. Default: that of the training configuration."""
     data: str | None = None
-    """Name of the volume with the data; required for a job that runs."""
+    """Name of the volume with the data. Required if the job is enabled."""
 
     what: ClassVar[str] = "the OLMo training"
     repository: ClassVar[str] = "olmo"
@@ -260,47 +260,47 @@ class OlmoSettings(JobSettings):
 
 
 class CheckpointSettings(ClaimSettings):
-    """The volume of a training's checkpoints, from which it goes on when it is started anew."""
+    """Volume for checkpoints. A restarted training continues from the last one."""
 
     by_itself: ClassVar[str] = "one made of the job's name"
 
     name: str | None = None
-    """Name of the claim; default the job's, and -checkpoints."""
+    """Name of the claim. Default: `<job>-checkpoints`."""
     size: SomeBytes = Quantity.parse("200Gi")
     """Size of the volume in bytes."""
 
 
 class PretrainingSettings(NodeWorkloadSettings):
-    """Pre-training of a language model of bytes with PyTorch. It needs the operator of its kind."""
+    """Pre-training of a byte-level language model with PyTorch."""
 
     name: str = "pretraining"
     kind: pretraining.Kind = pretraining.Kind.PYTORCH_JOB
     """`PyTorchJob`, in an AppWrapper, needs `queueing.trainingOperator`. `TrainJob` needs `queueing.trainer`."""
     nodes: Annotated[int, Field(ge=1, le=MOST_NODES)] = 1
-    """How many nodes it takes."""
+    """Number of nodes."""
     image: Reference | None = None
-    """Image with PyTorch 2.1 or later, with its tag; default NVIDIA's of PyTorch."""
+    """Image with PyTorch 2.1 or later, with its tag. Default: NVIDIA's PyTorch image."""
     layers: Annotated[int, Field(ge=1, le=1000)] = pretraining.Model.layers
-    """How many layers the model has."""
+    """Number of layers."""
     embedding: Annotated[int, Field(ge=8, le=65536)] = pretraining.Model.width
-    """How many dimensions its embedding has."""
+    """Number of embedding dimensions."""
     heads: Annotated[int, Field(ge=1, le=1024)] = pretraining.Model.heads
-    """How many attention heads divide the embedding among them."""
+    """Number of attention heads. Must divide embedding."""
     context: Annotated[int, Field(ge=8, le=1 << 20)] = pretraining.Model.context
-    """Length of a text, in bytes."""
+    """Length of each text in bytes."""
     batch: Annotated[int, Field(ge=1, le=65536)] = 8
-    """Number of texts that each GPU trains on in a step."""
+    """Number of texts per GPU and step."""
     steps: Annotated[int, Field(ge=1, le=100_000_000)] = 10_000
-    """Steps of the optimizer."""
+    """Number of optimizer steps."""
     learning_rate: Annotated[float, Field(ge=1e-9, le=1)] = 3e-4
     """Learning rate."""
     checkpoint_every: Annotated[int, Field(ge=1, le=100_000_000)] = 500
-    """After how many steps a checkpoint is written; so many are done again at most after a failure."""
+    """Number of steps between checkpoints. A failure costs at most this many steps."""
     data: str | None = None
-    """Name of the volume with the texts to train on, read as bytes; default made-up texts."""
+    """Name of the volume with the training texts, read as bytes. Default: generated texts."""
     checkpoints: CheckpointSettings = CheckpointSettings()
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 24 * 3600
-    """How many seconds each try of the job may take before it is ended."""
+    """Maximum seconds for each attempt of the job."""
 
     what: ClassVar[str] = "the pre-training"
     no_volcano: ClassVar[str] = "its pods are made by an operator, which Volcano does not start together"
@@ -334,23 +334,24 @@ class PretrainingSettings(NodeWorkloadSettings):
 
 
 class JupyterLabSettings(NodeWorkloadSettings):
-    """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or one that is made up."""
+    """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or a generated one."""
 
     name: str = "jupyterlab"
     image: Reference | None = None
-    """Image, with its tag; default NVIDIA's of PyTorch."""
+    """Image, with its tag. Default: NVIDIA's PyTorch image."""
     fs_size: Annotated[int, Field(ge=1, le=100)] = 1
-    """Size of the users' volume, in TiB."""
+    """Size of the users' volume in TiB."""
     storage_class: ClassName | None = None
-    """Class of the users' volume, which many nodes can mount; default the cluster's class of shared files."""
+    """StorageClass of the users' volume, which several nodes can mount. Default: the cluster's class for shared files.
+    """
     exposure: Exposure = Exposure.CLUSTER
-    """`cluster` for port-forwards alone; `internal` or `public` for a load balancer, over plain HTTP, for the addresses
-    of sourceRanges.
+    """`cluster`: port-forwarding only. `internal` or `public`: a load balancer with plain HTTP, for the addresses in
+    sourceRanges.
     """
     source_ranges: tuple[str, ...] = ()
-    """CIDR blocks from which the load balancer is reached."""
+    """CIDR blocks that can connect to the load balancer."""
     user: Annotated[int, Field(ge=1, le=65535)] = USER
-    """The user's number (uid) in the pod."""
+    """UID of the user in the pod."""
     scratch: bool = True
     """Mount the node's local disks."""
     token: Annotated[None, BeforeValidator(_no_token), SkipJsonSchema()] = None
@@ -386,16 +387,16 @@ class JupyterLabSettings(NodeWorkloadSettings):
 
 
 class ViewerSettings(SettingsModel):
-    """A viewer of the logs of mlbatch:workloads.metaseq, in its namespace."""
+    """A viewer for the logs of mlbatch:workloads.metaseq, in the same namespace."""
 
     name: str
     """Name of the viewer and of its objects."""
     enabled: bool = False
     """Run it."""
     image: Repository | None = None
-    """Image, without a tag; default that of mlbatch:workloads.metaseq."""
+    """Image without a tag. Default: that of mlbatch:workloads.metaseq."""
     tag: Tag | None = None
-    """Tag of the image; default that of mlbatch:workloads.metaseq."""
+    """Tag of the image. Default: that of mlbatch:workloads.metaseq."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the name to Kubernetes' rules, and an image of its own to a tag."""
@@ -407,24 +408,24 @@ class ViewerSettings(SettingsModel):
 
 
 class AimSettings(ViewerSettings):
-    """A viewer of the training's logs: Aim, on port 43800."""
+    """Viewer for training logs: Aim, on port 43800."""
 
     name: str = "aim"
 
 
 class TensorBoardSettings(ViewerSettings):
-    """A viewer of the training's logs: TensorBoard, on port 6018."""
+    """Viewer for training logs: TensorBoard, on port 6018."""
 
     name: str = "tensorboard"
 
 
 class LogsSettings(SettingsModel):
-    """The volume of the logs, which training writes and viewers read."""
+    """Volume for training logs, which the viewers read."""
 
     name: str = "training-logs"
     """Name of the claim."""
     storage_class: ClassName | None = None
-    """Class, one whose volumes many nodes can mount; default the cluster's class for logs."""
+    """StorageClass of volumes that several nodes can mount. Default: the cluster's class for logs."""
     size: SomeBytes = Quantity.parse("100Gi")
     """Size of the volume in bytes."""
 
@@ -434,14 +435,14 @@ class LogsSettings(SettingsModel):
 
 
 class WorkloadsSettings(SettingsModel):
-    """The workloads; none unless asked for."""
+    """Workloads. All are off by default."""
 
     namespace: str = names.WORKLOADS_NAMESPACE
-    """Namespace of those that no team submits."""
+    """Namespace of workloads that no team submits."""
     cpu: SomeCores = Quantity.parse(64)
-    """CPU cores of a pod that takes a whole node: what the machine type has less what its system needs."""
+    """CPU cores of a pod that takes a whole node: those of the machine type minus those of its system."""
     memory: SomeBytes = Quantity.parse("1000Gi")
-    """Bytes of memory of a pod that takes a whole node: what the machine type has less what its system needs."""
+    """Memory in bytes of a pod that takes a whole node: that of the machine type minus that of its system."""
     nccl: NcclSettings = NcclSettings()
     metaseq: MetaseqSettings = MetaseqSettings()
     olmo: OlmoSettings = OlmoSettings()
