@@ -19,12 +19,12 @@ _OWN: Final = "write the address that `curl -4 https://api.ipify.org` prints, wi
 
 
 class OpeningSettings(SettingsModel):
-    """A port of the VM that a network may reach."""
+    """A port of the VM that a network can connect to."""
 
     name: values.RuleName
     """Name of the rule."""
     port: Annotated[int, Field(ge=1, le=65535)]
-    """TCP port, one of the 65535 ports."""
+    """Number of the TCP port."""
     source: Network
     """Network in CIDR notation."""
 

@@ -51,22 +51,24 @@ TOO_SLOW: Final = "capacity"
 
 
 class VolumeSettings(SettingsModel):
-    """The volume of Docker's data, which outlives the VM: images, the cluster and all of its volumes."""
+    """Volume for Docker's data: images, the cluster and its volumes. It is kept when the VM is replaced."""
 
     size: Annotated[int, Field(ge=1, le=16_384)] = 500
-    """GiB. It can grow, and never shrinks."""
+    """Size in GiB. It can only grow."""
     type: str = "standard"
-    """Type: standard; capacity is cheaper, and too slow for databases."""
+    """Volume type. `capacity` is cheaper, but too slow for databases."""
     existing: values.VolumeId | None = None
-    """Id of a volume that is there, such as one from another project, in place of a new one; size and type are left out
-    then. The stack attaches it, and neither changes nor deletes it; a file system on it is kept.
+    """ID of an existing volume, for example of another project. The stack attaches it and keeps its file system. It
+    does not change or delete it. Omit size and type.
     """
     protect: bool = True
-    """No update and no destroy may delete the volume. With false it leaves the stack, and stays in the project."""
+    """Refuse updates and `pulumi destroy` that delete the volume. If false, the volume leaves the stack and stays in
+    the project.
+    """
 
 
 class GpuStackSettings(SettingsModel):
-    """NVIDIA's software on a VM with GPUs. Versions that go together."""
+    """NVIDIA's software on a VM with GPUs. The versions must match each other."""
 
     driver: str = catalogue.DRIVER
     """Branch of the driver."""
@@ -82,16 +84,16 @@ class GpuStackSettings(SettingsModel):
 
 
 class KindSettings(SettingsModel):
-    """The cluster on the VM: Kubernetes in Docker, one node."""
+    """The cluster on the VM: Kubernetes in Docker (kind), with one node."""
 
     kubernetes: Annotated[str, choice("Kubernetes of kind", tuple(NODE_IMAGES))] = next(iter(NODE_IMAGES))
-    """Version of Kubernetes, of which kind has an image. Layers that need a later one than it has are refused."""
+    """Version of Kubernetes that kind has an image for. Layers that need a later version are refused."""
     api_port: Annotated[int, Field(ge=1024, le=65535)] = 6443
-    """Port of the API server on the VM's loopback, among ports that nobody reaches but through SSH."""
+    """Port number of the API server on the VM's loopback interface. It is reachable only through SSH."""
 
     recreate: bool = False
-    """Take another `kubernetes` or `apiPort` for a stack that has a VM: the first boot of the new VM then removes the
-    cluster on the volume, with all that it holds. Without it such a change is refused.
+    """Allow a change of `kubernetes` or `apiPort` on an existing VM. The first boot of the new VM then deletes the
+    cluster on the volume with all its data. If false, the change is refused.
     """
 
     @property
@@ -106,55 +108,54 @@ class KindSettings(SettingsModel):
 
 
 class OpenstackSettings(SettingsModel):
-    """The VM and all around it, in the project of the credentials."""
+    """The VM and its resources, in the project of the credentials."""
 
     name: values.Name = "mlops-platform"
-    """Name of the VM, its port, volume, key pair and security group. No two stacks of a project may have the same."""
+    """Name of the VM, port, volume, key pair and security group. Must be unique in the project."""
     flavor: Annotated[str, choice("flavor", tuple(FLAVORS))] = next(iter(FLAVORS))
-    """Flavor of the VM. Another one of its family is a resize, which restarts it; one of another family, with GPUs or
-    in place of one with GPUs replaces it.
+    """Flavor of the VM. A change within a family without GPUs resizes and restarts the VM. Any other change replaces
+    it.
     """
     image: str = f"Ubuntu-{DEFAULT_UBUNTU}"
-    """Image by name; of several, the newest public one, as CSC's are. The VM keeps the one that it was made from while
-    this name is the same.
+    """Image name. If several images have it, the newest public one is used. The VM keeps its image until this name
+    changes.
     """
     ubuntu: Annotated[str, choice("Ubuntu", UBUNTUS)] | None = None
-    """Release of Ubuntu in an image of your own; CSC's have it in their names."""
+    """Ubuntu release of your own image. CSC's images have it in their names."""
     boot_volume: Annotated[int, Field(ge=20, le=16_384)] | None = None
-    """GiB of a volume to boot from, which goes with the VM; default the flavor's own disk."""
+    """Size in GiB of a boot volume, which is deleted with the VM. Default: the flavor's disk."""
     availability_zone: str | None = None
-    """Availability zone; default wherever there is room."""
+    """Availability zone. Default: any with capacity."""
     network: str
-    """Network of the project by name, such as project_2001234."""
+    """Name of the project's network, such as project_2001234."""
     pool: str = "public"
-    """External network that floating addresses come from."""
+    """External network of the floating address."""
     user: values.User = "ubuntu"
     """User of the image."""
     ssh_public_key: values.PublicKey
-    """Public SSH key of who signs in. Another one replaces the VM, which gets it at its first boot."""
+    """Public SSH key of the administrator. A change replaces the VM, which reads it at its first boot."""
     other_public_keys: tuple[values.OthersKey, ...] = ()
-    """Public SSH keys of others who sign in, those of security keys (`sk-ssh-ed25519@openssh.com`) among them. A VM
-    gets them at its first boot, so that other ones replace it; on one that is there, add them to its
-    `~/.ssh/authorized_keys` instead.
+    """Public SSH keys of other users, including security keys (`sk-ssh-ed25519@openssh.com`). A change replaces the VM.
+    To keep it, add the keys to `~/.ssh/authorized_keys` there instead.
     """
     private_key_file: values.KeyFile = "~/.ssh/local-cpouta.pem"
-    """File of the private half, on the machine that runs the engine."""
+    """File of the private key on the machine that runs Pulumi."""
     ssh_from: Annotated[Mapping[str, Network], values.RuleNames]
-    """Networks that may sign in by SSH, by who that is, such as `me: 203.0.113.7/32`."""
+    """Networks that can connect by SSH, by a name for each, such as `me: 203.0.113.7/32`."""
     ports: tuple[OpeningSettings, ...] = ()
-    """Other ports that networks may reach. None are needed: user interfaces are reached through SSH."""
+    """Other ports to open to networks. User interfaces need none, because they are reached through SSH."""
     allow_any_source: bool = False
-    """Take networks that let in everybody, such as 0.0.0.0/0."""
+    """Allow networks that contain all addresses, such as 0.0.0.0/0."""
     volume: VolumeSettings = VolumeSettings()
     gpu: GpuStackSettings | None = None
-    """NVIDIA's software, of a flavor with GPUs; default what is known to work."""
+    """NVIDIA's software on a flavor with GPUs. Default: tested versions."""
     kind: KindSettings = KindSettings()
     generation: Annotated[int, Field(ge=1, le=9999)] = 1
-    """Number of the VM. Another one is a new VM with the newest first boot; address, volume and cluster stay. A newer
-    version of this program alone replaces no VM.
+    """Generation number of the VM. A change replaces the VM, which then has the newest first boot. Address, volume and
+    cluster stay. A newer version of this program does not replace the VM.
     """
     first_boot_minutes: Annotated[int, Field(ge=15, le=240)] = 60
-    """How many minutes to wait at most for the first boot, which takes ten and more."""
+    """Maximum minutes to wait for the first boot, which takes at least ten."""
 
     @property
     def machine(self) -> Flavor:
@@ -289,39 +290,38 @@ class OpenstackSettings(SettingsModel):
 
 
 class CpoutaGpuSettings(ProvidedGpuSettings):
-    """What offers the VM's GPUs to pods.
-
-    The VM's first boot brings the driver, which kind's node gets from Docker; the operator's toolkit sets up NVIDIA's
-    runtime in that node, whose image has none.
-    """
+    """Drivers and device plugins of the GPU nodes."""
 
     install_driver: bool = False
-    """Have the operator bring NVIDIA's driver: the VM has its own, and two would break each other."""
+    """Let the operator install NVIDIA's driver. Keep false: the VM has a driver, and two drivers break each other."""
 
 
 class CpoutaQueueingSettings(QueueingSettings):
-    """The batch platform's queues, which the MLOps platform does without."""
+    """Queues that lend quota to each other, and the operators that run their jobs."""
 
     enabled: bool = False
-    """Have queues. Without them there are no teams, and jobs are run by whoever comes first."""
+    """Install the queues. Without them there are no teams, and jobs run first come, first served."""
 
 
 class CpoutaTenancySettings(TenancySettings):
-    """The batch platform's tenants, which the MLOps platform does without."""
+    """The teams, and the platform's flavor, slack queue and role."""
 
     enabled: bool = False
-    """Have them; off where somebody else manages the queues: there are no teams then."""
+    """Create them. Set to false if another tool manages the queues. The stack then has no teams."""
 
 
 class CpoutaMonitoringSettings(MonitoringSettings):
-    """The batch platform's monitoring. The MLOps platform has its own, in the namespace that is the default here."""
+    """Prometheus, Alertmanager and Grafana.
+
+    The MLOps platform has its own monitoring in the namespace that is the default here.
+    """
 
     enabled: bool = False
     """Install them."""
 
 
 class CpoutaSettings(PlatformSettings):
-    """Everything that the configuration of a stack on cPouta says. The batch platform's layers are off by default."""
+    """Configuration of a stack on cPouta. The batch platform's layers are off by default."""
 
     openstack: OpenstackSettings
     gpu: CpoutaGpuSettings = CpoutaGpuSettings()

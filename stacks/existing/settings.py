@@ -35,16 +35,16 @@ _MOST_TOLERATIONS: Final = 8
 
 
 class TolerationSettings(SettingsModel):
-    """A taint that pods tolerate, as a pod has it."""
+    """A toleration, as in a pod."""
 
     key: str
     """Key of the taint."""
     operator: Literal["Exists", "Equal"] = "Exists"
-    """Exists for any value of the taint, Equal for the one that is given."""
+    """Exists tolerates any value, Equal only the given value."""
     value: str | None = None
-    """Value of the taint, with operator Equal."""
+    """Value of the taint, for operator Equal."""
     effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] | None = None
-    """Effect of the taint; default any."""
+    """Effect of the taint. Default: any."""
 
     def toleration(self) -> Mapping[str, str]:
         """Return it as a pod has it."""
@@ -81,14 +81,14 @@ _RDMA = (names.RDMA, names.INFINIBAND, names.SHARED_INFINIBAND)
 
 
 class RdmaSettings(SettingsModel):
-    """The network between the nodes, as their device plugin offers it."""
+    """RDMA network between the nodes, as their device plugin offers it."""
 
     resource: Annotated[str, choice("RDMA resource", _RDMA)] = names.RDMA
-    """Resource that pods ask for."""
+    """Resource that pods request."""
     per_node: Annotated[int, Field(ge=1, le=64)]
-    """How many devices of it a pod that takes a whole node gets."""
+    """Number of devices for a pod that takes a whole node."""
     variables: Mapping[str, str] = Field(default_factory=dict)
-    """Environment for NCCL, the same in every job, such as NCCL_IB_HCA."""
+    """Environment variables for NCCL in every job, such as NCCL_IB_HCA."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the variables' names to what a shell can set."""
@@ -103,30 +103,30 @@ class RdmaSettings(SettingsModel):
 
 
 class PoolSettings(SettingsModel):
-    """The GPU nodes. What one of them has for pods is an instanceType, or all of gpusPerNode, cpu and memory."""
+    """The GPU nodes. To set the capacity of a node, use instanceType, or all of gpusPerNode, cpu and memory."""
 
     node_selector: Mapping[str, str] = Field(default_factory=lambda: {"nvidia.com/gpu.present": "true"})
-    """Labels of the nodes, which no other node has. Jobs that queues admit run there, whatever they ask for."""
+    """Labels that only these nodes have. All jobs in queues run there, also those without GPUs."""
     tolerations: tuple[TolerationSettings, ...] = (GPU_TOLERATION,)
-    """Tolerations of the nodes' taints."""
+    """Tolerations for the nodes' taints."""
     count: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
-    """How many nodes; default as many as there are when the stack is updated: quotas then follow them. With an
-    autoscaler, how many there can be.
+    """Number of nodes. Default: read from the cluster at each update, and quotas follow. With an autoscaler, the
+    maximum number.
     """
     minimum: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
-    """How many nodes there are at least, where an autoscaler adds and removes them; default all. The slack queue lends
-    less for absent nodes, but for those that the autoscaler may have removed.
+    """Minimum number of nodes of an autoscaler. Default: count. The slack queue lends less for missing nodes, but not
+    for nodes that the autoscaler may have removed.
     """
     instance_type: Annotated[str, choice("instance type", tuple(MACHINES))] | None = None
-    """Machine type; default what the smallest of the nodes has."""
+    """Machine type. Default: read from the smallest node."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
-    """GPUs of one node; default what the smallest of the nodes has."""
+    """GPUs of each node. Default: read from the smallest node."""
     cpu: SomeCores | None = None
-    """CPU cores that one node has for pods; default what the smallest of the nodes has."""
+    """CPU cores of each node for pods. Default: read from the smallest node."""
     memory: SomeBytes | None = None
-    """Bytes of memory that one node has for pods; default what the smallest of the nodes has."""
+    """Memory of each node for pods, in bytes. Default: read from the smallest node."""
     rdma: RdmaSettings | None = None
-    """The network between the nodes; default none that pods ask for."""
+    """RDMA network between the nodes. Default: none."""
 
     @property
     def nodes(self) -> NodeGroup:
@@ -190,16 +190,16 @@ class PoolSettings(SettingsModel):
 
 
 class MorePoolSettings(PoolSettings, FurtherPoolSettings):
-    """GPU nodes of another shape, or at another price: as `pool`, with a name."""
+    """GPU nodes of another shape or price: the keys of `pool`, and a name."""
 
 
 class SystemSettings(SettingsModel):
-    """Where the platform's controllers run; default anywhere but on the GPU nodes' taint."""
+    """Nodes for the platform's controllers. Default: all nodes without the GPU nodes' taint."""
 
     node_selector: Mapping[str, str] = Field(default_factory=dict)
-    """Labels of the nodes that they run on."""
+    """Labels of these nodes."""
     tolerations: tuple[TolerationSettings, ...] = ()
-    """Tolerations of the nodes' taints."""
+    """Tolerations for the nodes' taints."""
 
     @property
     def nodes(self) -> NodeGroup:
@@ -212,7 +212,7 @@ class SystemSettings(SettingsModel):
 
 
 class StorageClassSettings(SettingsModel):
-    """Storage classes by purpose; default the cluster's default class."""
+    """Storage classes by purpose. Default: the cluster's default class."""
 
     block: ClassName | None = None
     """Class of volumes that one node mounts."""
@@ -223,10 +223,10 @@ class StorageClassSettings(SettingsModel):
 
 
 class ClaimSettings(SettingsModel):
-    """A volume claim that is there, or that somebody else makes, for workloads to mount."""
+    """A PersistentVolumeClaim that the stack does not create, for workloads to mount."""
 
     name: str
-    """Name of the claim, by which workloads name it."""
+    """Name of the claim. Workloads refer to it."""
     namespace: str
     """Namespace of the claim."""
 
@@ -247,21 +247,21 @@ class ClaimSettings(SettingsModel):
 
 
 class ClusterSettings(SettingsModel):
-    """What the platform has to know of the cluster, and nobody can read off it."""
+    """Facts about the cluster that the program cannot detect."""
 
     pool: PoolSettings = PoolSettings()
     more_pools: tuple[MorePoolSettings, ...] = ()
-    """More pools of GPU nodes, in the order in which queues try them after the first. A label tells each from all
-    others.
+    """More GPU node pools. Queues try them after pool, in the order of the list. One label must have a different value
+    in each pool.
     """
     system: SystemSettings = SystemSettings()
     storage_classes: StorageClassSettings = StorageClassSettings()
     registry: str | None = None
-    """Where the site's own images are pulled from, such as registry.example.org/ml."""
+    """Registry of the site's own images, such as registry.example.org/ml."""
     volumes: tuple[ClaimSettings, ...] = ()
     """Claims with data."""
     internal_load_balancer: Mapping[str, str] = Field(default_factory=dict)
-    """Annotations by which a Service of type LoadBalancer gets an address in the site's network alone."""
+    """Annotations that give a Service of type LoadBalancer an internal address."""
 
     @property
     def pools(self) -> Sequence[PoolSettings]:
@@ -301,9 +301,9 @@ def path_of(which: int) -> Path:
 
 
 class ExistingSettings(PlatformSettings):
-    """Everything that the configuration of a stack on an existing cluster says.
+    """Configuration of a stack on an existing cluster.
 
-    Off by default is what such a cluster mostly has: drivers, device plugins, feature discovery.
+    Most such clusters have drivers, device plugins and feature discovery, which are therefore off by default.
     """
 
     kubernetes: KubernetesSettings = KubernetesSettings()

@@ -43,10 +43,10 @@ def _server(value: str) -> str:
 
 
 class NfsSettings(SettingsModel):
-    """A storage class on an NFS server that is there; none without a server."""
+    """StorageClass for an existing NFS server. Not created without `server`."""
 
     server: Annotated[str, matching(_server, _SERVER.pattern, _SERVERS)] | None = None
-    """Name or address of the server, which all nodes have to reach."""
+    """Name or address of the server. All nodes must have access."""
     path: (
         Annotated[
             str,
@@ -59,19 +59,18 @@ class NfsSettings(SettingsModel):
         ]
         | None
     ) = None
-    """What the server exports; each claim gets a folder in it."""
+    """Exported path. Each claim gets a folder in it."""
     storage_class: ClassName = "nfs-client"
-    """Name of the storage class, which is also that of what the stack stores where `cluster.storageClasses` and the
-    layers name none.
+    """Name of the StorageClass. The stack also uses it if neither `cluster.storageClasses` nor a layer names a class.
     """
     provisioner_name: str | None = None
-    """Name under which the provisioner serves the class, such as k8s-sigs.io/nfs; default one of the release's."""
+    """Provisioner name in the StorageClass, such as k8s-sigs.io/nfs. Default: made from the release."""
     hostmount_anyuid: bool = False
-    """Grant the provisioner OpenShift's own constraint hostmount-anyuid, as MLBatch's tutorial does. It also lets its
-    pod mount folders of the node; the default is a constraint of its own, by which it mounts NFS and nothing else.
+    """Give the provisioner OpenShift's SCC hostmount-anyuid, as in MLBatch's tutorial. Its pod can then mount folders
+    of the node. By default it has its own SCC, which allows only NFS.
     """
     release: str = nfs.RELEASE
-    """From which the provisioner's objects get their names."""
+    """Prefix of the names of the provisioner's objects."""
 
     @property
     def enabled(self) -> bool:
@@ -136,29 +135,29 @@ _VERSIONS: Final = tuple(release.version for release in catalogue.OPENSHIFT_AI)
 
 
 class OperatorsSettings(SettingsModel):
-    """Whose operators run jobs: the platform's own, or those of OpenShift AI, which may have a workbench, too."""
+    """Operators that run jobs: the platform's or those of OpenShift AI. A workbench needs OpenShift AI."""
 
     operators: Operators = Operators.PLAIN
-    """`plain`: Kueue, AppWrapper, KubeRay and the training operator from upstream's manifests, as `queueing` says.
-    `openshift-ai`: OpenShift AI's, installed by OpenShift's Operator Lifecycle Manager, with MLBatch's changes.
+    """`plain`: Kueue, AppWrapper, KubeRay and the training operator from upstream manifests, as in `queueing`.
+    `openshift-ai`: those of OpenShift AI, installed by Operator Lifecycle Manager, with MLBatch's changes.
     """
     version: Annotated[str, choice("OpenShift AI version", _VERSIONS)] = _VERSIONS[0]
     """Version of OpenShift AI."""
     channel: str | None = None
-    """The catalog's channel that leads to this version; default MLBatch's."""
+    """Channel of the catalog that has this version. Default: MLBatch's."""
     catalog: str = installation.CATALOG
-    """Name of the CatalogSource that has OpenShift AI, such as that of a mirror."""
+    """Name of the CatalogSource with OpenShift AI, such as a mirror."""
     catalog_namespace: str = CATALOG_NAMESPACE
     """Namespace of the CatalogSource."""
     approve: bool = True
-    """Have the stack approve the InstallPlan for this version, and no other. With false the update waits until somebody
-    does.
+    """Approve the InstallPlan for this version, and no other. If false, the update waits until an administrator
+    approves it.
     """
     install_minutes: Annotated[int, Field(ge=5, le=120)] = 30
-    """Most minutes that an update waits for the operator, and as many for its components."""
+    """Maximum minutes to wait for the operator, and again for its components."""
     open_to_all: bool = False
-    """From 2.19 on, let every pod of the cluster connect to OpenShift AI's operators, as MLBatch's NetworkPolicy does;
-    otherwise the API server, OpenShift's Prometheus and the operators themselves.
+    """From 2.19 on: let all pods of the cluster connect to OpenShift AI's operators, like MLBatch's NetworkPolicy. If
+    false, only the API server, OpenShift's Prometheus and the operators can.
     """
 
     @property
@@ -220,24 +219,24 @@ _OF_OPERATOR: Final = (
 
 
 class OpenShiftGpuSettings(ProvidedGpuSettings):
-    """Drivers and device plugins of GPU nodes, by the GPU operator that the cluster has, or that the stack installs."""
+    """Drivers and device plugins of the GPU nodes."""
 
     operator: bool = False
-    """Have OpenShift's Operator Lifecycle Manager install NVIDIA's GPU operator, with its ClusterPolicy; off where the
-    cluster has it. Feature discovery has to be there.
+    """Install NVIDIA's GPU operator with Operator Lifecycle Manager, and its ClusterPolicy. Needs Node Feature
+    Discovery. Set to false if the cluster has the operator.
     """
     operator_version: Annotated[str, choice("certified GPU operator version", _GPU_OPERATORS)] = _GPU_OPERATORS[0]
     """Version of NVIDIA's GPU operator, in the catalog of certified operators."""
     catalog: str = certified_gpu_operator.CATALOG
-    """Name of the CatalogSource that has it, such as that of a mirror."""
+    """Name of the CatalogSource with the operator, such as a mirror."""
     catalog_namespace: str = CATALOG_NAMESPACE
     """Namespace of the CatalogSource."""
     approve: bool = True
-    """Have the stack approve the InstallPlan for this version, and no other. With false the update waits until somebody
-    does.
+    """Approve the InstallPlan for this version, and no other. If false, the update waits until an administrator
+    approves it.
     """
     install_minutes: Annotated[int, Field(ge=5, le=180)] = 60
-    """Most minutes that an update waits for the operator, and as many for the drivers of all nodes."""
+    """Maximum minutes to wait for the operator, and again for the drivers of all nodes."""
 
     @property
     def release(self) -> CertifiedGpuOperator:
@@ -288,7 +287,7 @@ infrastructure")."""
 
 
 class OpenShiftMonitoringSettings(MonitoringSettings):
-    """Prometheus and Grafana beside OpenShift's own, which has their definitions, and an exporter on port 9100."""
+    """Prometheus, Alertmanager and Grafana."""
 
     taken_ports: ClassVar[Mapping[int, str]] = {**TAKEN_PORTS, **_OPENSHIFTS_PORTS}
 
@@ -297,8 +296,8 @@ class OpenShiftMonitoringSettings(MonitoringSettings):
     node_exporter_port: Annotated[int, Field(ge=1024, le=65535)] = 9110
     gpu_operator_namespace: str | None = "nvidia-gpu-operator"
     privileged_accounts: bool = False
-    """Let the chart's seven service accounts run privileged pods, as MLBatch's tutorial does. The default grants them
-    what their pods use: a user of their own, and the node to the node exporter alone.
+    """Let the chart's seven service accounts run privileged pods, as in MLBatch's tutorial. If false, each gets only
+    the rights that its pods use: its own user, and access to the node for the node exporter.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -315,7 +314,7 @@ class OpenShiftMonitoringSettings(MonitoringSettings):
 
 
 class OpenShiftSettings(ExistingSettings):
-    """Everything that the configuration of a stack on OpenShift says."""
+    """Configuration of a stack on OpenShift."""
 
     openshift: OperatorsSettings = OperatorsSettings()
     gpu: OpenShiftGpuSettings = OpenShiftGpuSettings()

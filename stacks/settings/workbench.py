@@ -52,16 +52,16 @@ _OF_OWN: Final = ("size", "storage_class", "tls")
 
 
 class ObjectStoreSettings(SettingsModel):
-    """The object store with S3's interface, to which distributed workloads write checkpoints."""
+    """S3 object store for checkpoints of distributed workloads."""
 
     kind: Store = Store.SEAWEEDFS
-    """`seaweedfs`: a store that the stack runs. `minio`: that of the guide, whose project has ended and whose images
-    are no longer renewed. `external`: one that there is, whose secret key is the secret mlbatch:objectStoreSecretKey.
+    """`seaweedfs`: a store that the stack runs. `minio`: the store of the guide. The project has ended, and its images
+    get no updates. `external`: an existing store. Its secret key is the secret mlbatch:objectStoreSecretKey.
     """
     endpoint: str | None = None
-    """Address of an external store, such as https://s3.example.org."""
+    """URL of an external store, such as https://s3.example.org."""
     access_key: Word | None = None
-    """Access key of an external store, which names the user and is no secret."""
+    """Access key of an external store. It is a user name, not a secret."""
     region: Word | None = None
     """Region of an external store."""
     bucket: (
@@ -70,17 +70,17 @@ class ObjectStoreSettings(SettingsModel):
         ]
         | None
     ) = None
-    """Bucket that the notebook finds in its environment."""
+    """Bucket in the notebook's environment."""
     size: SomeBytes = Quantity.parse("50Gi")
-    """Size of the volume of a store that the stack runs, in bytes."""
+    """Volume size of a store that the stack runs, in bytes."""
     storage_class: ClassName | None = None
-    """Class of that volume; default the cluster's class for volumes of one pod."""
+    """StorageClass of that volume. Default: the cluster's class for volumes of one pod."""
     tls: bool = True
-    """Reach a store that the stack runs by TLS, with a certificate of OpenShift's own authority for Services, which the
-    notebook and the stack's Ray clusters trust. Without it, as the guide has it, checkpoints pass in the clear.
+    """Use TLS for a store that the stack runs, with a certificate of OpenShift's CA for Services. The notebook and the
+    stack's Ray clusters trust it. If false, as in the guide, checkpoints are sent unencrypted.
     """
     guide_credentials: bool = False
-    """Take the guide's `rootuser` and `rootuser123` for MinIO, which everybody knows, in place of made-up ones."""
+    """Use the guide's well-known `rootuser` and `rootuser123` for MinIO, instead of generated credentials."""
 
     @property
     def certified(self) -> bool:
@@ -128,16 +128,16 @@ class ObjectStoreSettings(SettingsModel):
 
 
 class QueueSettings(SettingsModel):
-    """What all Ray clusters of the workbench may use together; default what the guide gives them."""
+    """Quota of all Ray clusters of the workbench together. Default: the guide's."""
 
     cpu: SomeCores = Quantity.parse(9)
     """CPU cores."""
     memory: SomeBytes = Quantity.parse("36Gi")
-    """Bytes of memory."""
+    """Memory in bytes."""
     gpus: Annotated[int, Field(ge=0, le=_MOST_GPUS)] = 5
     """GPUs."""
     open_to_all: bool = False
-    """Let any namespace use the queue, as the guide has it, and not the workbench's alone."""
+    """Let all namespaces use the queue, as in the guide. If false, only the workbench's namespace can."""
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the nominal quota by resource name."""
@@ -145,42 +145,42 @@ class QueueSettings(SettingsModel):
 
 
 class WorkbenchSettings(SettingsModel):
-    """A workbench of OpenShift AI: a notebook, an object store, and a queue for Ray clusters."""
+    """A workbench of OpenShift AI: a notebook, an object store and a queue for Ray clusters."""
 
     enabled: bool = False
-    """Make it."""
+    """Create it."""
     name: str = "demo-workbench"
     """Name of the notebook and of its objects."""
     namespace: str = "sandbox"
     """Namespace of the project."""
     image: Annotated[str, choice("notebook image", tuple(_IMAGES))] = DEFAULT_IMAGE
-    """Image, as the dashboard calls it."""
+    """Image, by its name in the dashboard."""
     version: str = DEFAULT_VERSION
     """Version of the image."""
     size: Annotated[str, choice("container size", tuple(SIZES))] = "Small"
-    """Container size, as the dashboard calls it; Ray clusters have their own."""
+    """Container size, by its name in the dashboard. Ray clusters have their own."""
     storage: SomeBytes = Quantity.parse("20Gi")
-    """Size of the volume of the notebook's files in bytes."""
+    """Volume size for the notebook's files, in bytes."""
     storage_class: ClassName | None = None
-    """Class of that volume; default the cluster's class for volumes of one pod."""
+    """StorageClass of that volume. Default: the cluster's class for volumes of one pod."""
     user: str | None = None
-    """Whose notebook it is, as the dashboard notes it."""
+    """Owner of the notebook in the dashboard."""
     demos: bool = True
-    """Clone the guide's demos into the notebook's files, at a commit."""
+    """Clone the guide's demos into the notebook's files, at a pinned commit."""
     edit_for_group: bool = False
-    """Let every account of the project edit all of it, secrets included, as the guide has it; otherwise the notebook's
-    own account may make Ray clusters, and no other.
+    """Let every account of the project edit everything in it, including Secrets, as in the guide. If false, only the
+    notebook's account can create Ray clusters.
     """
     connection: str = "minio"
-    """Name of the data connection, as the dashboard shows it."""
+    """Name of the data connection in the dashboard."""
     object_store: ObjectStoreSettings = ObjectStoreSettings()
     queue: QueueSettings = QueueSettings()
     ray_clusters: tuple[Annotated[str, choice("Ray cluster of the demos", tuple(DEMOS))], ...] = ()
-    """Ray clusters of the demos that run from the start; the notebooks make those that they need by themselves."""
+    """Ray clusters of the demos that run from the start. The notebooks create all others."""
     ray_jobs: tuple[Annotated[str, choice("demo that runs as a job", tuple(PROGRAMS))], ...] = ()
-    """Demos that run as jobs, each on a Ray cluster of its own that goes when the job ends: `jobtest`, training on
-    pictures; `interactivetest`, training on texts, with checkpoints in the object store; `tunecluster`, tuning of
-    XGBoost, with its trials there. They wait for one another where the queue has room for one alone.
+    """Demos that run as jobs, each on its own Ray cluster, which is deleted when the job ends. `jobtest`: training on
+    images. `interactivetest`: training on texts. `tunecluster`: tuning of XGBoost. The last two write checkpoints or
+    trials to the object store. If the queue has room for only one, they run one after the other.
     """
 
     @property

@@ -45,118 +45,116 @@ class RegistrySettings(SettingsModel):
     """The container registry."""
 
     name: RegistryName
-    """The first part of `<name>.azurecr.io`."""
+    """First part of `<name>.azurecr.io`."""
     sku: Annotated[str, choice("registry SKU", REGISTRY_SKUS)] = "Standard"
-    """Size and speed: Basic holds 10 GiB, Standard 100 GiB, Premium 500 GiB."""
+    """Size and speed. Basic includes 10 GiB, Standard 100 GiB, Premium 500 GiB."""
     admin_user: bool = False
-    """One password, shared by all, that may push and pull. Gives up that pushes can be traced to somebody and that a
-    leaver's access ends; nodes pull with their own identity and never need it.
+    """Enable one shared password for push and pull. Pushes are then anonymous, and people who leave keep access. Nodes
+    do not need it: they pull with their own identity.
     """
 
 
 class NetworkSettings(SettingsModel):
-    """The addresses."""
+    """Address ranges and network policies."""
 
     vnet_cidr: Cidr = "10.128.0.0/20"
-    """Addresses of the virtual network (as in edwardsp/ai-on-aks, deploy)."""
+    """Range of the virtual network. Default: as in edwardsp/ai-on-aks (deploy)."""
     node_cidr: Cidr = "10.128.4.0/22"
-    """Addresses of the nodes' subnet in the virtual network (as in edwardsp/ai-on-aks, deploy)."""
+    """Range of the nodes' subnet in the virtual network. Default: as in edwardsp/ai-on-aks (deploy)."""
     pod_cidr: Cidr = "10.244.0.0/16"
-    """Addresses of the overlay, from which each node takes a /24. AKS' default."""
+    """Range of the pod overlay. Each node takes a /24. Default: that of AKS."""
     service_cidr: Cidr = "10.0.0.0/16"
-    """Addresses of the Services. AKS' default."""
+    """Range of Services. Default: that of AKS."""
     policy: Annotated[str, choice("network policy", NETWORK_POLICIES)] = "cilium"
-    """What enforces NetworkPolicies. none: nothing does, and any pod reaches any other."""
+    """Engine that enforces NetworkPolicies. With `none`, each pod can connect to all others."""
 
 
 class ApiServerSettings(SettingsModel):
-    """Who reaches the API server: exactly one of authorizedRanges, private and public says so."""
+    """Access to the API server. Set exactly one of authorizedRanges, private and public."""
 
     authorized_ranges: Annotated[tuple[Cidr, ...], AfterValidator(values.ranges)] = ()
-    """Public networks, yours and those from which the stack is deployed; AKS adds the nodes'."""
+    """Public networks of users and of the machine that deploys the stack. AKS adds the nodes' addresses."""
     private: bool = False
-    """It has an address in the virtual network alone; the stack has to be deployed from there."""
+    """Use only an address in the virtual network. Deploy the stack from there."""
     public: bool = False
-    """Everybody reaches it. Gives up that a stolen credential is of no use elsewhere, and exposes the API server's own
-    flaws.
+    """Allow connections from everywhere. This exposes flaws of the API server, and stolen credentials work from
+    anywhere.
     """
     run_command: bool = False
-    """`az aks command invoke` works. Gives up that the network alone decides: Azure's API then leads past it."""
+    """Enable `az aks command invoke`. It bypasses the network restrictions through Azure's API."""
 
 
 class AccessSettings(SettingsModel):
-    """Who administers the cluster."""
+    """Administrators of the cluster."""
 
     admin_groups: tuple[Guid, ...] = ()
-    """Object ids of Entra groups. Whoever deploys the stack has to be in one of them."""
+    """Object IDs of Entra groups. The account that deploys the stack must be a member of one."""
     login: Annotated[str, choice("login", LOGINS)] = "azurecli"
-    """How the deployment signs in: kubelogin's azurecli, workloadidentity, spn or msi, or local for the cluster's own
-    certificate.
-    """
+    """How the deployment signs in: with a method of kubelogin, or `local` with the cluster's certificate."""
     local_accounts: bool = False
-    """The cluster's own certificate exists. Gives up sign-in: it is cluster-admin to whoever holds it, names nobody in
-    the audit log, and ends only when the cluster's certificates are rotated.
+    """Enable the cluster's certificate. Its holder is cluster-admin without sign-in and without a name in the audit
+    log. Only a rotation of the cluster's certificates revokes it.
     """
 
 
 class WindowSettings(SettingsModel):
-    """The hours to which AKS keeps its upgrades, as far as it can."""
+    """Maintenance window of AKS upgrades. AKS can exceed it."""
 
     day: Annotated[str, choice("day", DAYS)] = "Sunday"
     """Day of the week."""
     start: values.TimeOfDay = "02:00"
-    """When the window opens."""
+    """Start time."""
     hours: Annotated[int, Field(ge=4, le=24)] = 8
-    """How many hours it is open; nodes are upgraded one after the other, GPU nodes in half an hour or so each, beside
-    what their pods take to end.
+    """Length in hours. AKS upgrades one node after the other. A GPU node takes about half an hour, plus the time until
+    its pods end.
     """
     every_weeks: Annotated[int, Field(ge=1, le=4)] = 1
-    """How many weeks from one window to the next."""
+    """Weeks between windows."""
     utc_offset: values.UtcOffset = "+00:00"
-    """Offset of day and start from universal time."""
+    """UTC offset of day and start."""
 
 
 class UpgradeSettings(SettingsModel):
-    """What AKS upgrades by itself; each drains nodes, one GPU node after the other."""
+    """Automatic upgrades by AKS. They drain nodes, one GPU node after the other."""
 
     kubernetes: Annotated[str, choice("upgrade channel", KUBERNETES_CHANNELS)] = "none"
-    """Which versions of Kubernetes: none, or the newest patch of the minor version (patch). AKS' channels that go on to
-    other minor versions are none of these: an update of the stack would try to take them back, and drivers, Volcano and
-    the scheduler are chosen for the one that kubernetesVersion names.
+    """`patch` upgrades to the newest patch of kubernetesVersion. The AKS channels for minor versions are not available,
+    because drivers, Volcano and scheduler depend on kubernetesVersion, and an update of the stack would try to
+    downgrade.
     """
     node_os: Annotated[str, choice("node OS channel", NODE_OS_CHANNELS)] = "NodeImage"
-    """Which node systems: NodeImage, weekly images. SecurityPatch, patches without an image where that can be.
-    Unmanaged, what Ubuntu installs by itself, without restarts. None gives up security fixes until somebody upgrades
-    the node image.
+    """Upgrades of the node OS. `NodeImage`: weekly images. `SecurityPatch`: patches, without a new image if possible.
+    `Unmanaged`: Ubuntu's own updates, without restarts. `None`: no security fixes until you upgrade the node image.
     """
     drain_timeout_minutes: Annotated[int, Field(ge=1, le=1440)] = 30
-    """How many minutes an upgrade waits for the pods of a GPU node to end before it fails."""
+    """Minutes that an upgrade waits for the pods of a GPU node to end. Then it fails."""
     window: WindowSettings = WindowSettings()
 
 
 class SystemPoolSettings(SettingsModel):
-    """The nodes of the cluster's own pods and of the platform's controllers. Holds when the cluster is created."""
+    """Nodes for the pods of AKS and the platform's controllers. Changes apply only to a new cluster."""
 
     name: PoolName = "system"
     """Name of the node pool."""
     count: Annotated[int, Field(ge=2, le=MOST_NODES)] = 2
-    """How many nodes: two, so that one may fail."""
+    """Number of nodes. With two, one can fail."""
     vm_size: Annotated[str, AfterValidator(values.system_size)] = "Standard_D4s_v5"
-    """Machine type: at least 4 vCPUs, with neither GPUs (N...) nor bursts (B...)."""
+    """Machine type with at least 4 vCPUs, not a GPU (N...) or burstable (B...) type."""
     os_disk_gib: Annotated[int, Field(ge=30, le=2048)] = 128
-    """Size of a node's disk in GiB."""
+    """Disk size of a node in GiB."""
     zones: Zones = ("1", "2", "3")
-    """Zones over which the nodes are spread; [] in regions without zones."""
+    """Availability zones of the nodes. [] in regions without zones."""
 
 
 class AutoscaleSettings(SettingsModel):
-    """Bounds between which the cluster's autoscaler sets the number of GPU nodes."""
+    """Limits of the cluster autoscaler for GPU nodes."""
 
     min: Annotated[int, Field(ge=0, le=MOST_NODES)] = 1
-    """Fewest nodes; 0 where pods ask for no InfiniBand ports, which the autoscaler finds on no node that is yet to be.
+    """Minimum number of nodes. 0 works only if pods request no InfiniBand ports: the autoscaler does not know that a
+    new node has them.
     """
     max: Annotated[int, Field(ge=1, le=MOST_NODES)]
-    """Most nodes."""
+    """Maximum number of nodes."""
 
 
 class GpuPoolSettings(SettingsModel):
@@ -165,27 +163,27 @@ class GpuPoolSettings(SettingsModel):
     name: PoolName = "ndv5"
     """Name of the node pool."""
     vm_size: Annotated[str, one_of(values.gpu_size, tuple(GPU_SIZES))] = "Standard_ND96isr_H100_v5"
-    """Machine type, one with NVIDIA GPUs."""
+    """Machine type with NVIDIA GPUs."""
     count: Annotated[int, Field(ge=0, le=MOST_NODES)] = 1
-    """How many nodes; with autoscale, how many there are at first. Quotas then follow the largest number."""
+    """Number of nodes. With autoscale, the initial number; quotas follow the maximum."""
     autoscale: AutoscaleSettings | None = None
-    """Bounds between which the cluster's autoscaler sets the number of nodes; default as many as count says."""
+    """Limits of the cluster autoscaler. Default: a fixed number of nodes."""
     os_disk_gib: Annotated[int, Field(ge=64, le=2048)] = 128
-    """Size of a node's disk in GiB; edwardsp/ai-on-aks' 128."""
+    """Disk size of a node in GiB. Default: as in edwardsp/ai-on-aks."""
     zones: Zones = ()
-    """Zones over which the nodes are spread; none, for such machines are in few."""
+    """Availability zones of the nodes. Default: none, because few zones have these machines."""
     proximity_placement_group: bool = False
-    """Keep the nodes in one data centre, at the price that Azure finds room less often."""
+    """Keep the nodes in one data centre. Azure then has capacity less often."""
     max_pods: Annotated[int, Field(ge=30, le=MOST_PODS)] = MOST_PODS
-    """How many pods one node may run."""
+    """Maximum number of pods per node."""
     taint: bool = True
-    """Keeps pods that ask for no GPU away. Without it anything may land on these nodes and take their CPUs."""
+    """Keep pods without GPUs off these nodes. If false, all pods can run there and use the CPUs."""
     skip_gpu_driver_install_tag: bool = False
-    """Also set the tag by which AKS left drivers out until August 2025. It refuses or ignores the tag today; the pool's
-    own switch, which is always set, does the same.
+    """Also set the tag SkipGPUDriverInstall, which AKS used until August 2025 and now refuses or ignores. The stack
+    always sets the pool's own option.
     """
     any_region: bool = False
-    """Skip the check that the region offers the size, for regions that came later than the platform's list."""
+    """Do not check that the region offers the machine type, for regions that the platform's list lacks."""
 
     @property
     def is_spot(self) -> bool:
@@ -215,13 +213,13 @@ class GpuPoolSettings(SettingsModel):
 
 
 class MoreGpuPoolSettings(GpuPoolSettings, FurtherPoolSettings):
-    """GPU nodes of another size, or at another price: as `gpuPool`."""
+    """GPU nodes of another size or price. The keys are those of `gpuPool`."""
 
     name: PoolName
-    """Name of the node pool, of its flavor, and under teams' `pools`."""
+    """Name of the node pool and of its ResourceFlavor. Teams use it in `pools`."""
     spot: bool = False
-    """Take machines at Azure's spot price. Azure takes them back whenever it needs them, with half a minute's notice:
-    jobs are queued again, and go on from their last checkpoint. Holds when the pool is created.
+    """Use spot machines. Azure can take them back with 30 seconds' notice. Their jobs are requeued and continue from
+    the last checkpoint. A change replaces the pool.
     """
 
     @property
@@ -231,59 +229,60 @@ class MoreGpuPoolSettings(GpuPoolSettings, FurtherPoolSettings):
 
 
 class BlobStorageSettings(SettingsModel):
-    """The storage account of the data sets."""
+    """Storage account for data sets."""
 
     account: AccountName
     """Name of the storage account."""
     container: ContainerName = "data"
     """Name of the container in it."""
     sku: Annotated[str, choice("storage SKU", STORAGE_SKUS)] = "Standard_LRS"
-    """Redundancy; Standard_LRS keeps three copies in one data centre."""
+    """Redundancy. Standard_LRS keeps three copies in one data centre."""
     allowed_ranges: tuple[Cidr, ...] = ()
-    """Public networks that reach it besides the nodes, such as the one that the data comes from."""
+    """Public networks with access, in addition to the nodes, such as the source of the data."""
     shared_key: bool = False
-    """Serve requests signed with the account's key, or with a SAS token made from it. Gives up that access is tied to
-    an identity: the key is everything, and a token lasts until it expires or the key changes.
+    """Accept the account's key, and SAS tokens made from it. Access is then not tied to an identity: the key gives full
+    access, and a token works until it expires or the key changes.
     """
 
 
 class FeatureSettings(SettingsModel):
-    """The subscription's feature AKSInfinibandSupport, needed by sizes with InfiniBand and asked of no others."""
+    """The subscription feature AKSInfinibandSupport. Only machine types with InfiniBand need it."""
 
     assume_registered: bool = False
-    """Neither register nor wait, for deployments that may not touch the subscription. Gives up the check: without the
-    feature the pool comes up with ports that reach no other node.
+    """Do not register or check the feature, for deployments without rights on the subscription. Without the feature,
+    the InfiniBand ports of the nodes have no connection to each other.
     """
     timeout_seconds: Annotated[int, Field(ge=60, le=7200)] = 1800
-    """How many seconds to wait until Azure has registered it."""
+    """Maximum seconds to wait for the registration."""
 
 
 class AzureSettings(SettingsModel):
-    """What is created in Azure."""
+    """Resources in Azure."""
 
     subscription_id: Guid | None = None
-    """Subscription; default the one that ARM_SUBSCRIPTION_ID or the Azure CLI names."""
+    """Subscription. Default: that of ARM_SUBSCRIPTION_ID or the Azure CLI."""
     location: Annotated[str, choice("region", tuple(sorted(REGIONS)))]
-    """The region."""
+    """Azure region."""
     resource_group: ResourceGroupName = "mlbatch"
-    """Resource group that the stack makes, with all the rest in it."""
+    """Resource group that the stack creates for all its resources."""
     node_resource_group: ResourceGroupName | None = None
-    """Resource group that AKS creates for the nodes; default `<resourceGroup>-nrg`."""
+    """Resource group that AKS creates for the nodes. Default: `<resourceGroup>-nrg`."""
     cluster_name: ClusterName = "mlbatch"
     """Name of the AKS cluster."""
     kubernetes_version: values.KubernetesVersion = versions.DEFAULT
-    """A minor version that AKS supports, for its newest patch, or one with its patch. The end of its support is warned
-    of, and refused is only what no cluster can have.
+    """Minor version that AKS supports (its newest patch is used), or a patch version. The program warns before support
+    ends, and refuses only versions that no cluster can have.
     """
     support: Annotated[str, choice("support plan", tuple(SUPPORT_PLANS))] = "official"
-    """Support plan: longTerm for another year of a version, which needs the Premium tier."""
+    """Support plan. `longTerm` supports a version for another year and needs tier Premium."""
     tier: Annotated[str, choice("tier", TIERS)] = "Standard"
-    """Tier of the cluster: Free has no guarantee and is for at most ten nodes or so."""
+    """Pricing tier of the cluster. Free has no SLA and is for up to about ten nodes."""
     os_sku: Annotated[str, choice("OS SKU", OS_SKUS)] = OS_SKUS[0]
-    """System of all nodes. Ubuntu2204, for which the pinned drivers are built; Ubuntu is 24.04 from Kubernetes 1.35 on.
+    """Operating system of all nodes. The pinned drivers are built for Ubuntu2204. From Kubernetes 1.35 on, Ubuntu is
+    24.04.
     """
     admin_user: AdminName = "azureuser"
-    """Name of the nodes' administrator."""
+    """User name of the nodes' administrator."""
     ssh_public_key: Annotated[str, matching(values.ssh_public_key, values.SSH_KEY, values.SSH_KEYS)]
     """SSH key of the nodes' administrator."""
     registry: RegistrySettings
@@ -294,14 +293,14 @@ class AzureSettings(SettingsModel):
     system_pool: SystemPoolSettings = SystemPoolSettings()
     gpu_pool: GpuPoolSettings = GpuPoolSettings()
     more_gpu_pools: tuple[MoreGpuPoolSettings, ...] = ()
-    """More pools of GPU nodes, in the order in which queues try them after the first, such as spot machines."""
+    """More GPU node pools, such as spot machines. Queues try them after gpuPool, in the order of the list."""
     storage: BlobStorageSettings | None = None
-    """The storage account of the data sets; default none."""
+    """Storage account for data sets. Default: none."""
     feature: FeatureSettings = FeatureSettings()
     protect: bool = True
-    """Group, registry, storage and cluster cannot be deleted before this is set to false and applied."""
+    """Protect resource group, registry, storage account and cluster. To delete one, first apply `false`."""
     tags: Annotated[Mapping[str, str], AfterValidator(values.tags)] = Field(default_factory=dict)
-    """Tags of everything that is created."""
+    """Tags of all resources."""
 
     @property
     def nodes_group(self) -> str:

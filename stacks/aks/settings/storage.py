@@ -56,31 +56,31 @@ class BlobDriverSettings(SettingsModel):
     version: Annotated[str, choice("Blob driver version", _BLOB_DRIVER)] = _BLOB_DRIVER[0]
     """Version of the driver."""
     blobfuse: _BlobfuseVersion | None = catalogue.BLOBFUSE
-    """Version of blobfuse2 to put on the nodes; null leaves the one that they have."""
+    """Version of blobfuse2 to install on the nodes. null keeps the nodes' version."""
 
 
 class VolumeSettings(SettingsModel):
-    """A container as a volume of a namespace."""
+    """A blob container as a volume in a namespace."""
 
     name: _VolumeName
     """Name of the claim."""
     namespace: _VolumeName | None = None
-    """Where the pods are that mount it: a team's name; default that of mlbatch:workloads."""
+    """Namespace of the pods that mount it: the name of a team. Default: that of mlbatch:workloads."""
     account: AccountName | None = None
-    """Storage account of the container; default the stack's own."""
+    """Storage account of the container. Default: the stack's."""
     container: ContainerName
-    """Container whose blobs are the volume's files."""
+    """Container with the files."""
     access: BlobAccess = BlobAccess.IDENTITY
-    """`managedIdentity`, the nodes' own; `workloadIdentity`, one of the namespace alone, for its pods of service
-    account `default`, without a cache on disk; or `sas`, the token that the secret key blobSasToken holds. On an
-    account of your own the identity needs `Storage Blob Data Reader` on the container.
+    """`managedIdentity`: the nodes' identity. `workloadIdentity`: an identity of the namespace, only for pods with the
+    service account `default`, without a disk cache. `sas`: the token in the secret blobSasToken. If the account is not
+    the stack's, give the identity `Storage Blob Data Reader` on the container.
     """
     read_only: bool = True
-    """Mount it for reading alone; false for a volume that jobs write to, for which identity or token need more."""
+    """Mount the volume read-only. If false, the identity or token also needs write access."""
     block_kib: Annotated[int, Field(ge=4, le=65536)] = 4
-    """Size of a request in KiB; 4 for random access to large files, more for reading in order."""
+    """Size of a request in KiB. Use 4 for random access to large files, and more for sequential reads."""
     capacity: SomeBytes = CAPACITY
-    """Size of the volume in bytes; nominal."""
+    """Nominal size of the volume in bytes."""
 
     def home(self, workloads: WorkloadsSettings | None) -> str:
         """Return the namespace, which by default is that of the workloads."""
@@ -98,18 +98,18 @@ class VolumeSettings(SettingsModel):
 
 
 class FilesSettings(SettingsModel):
-    """Shares that claims ask for."""
+    """Azure Files shares that claims request."""
 
     reclaim: Reclaim = Reclaim.RETAIN
-    """`Retain` keeps a share whose claim is deleted; `Delete` deletes its data too."""
+    """What happens to a share when its claim is deleted: `Retain` keeps it, `Delete` deletes its data."""
 
 
 class StorageSettings(SettingsModel):
-    """Volumes of the stack. The Blob driver is installed for as long as there is one."""
+    """Storage volumes. The Blob driver is installed if there are any."""
 
     blob_driver: BlobDriverSettings = BlobDriverSettings()
     volumes: tuple[VolumeSettings, ...] = ()
-    """Containers as volumes."""
+    """Blob containers as volumes."""
     files: FilesSettings = FilesSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
