@@ -45,7 +45,7 @@ class CheckSettings(SettingsModel):
     report_to_queues: bool = True
     """Also report failed nodes to AppWrapper and the slack queue."""
     deadline_seconds: Annotated[int, Field(ge=300, le=24 * 3600)] = 3600
-    """Maximum seconds for the check, including the wait for the node."""
+    """Maximum seconds for the check, including the wait for a busy node."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the taint's effect to checks that taint."""

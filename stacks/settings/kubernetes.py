@@ -69,6 +69,6 @@ class KubernetesSettings(ApiSettings):
     context: str | None = None
     """Context in that file. Default: its current context."""
     identifier: str | None = None
-    """UID of the namespace `kube-system` of the stack's cluster. With it, the program refuses the kubeconfig of another
-    cluster before it changes anything. Without it, a preview with the wrong kubeconfig plans to replace everything.
+    """UID of the namespace `kube-system` of the stack's cluster. If set, the program refuses a kubeconfig of another
+    cluster. If not, the preview with such a kubeconfig replaces everything.
     """

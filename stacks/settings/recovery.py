@@ -22,16 +22,16 @@ class RecoverySettings(SettingsModel):
     retry_pause_seconds: Annotated[int, Field(ge=1, le=3600)] = DEFAULTS.retry_pause
     """Seconds that AppWrapper waits before it recreates the pods of a job."""
     recovery_timeout_seconds: Annotated[int, Field(ge=10, le=24 * 3600)] = 300
-    """Seconds after which a job that lost pods and does not have all of them back is requeued. Make it longer than
-    retryPauseSeconds by the time that pods need to end and to start, including the pull of the image.
+    """Seconds after which a job that lost pods and does not have all of them back is requeued. Must exceed
+    retryPauseSeconds by the time that pods need to end, pull the image and start.
     """
     start_timeout_minutes: Annotated[int, Field(ge=WARM_UP_SECONDS // 60 + 1, le=24 * 60)] = 35
-    """Minutes after which an admitted job that never had all its pods running is requeued. Must exceed every job's
-    warm-up. The platform's workloads have up to 30 minutes.
+    """Minutes after which an admitted job is requeued if its pods never all ran. Must exceed every job's warm-up, which
+    is up to 30 minutes for the platform's workloads.
     """
     health_seconds: Annotated[int, Field(ge=0, le=24 * 3600)] = 300
-    """Seconds that a node must be healthy after it was cordoned, not ready or sick, before its GPUs are lent again. A
-    loss counts at once.
+    """Seconds that a node which was cordoned, not ready or sick must be healthy before its GPUs are lent again. A loss
+    counts at once.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:

@@ -62,7 +62,7 @@ class SyntheticSettings(SettingsModel):
     enabled: bool = True
     """Submit the jobs."""
     name: str = "load"
-    """Prefix of the jobs' names, before a number."""
+    """Prefix of the jobs' names. A number follows."""
     trace: str
     """File with the jobs, relative to the program's folder."""
     time_scale: Annotated[float, Field(ge=1, le=100_000)] = 1

@@ -85,9 +85,9 @@ class TopologySettings(SettingsModel):
     """Network levels for Kueue with `packing: topology`."""
 
     levels: tuple[str, ...] = ()
-    """Labels of GPU nodes that locate a node in the network, from the widest level to the narrowest, such as
-    `[topology.kubernetes.io/zone, ib/torset]`. Kueue adds the node as the last level, and does not use nodes that lack
-    a label. The platform's own multi-node jobs prefer to stay within one value of the narrowest level.
+    """Labels of GPU nodes for the levels of the network, from the widest to the narrowest, such as
+    `[topology.kubernetes.io/zone, ib/torset]`. Kueue adds the node as the last level, and places no job on a node that
+    lacks a label. The platform's own multi-node jobs prefer one value of the narrowest level.
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -119,7 +119,7 @@ class SchedulingSettings(SettingsModel):
     priority_classes: bool = True
     """Create the platform's three priority classes. Set to false if the cluster has them."""
     packing: Packing = Packing.COSCHEDULING
-    """Which component selects the nodes for jobs in queues. `none`: the default scheduler, which spreads pods.
+    """Component that selects nodes for jobs in queues. `none`: the default scheduler, which spreads pods.
     `coscheduling`: a second scheduler, which fills node after node and starts gangs whole. `sakkara` (experimental): a
     second scheduler, which starts gangs whole and close together. `topology`: Kueue, which admits a job only if nodes
     have room for it.

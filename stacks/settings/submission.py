@@ -46,7 +46,7 @@ class WorkloadSettings(SettingsModel):
     """Keys of all workloads."""
 
     name: str
-    """Name of the workload and of its objects."""
+    """Name of the workload and its objects."""
     enabled: bool = False
     """Run it."""
     submission: SubmissionSettings = SubmissionSettings()

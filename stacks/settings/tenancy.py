@@ -114,7 +114,7 @@ class TrainingOperatorSettings(SettingsModel):
     """Kubeflow's training operator, which runs PyTorchJobs."""
 
     enabled: bool = False
-    """Install it. Set to false if the cluster has one."""
+    """Install it, unless the cluster has one."""
     version: Annotated[str, choice("training operator version", _TRAINING)] = _TRAINING[0]
     """Version of the training operator."""
 
@@ -123,7 +123,7 @@ class JobSetSettings(SettingsModel):
     """JobSet, which runs JobSets."""
 
     enabled: bool = False
-    """Install it. Set to false if the cluster has one."""
+    """Install it, unless the cluster has one."""
     version: Annotated[str, choice("JobSet version", _JOB_SET)] = _JOB_SET[0]
     """Version of JobSet."""
 
@@ -132,7 +132,7 @@ class TrainerSettings(SettingsModel):
     """Kubeflow Trainer, which creates a JobSet for each TrainJob. It also installs JobSet."""
 
     enabled: bool = False
-    """Install it. Set to false if the cluster has one."""
+    """Install it, unless the cluster has one."""
     version: Annotated[str, choice("Trainer version", _TRAINER)] = _TRAINER[0]
     """Version of Trainer."""
 
@@ -141,7 +141,7 @@ class KubeRaySettings(SettingsModel):
     """KubeRay, which runs RayClusters and RayJobs."""
 
     enabled: bool = False
-    """Install it. Set to false if the cluster has one."""
+    """Install it, unless the cluster has one."""
     version: Annotated[str, choice("KubeRay version", _RAY)] = _RAY[0]
     """Version of KubeRay."""
 
@@ -310,11 +310,11 @@ class TeamPoolSettings(SettingsModel):
     quota: QuotaSettings | None = None
     """Fixed amounts."""
     share: Annotated[int, Field(ge=1, le=LARGEST_SHARE)] | None = None
-    """Weight relative to the shares of other teams."""
+    """Weight among teams with shares."""
     borrowing_limit: LimitSettings = LimitSettings()
     """Maximum that the team can borrow in this pool."""
     lending_limit: LimitSettings = LimitSettings()
-    """Maximum of its quota that the team lends to others."""
+    """Maximum that the team lends of its quota."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the team to one of quota and share."""
@@ -336,9 +336,8 @@ class TeamSettings(SettingsModel):
     quota: QuotaSettings | None = None
     """Fixed amounts."""
     share: Annotated[int, Field(ge=1, le=LARGEST_SHARE)] | None = None
-    """Weight, relative to other teams' shares, in the GPU nodes that remain after the slack queue and the teams with
-    quotas. The team's quota follows the number of nodes. Whole units are divided by largest remainder, and ties by team
-    name.
+    """Weight among teams with shares, which divide the GPU nodes that the slack queue and fixed quotas leave. The quota
+    follows the number of nodes. Units are rounded by largest remainder, ties by team name.
     """
     borrowing_limit: LimitSettings = LimitSettings()
     """Maximum that the team can borrow beyond its quota. With a Kueue before v0.19, all resources except GPUs have a
@@ -346,7 +345,7 @@ class TeamSettings(SettingsModel):
     lent GPUs to a team that borrows other resources.
     """
     lending_limit: LimitSettings = LimitSettings()
-    """Maximum of its quota that the team lends to others."""
+    """Maximum that the team lends of its quota."""
     pools: tuple[TeamPoolSettings, ...] = ()
     """The team's part of further node pools. In a pool that is not listed, a team with a share has the same share. A
     team with a quota has none there and can only borrow.

@@ -70,9 +70,8 @@ class VllmSettings(WorkloadSettings):
     """Memory of the load generator in bytes."""
     cache: CacheSettings = CacheSettings()
     bounded: bool = True
-    """Apply the resource requests of the load generator, startSeconds and deadlineSeconds, and end the job if the
-    server fails. If false, the job is MLBatch's tutorial: server and load generator can wait for each other forever and
-    keep the GPUs.
+    """Apply startSeconds, deadlineSeconds and the load generator's requests, and end the job if the server fails. If
+    false, as in MLBatch's tutorial, both containers can wait for each other forever and keep the GPUs.
     """
     start_seconds: Annotated[int, Field(ge=60, le=_WEEK)] = 3600
     """Maximum seconds until the server answers. The first start downloads the weights."""
