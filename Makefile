@@ -133,7 +133,7 @@ local-long: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 -m soak tests/local
 
 local-older-kueue: $(ENVIRONMENT) build
-	MLBATCH_TEST_KUEUE=v0.18.3 $(VENV)/bin/python -m pytest --durations 10 tests/local/test_platform.py \
+	MLBATCH_TEST_KUEUE=v0.18.4 $(VENV)/bin/python -m pytest --durations 10 tests/local/test_platform.py \
 		tests/local/test_member_jobs.py tests/local/test_member_train_jobs.py tests/local/test_recovery.py \
 		tests/local/test_packing.py
 

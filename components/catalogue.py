@@ -224,9 +224,9 @@ ARTIFACTS: Final = (
     ),
     Artifact(
         name=KUEUE,
-        version="v0.18.3",
-        url="https://github.com/kubernetes-sigs/kueue/releases/download/v0.18.3/manifests.yaml",
-        images={"manager": "registry.k8s.io/kueue/kueue:v0.18.3"},
+        version="v0.18.4",
+        url="https://github.com/kubernetes-sigs/kueue/releases/download/v0.18.4/manifests.yaml",
+        images={"manager": "registry.k8s.io/kueue/kueue:v0.18.4"},
         source="https://kueue.sigs.k8s.io/docs/installation/",
     ),
     Artifact(

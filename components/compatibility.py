@@ -216,7 +216,7 @@ def reclaims_while_borrowing(kueue_version: str) -> bool:
     return numbers(kueue_version) >= _RECLAIMS_WHILE_BORROWING
 
 
-KUEUE_KUBERNETES: Final = {"v0.19.2": "1.29", "v0.18.3": "1.29"}
+KUEUE_KUBERNETES: Final = {"v0.19.2": "1.29", "v0.18.4": "1.29"}
 """The first Kubernetes version that each Kueue runs on (kubernetes-sigs/kueue, README.md, Installation). AppWrapper
 names none."""
 

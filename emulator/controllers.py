@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from emulator.cluster import images
-from emulator.toolchain import CORE, KUBERNETES_1_34, KUBERNETES_1_36, OPENDATAHUB_KUEUE, Module, pinned_version
+from emulator.toolchain import CORE, KUBERNETES_1_34, KUEUE, OPENDATAHUB_KUEUE, Module, pinned_version
 
 MODULES: Final[Mapping[str, tuple[Module, str]]] = {
-    "kueue": (KUBERNETES_1_36, "sigs.k8s.io/kueue"),
+    "kueue": (KUEUE, "sigs.k8s.io/kueue"),
     "appwrapper": (CORE, "github.com/project-codeflare/appwrapper"),
     "scheduler-plugins": (KUBERNETES_1_34, "sigs.k8s.io/scheduler-plugins"),
 }

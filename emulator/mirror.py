@@ -26,6 +26,7 @@ from emulator.toolchain import (
     CORE,
     KUBERNETES_1_34,
     KUBERNETES_1_36,
+    KUEUE,
     KUEUE_0_18,
     Module,
     Toolchain,
@@ -49,7 +50,7 @@ class Source:
 
 
 SOURCES = (
-    Source("kueue", "sigs.k8s.io/kueue", "registry.k8s.io/kueue/kueue", (KUBERNETES_1_36, KUEUE_0_18)),
+    Source("kueue", "sigs.k8s.io/kueue", "registry.k8s.io/kueue/kueue", (KUEUE, KUEUE_0_18)),
     Source("jobset", "sigs.k8s.io/jobset", "registry.k8s.io/jobset/jobset", (KUBERNETES_1_36,)),
     Source("appwrapper", "github.com/project-codeflare/appwrapper", "quay.io/ibm/appwrapper", (CORE,)),
 )

@@ -108,15 +108,15 @@ KUBERNETES_1_36 = Module(
     (
         Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
         Tool("kube-state-metrics", "k8s.io/kube-state-metrics/v2"),
-        Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
         Tool("trainer", "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager"),
         Tool("jobset", "sigs.k8s.io/jobset"),
         Tool("training-operator", "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
     ),
 )
-"""What needs the libraries of Kubernetes 1.36: KWOK, Kueue, operators of jobs, and what shows a cluster's objects as
-metrics."""
-KUEUE_0_18 = Module("kueue-0.18", (Tool("kueue-v0.18.3", "sigs.k8s.io/kueue/cmd/kueue"),))
+"""What needs the libraries of Kubernetes 1.36: KWOK, operators of jobs, and what makes metrics of objects."""
+KUEUE = Module("kueue", (Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),))
+"""Kueue with the libraries that it is released with: its Trainer is an older one than the platform's."""
+KUEUE_0_18 = Module("kueue-0.18", (Tool("kueue-v0.18.4", "sigs.k8s.io/kueue/cmd/kueue"),))
 """The older Kueue that a stack may name."""
 BEFORE = Module(
     "before",
@@ -185,7 +185,8 @@ MIRROR = (CORE.need("kubectl"),)
 """What renders the mirror of upstream's files."""
 CLUSTER = (
     CORE.need(),
-    KUBERNETES_1_36.need("kwok", "kueue"),
+    KUBERNETES_1_36.need("kwok"),
+    KUEUE.need(),
     KUBERNETES_1_34.need("scheduler-plugins-scheduler", "scheduler-plugins-controller"),
     LANGUAGE_HOST.need(),
     RELAY.need(),

@@ -60,7 +60,7 @@ _OF_OPENSHIFT_AI = {
 }
 _RELEASED = {**_MANAGERS, "scheduler-plugins/kube-scheduler": "scheduler-plugins"}
 _BESIDE = {
-    ("kueue/kueue", "v0.18.3"): "kueue-v0.18.3",
+    ("kueue/kueue", "v0.18.4"): "kueue-v0.18.4",
     ("kueue/kueue", "v0.15.2"): "kueue-v0.15.2",
     ("ibm/appwrapper", "v1.1.2"): "appwrapper-v1.1.2",
 }

@@ -51,7 +51,7 @@ def test_operators_of_jobs_are_there_for_the_stacks_that_switch_one_on(root: Pat
         ("off", "{kuberay: {enabled: false}}"),
         ("ray", "{kuberay: {enabled: true}}"),
         ("torch", "{trainingOperator: {enabled: true}}"),
-        ("older", "{kueueVersion: v0.18.3}"),
+        ("older", "{kueueVersion: v0.18.4}"),
     ):
         (root / f"Pulumi.{name}.yaml").write_text(f"config: {{'mlbatch:queueing': {queueing}}}\n")
         assert has_job_operators(root, name) == (name in ("ray", "torch")), name

@@ -125,9 +125,9 @@ def test_a_stack_moves_to_the_newer_kueue_and_back_by_one_version(
     bob.delete("workload.codeflare.dev/v1beta2", "AppWrapper", "small", "red")
     running(cluster, "blue", "waits", pods=1)
 
-    project.configure({**settings, "queueing": {**settings.get("queueing", {}), "kueueVersion": "v0.18.3"}})
+    project.configure({**settings, "queueing": {**settings.get("queueing", {}), "kueueVersion": "v0.18.4"}})
     project.up()
-    assert manager(cluster).endswith(":v0.18.3")
+    assert manager(cluster).endswith(":v0.18.4")
     assert uids(pods_of(cluster, "blue", "runs")) <= pods
     alice.delete("workload.codeflare.dev/v1beta2", "AppWrapper", "waits", "blue")
     bob.create(gang("later", "red", pods=1, gpus=8))

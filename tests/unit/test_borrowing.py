@@ -38,7 +38,7 @@ def limits(version: str, **teams: dict[str, Any]) -> dict[str, str]:
     return {resource: str(amount) for resource, amount in found["red"].items()}
 
 
-@pytest.mark.parametrize(("version", "reclaims"), [(OLD, False), ("v0.15.6", False), ("v0.18.3", False), (NEW, True)])
+@pytest.mark.parametrize(("version", "reclaims"), [(OLD, False), ("v0.15.6", False), ("v0.18.4", False), (NEW, True)])
 def test_which_kueue_reclaims_while_the_owner_borrows(version: str, reclaims: bool) -> None:
     assert reclaims_while_borrowing(version) is reclaims
 
