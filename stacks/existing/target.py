@@ -138,7 +138,7 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
         if facts is None:
             return
         yield from _policies(partial, facts)
-        yield from _sharing(partial, facts)
+        yield from _sharing(partial, cluster, facts)
         yield from _classes(partial, facts, self.classes_made(partial))
         for which, pool in enumerate(cluster.pools):
             if _is_looked_up(pool):
@@ -271,13 +271,17 @@ def _viewers(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Con
 
 def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
     """Yield network devices that pods ask for and nobody offers."""
-    gpu, rdma = partial.section(GpuSettings), cluster.pool.rdma
+    gpu = partial.section(GpuSettings)
     if gpu is not None and gpu.fabric.enabled:
         is_sriov = gpu.fabric.device_plugin is DevicePlugin.SRIOV
         offered = names.INFINIBAND if is_sriov else names.SHARED_INFINIBAND
-        if rdma is None or rdma.resource != offered:
+        for which, pool in enumerate(cluster.pools):
+            rdma = pool.rdma
+            # A pool behind the first may be without the network.
+            if (rdma is None and which > 0) or (rdma is not None and rdma.resource == offered):
+                continue
             yield ConfigError(
-                path=("cluster", "pool", "rdma"),
+                path=(*path_of(which), "rdma"),
                 message=f"{key(('gpu', 'fabric', 'devicePlugin'))} is {gpu.fabric.device_plugin}, which offers "
                 f"{offered}, and " + ("nothing says how many" if rdma is None else f"pods ask for {rdma.resource}"),
                 expected=f"resource: {offered}, with the number in perNode",
@@ -365,7 +369,7 @@ def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
         )
 
 
-def _sharing(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+def _sharing(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield nodes that offer each GPU several times: a team's quota would count shares of GPUs as GPUs.
 
     The labels are those of NVIDIA's feature discovery (NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery).
@@ -373,10 +377,13 @@ def _sharing(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigEr
     queueing = partial.section(QueueingSettings)
     if queueing is None or not queueing.enabled:
         return
-    shared = [node.name for node in facts.nodes if node.labels.get(_STRATEGY, "none") != "none"]
-    if shared:
+    for which, pool in enumerate(cluster.pools):
+        nodes = facts.nodes_with(pool.node_selector)
+        shared = [node.name for node in nodes if node.labels.get(_STRATEGY, "none") != "none"]
+        if not shared:
+            continue
         yield ConfigError(
-            path=("cluster", "pool", "nodeSelector"),
+            path=(*path_of(which), "nodeSelector"),
             message=f"these nodes share each GPU among several pods ({_STRATEGY}): {listed(shared[:5])}"
             + (f" and {len(shared) - 5} more" if len(shared) > 5 else "")
             + "; quotas would count shares as GPUs, and a job on whole nodes get none",

@@ -9,6 +9,7 @@ from components import catalogue
 from components.catalogue import OpenShiftAi
 from components.compatibility import goes_with, numbers
 from components.scheduling.packing import Packing
+from components.workloads.pretraining import Kind
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import MISSING, ConfigError, Path, key, listed
 from stacks.openshift.settings import Operators, OperatorsSettings
@@ -16,6 +17,7 @@ from stacks.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
+from stacks.settings.workloads import WorkloadsSettings
 
 SECTION: Final = "openshift"
 _OWN: Final[tuple[Path, ...]] = (
@@ -44,6 +46,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _cluster(release, partial.facts)
     yield from _both_ways(partial)
     yield from _missing_in_kueue(partial, release)
+    yield from _missing_trainer(partial, release)
     monitoring = partial.section(MonitoringSettings)
     if monitoring is not None and monitoring.enabled:
         yield ConfigError(
@@ -104,6 +107,19 @@ def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
             )
 
 
+def _missing_trainer(partial: PartialSettings, release: OpenShiftAi) -> Iterator[ConfigError]:
+    """Yield a TrainJob: these releases have no operator of them."""
+    workloads = partial.section(WorkloadsSettings)
+    if workloads is not None and workloads.pretraining.enabled and workloads.pretraining.kind is Kind.TRAIN_JOB:
+        yield ConfigError(
+            path=("workloads", "pretraining", "kind"),
+            value=Kind.TRAIN_JOB.value,
+            message=f"OpenShift AI {release.version} has no Kubeflow Trainer, which creates the pods of TrainJobs",
+            expected=Kind.PYTORCH_JOB.value,
+            hint="set it to PyTorchJob",
+        )
+
+
 def _missing_in_kueue(partial: PartialSettings, release: OpenShiftAi) -> Iterator[ConfigError]:
     """Yield what the Kueue of a release does not know."""
     path = ("recovery", "recoveryTimeoutSeconds")
@@ -116,15 +132,6 @@ def _missing_in_kueue(partial: PartialSettings, release: OpenShiftAi) -> Iterato
             expected="nothing",
             hint=f"remove the key, and set {key(('recovery', 'startTimeoutMinutes'))}, which holds for both",
         )
-    for index, team in enumerate(partial.teams):
-        if team is not None and team.user_fair_sharing:
-            yield ConfigError(
-                path=("teams", index, "userFairSharing"),
-                value=True,
-                message=f"Kueue {release.kueue} of OpenShift AI {release.version} does not know what users have used",
-                expected="false",
-                hint="remove the key",
-            )
     scheduling = partial.section(SchedulingSettings)
     if scheduling is not None and scheduling.packing is Packing.TOPOLOGY:
         yield ConfigError(

@@ -740,7 +740,7 @@ def _operator(partial: PartialSettings, workload: str, operator: str, what: str)
     }
     if queueing.enabled and switched_on[operator]:
         return
-    switch = key(("queueing", operator, "enabled"))
+    switch = key(("queueing", *([operator] if queueing.enabled else []), "enabled"))
     yield ConfigError(
         path=("workloads", workload, "enabled"),
         value=True,

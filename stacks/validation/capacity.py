@@ -179,8 +179,8 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
                     hint="lower the limit, raise the quota, or remove the limit to lend everything that is idle",
                 )
         for resource in _needed(partial) if team.quota and partial.which == 0 else ():
-            lent, elsewhere = _lent(partial, team, resource), (each.quotas for each in partial.every_pool[1:])
-            if any(quotas[team.name][resource].nano for quotas in elsewhere if team.name in quotas):
+            lent = _lent(partial, team, resource)
+            if any(_has_or_borrows(each, team, resource) for each in partial.every_pool[1:]):
                 continue
             if not quota[resource].nano and (borrowing.get(resource) == ZERO or lent == ZERO):
                 yield ConfigError(
@@ -192,6 +192,12 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
                     expected="a quota above 0, or a borrowing limit above 0",
                     hint=f"raise the quota, or {key((*partial.team_key(index), 'borrowingLimit', resource))}",
                 )
+
+
+def _has_or_borrows(partial: PartialSettings, team: TeamSettings, resource: str) -> bool:
+    """Tell whether a team has a quota of a pool's resource or may borrow some; true while that is not known."""
+    quota, limit = partial.quotas.get(team.name), partial.borrowing_limits.get(team.name, {}).get(resource)
+    return quota is None or quota[resource] > ZERO or (limit != ZERO and _lent(partial, team, resource) != ZERO)
 
 
 def _needed(partial: PartialSettings) -> list[str]:

@@ -14,6 +14,7 @@ from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.samples import SamplesSettings
 from stacks.settings.tenancy import LimitSettings, QuotaSettings, TeamPoolSettings, TeamSettings
 from stacks.settings.workloads import WorkloadsSettings
+from stacks.validation.versions import quotas_given
 
 _SWITCH: Path = ("nvshare", "enabled")
 _STRATEGY = "nvidia.com/gpu.sharing-strategy"
@@ -51,17 +52,13 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
 
 
 def _amounts(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings | LimitSettings]]:
-    for each in partial.every_pool or [partial]:
-        if each.slack_given is not None:
-            yield each.slack_key, each.slack_given
+    yield from quotas_given(partial)
     for index, team in enumerate(partial.teams):
         parts: list[tuple[Path, TeamSettings | TeamPoolSettings]] = []
         if team is not None:
             parts = [(("teams", index), team)]
             parts += [(("teams", index, "pools", position), pool) for position, pool in enumerate(team.pools)]
         for path, part in parts:
-            if part.quota is not None:
-                yield (*path, "quota"), part.quota
             yield (*path, "borrowingLimit"), part.borrowing_limit
             yield (*path, "lendingLimit"), part.lending_limit
 

@@ -14,14 +14,15 @@ from components.compatibility import (
     Verdict,
     assess,
     is_older,
+    reclaims_while_borrowing,
 )
 from components.images import Reference
 from components.nodes.network_operator import DevicePlugin
-from stacks.errors import ConfigError, key, listed
+from stacks.errors import ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.monitoring import MonitoringSettings
-from stacks.settings.tenancy import QueueingSettings
+from stacks.settings.tenancy import QueueingSettings, QuotaSettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.target import TargetSpec
 
@@ -32,6 +33,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield what is known not to work together."""
     yield from _combination(partial)
     yield from _too_old_for_kueue(partial)
+    yield from _older_kueue(partial)
     yield from _too_old_for_monitoring(partial)
     yield from _quotas_for_ports(partial)
     volcano = partial.section(VolcanoSettings)
@@ -145,6 +147,50 @@ def offers_ports(partial: PartialSettings) -> bool:
     return partial.target.offers_ports(partial)
 
 
+def quotas_given(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings]]:
+    """Yield every quota of the settings, of slack queues and teams, in all pools, with its path."""
+    for each in partial.every_pool or [partial]:
+        if each.slack_given is not None:
+            yield each.slack_key, each.slack_given
+    for index, team in enumerate(partial.teams):
+        if team is None:
+            continue
+        if team.quota is not None:
+            yield ("teams", index, "quota"), team.quota
+        for position, pool in enumerate(team.pools):
+            if pool.quota is not None:
+                yield ("teams", index, "pools", position, "quota"), pool.quota
+
+
+def _older_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what only Kueue v0.19 does right.
+
+    An older one does not compare shares by flavor, so that an owner may wait for its GPUs
+    (`pkg/cache/scheduler/fair_sharing.go`). It loses small amounts of use, or records none
+    (kubernetes-sigs/kueue#13763).
+    """
+    version = partial.target.kueue_version(partial) if partial.target is not None else None
+    if partial.target is None or version is None or reclaims_while_borrowing(version):
+        return
+    hint = f"remove it, or run a newer Kueue ({key(('queueing', 'kueueVersion'))})"
+    for index, team in enumerate(partial.teams):
+        if team is not None and team.user_fair_sharing:
+            yield ConfigError(
+                path=("teams", index, "userFairSharing"),
+                value=True,
+                message=f"Kueue {version} does not record correctly what users have used",
+                expected="false",
+                hint=hint,
+            )
+    if partial.target.further(partial):
+        yield ConfigError(
+            path=(*partial.target.pools_key, 0),
+            message=f"with several node pools, Kueue {version} does not always give an owner its GPUs back",
+            expected="one node pool",
+            hint=hint,
+        )
+
+
 def _quotas_for_ports(partial: PartialSettings) -> Iterator[ConfigError]:
     """Refuse quotas for ports that no node offers: jobs that ask for them would be admitted and never start."""
     gpu = partial.section(GpuSettings)
@@ -156,11 +202,11 @@ def _quotas_for_ports(partial: PartialSettings) -> Iterator[ConfigError]:
         if fabric.enabled
         else f"{key(('gpu', 'fabric', 'enabled'))} is false"
     )
-    for index, team in enumerate(partial.teams):
-        amount = team.quota.infiniband if team is not None and team.quota is not None else None
+    for path, quota in quotas_given(partial):
+        amount = quota.infiniband
         if amount is not None and amount.nano:
             yield ConfigError(
-                path=("teams", index, "quota", names.INFINIBAND),
+                path=(*path, names.INFINIBAND),
                 value=str(amount),
                 message=f"no node will offer {names.INFINIBAND}: {because}",
                 expected="0",

@@ -665,7 +665,7 @@ class TestMistakes:
                 chosen({"queueing": {"kuberay": {"enabled": True}}}),
                 ("mlbatch:queueing.kuberay", "two ways", "mlbatch:openshift.operators: plain"),
             ),
-            (chosen({"queueing": {"kueueVersion": "v0.18.3"}}), ("mlbatch:queueing.kueueVersion", "two ways")),
+            (chosen({"queueing": {"kueueVersion": "v0.18.4"}}), ("mlbatch:queueing.kueueVersion", "two ways")),
             (
                 chosen({"queueing": {"enabled": False}, "tenancy": {"enabled": False}, "teams": [], "samples": {}}),
                 ('mlbatch:openshift.operators = "openshift-ai"', "mlbatch:queueing.enabled is false"),

@@ -21,6 +21,11 @@ from tests.unit.test_lending import NODE as ALLOCATABLE
 
 GPU = "nvidia.com/gpu"
 A100 = "Standard_ND96amsr_A100_v4"
+PORTS = "nvidia.com/mlnxnics"
+SHARED = {"enabled": True, "devicePlugin": "shared"}
+ROCE = {"resource": "nvidia.com/roce_gdr", "perNode": 8}
+PLAIN = {"fabric": {"enabled": False}}
+ACCELERATED = {"name": "a100", "vmSize": A100, "count": 2}
 SPOT = {"name": "spot", "count": 3, "instanceType": A100}
 
 
@@ -36,6 +41,14 @@ def simulated(*pools: dict[str, Any], teams: list[dict[str, Any]] | None = None)
         "nodes": {"count": 2, "morePools": list(pools)},
         "teams": equal if teams is None else teams,
     }
+
+
+def two(**second: Any) -> dict[str, Any]:
+    """The shipped settings of a cluster that is there, with a second pool."""
+    raw = test_existing.shipped()
+    raw["cluster"]["pool"]["nodeSelector"] = {"pool": "gpu"}
+    raw["cluster"]["morePools"] = [{"name": "spot", "nodeSelector": {"pool": "spot"}, **second}]
+    return raw
 
 
 def gpus(raw: dict[str, Any]) -> list[dict[str, str]]:
@@ -73,6 +86,12 @@ class TestQuotas:
         first, spot = partial_of(raw).every_pool
         assert (first.borrowing_limits["blue"], str(spot.borrowing_limits["blue"][GPU])) == ({}, "1")
 
+    def test_a_team_may_borrow_in_a_later_pool_alone(self) -> None:
+        none = {"name": "blue", "users": [], "quota": quota(0, cpu=0) | {"memory": 0}}
+        none["borrowingLimit"] = {"cpu": 0, "memory": 0, GPU: 0, "pods": 0}
+        teams = [none, {"name": "red", "users": [], "share": 1}]
+        assert errors_of(simulated(SPOT, teams=teams)) == []
+
     @pytest.mark.parametrize(
         ("raw", "path", "said"),
         [
@@ -81,6 +100,21 @@ class TestQuotas:
             (simulated(SPOT, SPOT), "nodes.morePools[1].name", "another pool has this name"),
             (simulated(*({**SPOT, "name": f"p{n}"} for n in range(64))), "nodes.morePools", "64 flavors at most"),
             (simulated({"count": 1}), "nodes.morePools[0].name", "is required"),
+            (
+                {**simulated(SPOT), "queueing": {"kueueVersion": "v0.18.4"}},
+                "nodes.morePools[0]",
+                "does not always give an owner its GPUs back",
+            ),
+            (
+                test_aks.settings(azure__moreGpuPools=[{**ACCELERATED, "slack": {**quota(8), PORTS: 8}}], gpu=PLAIN),
+                f'azure.moreGpuPools[0].slack["{PORTS}"]',
+                f"no node will offer {PORTS}",
+            ),
+            (
+                {**two(count=3, instanceType=A100, rdma=ROCE), "gpu": {"fabric": SHARED}},
+                "cluster.morePools[0].rdma",
+                "pods ask for nvidia.com/roce_gdr",
+            ),
             (
                 simulated({**SPOT, "slack": quota(25)}),
                 "teams",
@@ -167,14 +201,6 @@ class TestUnion:
         first = NodeGroup(node_selector={"gpu": "yes"})
         second = NodeGroup(node_selector={"gpu": "yes", "pool": "b"})
         assert union([first, second]) == NodeGroup(node_selector={"gpu": "yes"}, tolerations=[])
-
-
-def two(**second: Any) -> dict[str, Any]:
-    """The shipped settings of a cluster that is there, with a second pool."""
-    raw = test_existing.shipped()
-    raw["cluster"]["pool"]["nodeSelector"] = {"pool": "gpu"}
-    raw["cluster"]["morePools"] = [{"name": "spot", "nodeSelector": {"pool": "spot"}, **second}]
-    return raw
 
 
 class TestExisting:

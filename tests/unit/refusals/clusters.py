@@ -138,7 +138,11 @@ _OF_OPENSHIFT: Final[tuple[_Case, ...]] = (
     ({**openshift(), "openshift": {"operators": "rhoai"}}, _OPENSHIFT),
     ({**openshift(), "openshift": {"version": "2.16"}}, _OPENSHIFT),
     (chosen({"queueing": {"kuberay": {"enabled": True}}}), _OPENSHIFT),
-    (chosen({"queueing": {"kueueVersion": "v0.18.3"}}), _OPENSHIFT),
+    (chosen({"queueing": {"kueueVersion": "v0.18.4"}}), _OPENSHIFT),
+    (
+        chosen({"workloads": {"pretraining": {"enabled": True, "kind": "TrainJob", "submission": {"team": "blue"}}}}),
+        _OPENSHIFT,
+    ),
     (
         chosen({"queueing": {"enabled": False}, "tenancy": {"enabled": False}, "teams": [], "samples": {}}),
         _OPENSHIFT,
