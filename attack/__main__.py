@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -63,10 +64,13 @@ def tried(kubeconfig: Path | None, context: str | None, like: str | None) -> lis
 
 
 def summary(found: Sequence[tuple[Attack, Outcome]]) -> list[str]:
-    """Return how many go through, and what a member gains by them."""
-    through = [attack for attack, outcome in found if outcome.through]
-    gains = list(dict.fromkeys(attack.gains for attack in through))
-    return [f"{len(through)} of {len(found)} go through.", *(f"A member can get {gain}." for gain in gains)]
+    """Return how many go through, and how many of those a member gains each thing by."""
+    through = Counter(attack.gains for attack, outcome in found if outcome.through)
+    unknown = sum(not outcome.known for _, outcome in found)
+    lines = [f"{through.total()} of {len(found) - unknown} go through."]
+    if unknown:
+        lines.append(f"{unknown} more are about kinds that this cluster does not have.")
+    return [*lines, *(f"A member can get {gain} ({count})." for gain, count in through.items())]
 
 
 def _parser() -> argparse.ArgumentParser:

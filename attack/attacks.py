@@ -1,4 +1,4 @@
-"""The list of attacks (`attacks.yaml`)."""
+"""The list of attacks (`attacks.yaml`, `jobs.yaml`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -14,13 +14,18 @@ Document = dict[str, Any]
 
 _RESOURCES: Document = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
 _NAMES = {"containers": "main", "initContainers": "init"}
+_WRAPPER: Final = "AppWrapper"
+_QUEUED: Final = {"name": "attack", "labels": {"kueue.x-k8s.io/queue-name": "default-queue"}}
+_WRAPPED: Final = "wrapped"
+_ALONE: Final = "alone"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
     """One thing that a member tries.
 
-    name: unique. gains: what it is good for. refusal: a part of what the platform answers.
+    name: unique. gains: what it is good for. refusal: a part of what the platform answers; alternatives are separated
+    by `|`.
     pod: the pod that it is about, which a member creates in any way that works; else object, which a member creates.
     counted: it fails, too, where the pod is given requests.
     """
@@ -34,9 +39,24 @@ class Attack:
 
 
 def attacks() -> list[Attack]:
-    """Return all of them, in the order of the file."""
-    groups = yaml.safe_load(resources.files("attack").joinpath("attacks.yaml").read_text())
-    return [each for group in groups for each in _of(group)]
+    """Return all of them, in the order of the files."""
+    groups, jobs = _read("attacks.yaml"), _read("jobs.yaml")
+    return [
+        *(each for group in groups for each in _of(group)),
+        *(each for group in jobs["attacks"] for job in group["jobs"] for each in _of_job(job, jobs["bases"], group)),
+    ]
+
+
+def valid_jobs() -> list[Document]:
+    """Return the jobs that attacks change, as a member may submit them: by themselves and in an AppWrapper."""
+    bases = _read("jobs.yaml")["bases"]
+    wrapper = bases[_WRAPPER]["object"]
+    kinds = [base for kind, base in bases.items() if kind != _WRAPPER]
+    return [
+        wrapper,
+        *(_beside(wrapper, base["object"]) for base in kinds if _WRAPPED in base.get("ways", _WRAPPED)),
+        *(_alone(base) for base in kinds if _ALONE in base),
+    ]
 
 
 def pod(spec: Mapping[str, Any], metadata: Mapping[str, Any] | None = None) -> Document:
@@ -49,6 +69,10 @@ def pod(spec: Mapping[str, Any], metadata: Mapping[str, Any] | None = None) -> D
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "attack", **(metadata or {})}, "spec": found}
 
 
+def _read(file: str) -> Any:
+    return yaml.safe_load(resources.files("attack").joinpath(file).read_text())
+
+
 def _of(group: Mapping[str, Any]) -> Iterator[Attack]:
     for each in group.get("pods") or ():
         made = pod(each.get("spec") or {}, each.get("metadata"))
@@ -56,3 +80,67 @@ def _of(group: Mapping[str, Any]) -> Iterator[Attack]:
         yield Attack(name=each["name"], gains=group["gains"], refusal=each["refusal"], pod=made, counted=counted)
     for each in group.get("objects") or ():
         yield Attack(name=each["name"], gains=group["gains"], refusal=each["refusal"], object=each["object"])
+
+
+def _of_job(entry: Mapping[str, Any], bases: Mapping[str, Any], group: Mapping[str, Any]) -> Iterator[Attack]:
+    (what,) = entry.keys() - {"name", "refusal", "ways"}
+    change, wrapper = entry[what], bases[_WRAPPER]["object"]
+    if what == "trainPods":
+        what, change = "TrainJob", _train_pods(change)
+    if what in bases:
+        base = bases[what]
+        changed = {
+            _WRAPPED: _beside(wrapper, _merged(base["object"], change)),
+            **({_ALONE: _merged(_alone(base), change)} if _ALONE in base else {}),
+        }
+        ways = entry.get("ways") or base.get("ways") or changed
+        made = {f"{entry['name']}, {way}": changed[way] for way in ways}
+    elif what == "beside":
+        made = {entry["name"]: _beside(wrapper, change)}
+    else:
+        made = {entry["name"]: _merged(wrapper, _at(what, change))}
+    for name, document in made.items():
+        yield Attack(name=name, gains=group["gains"], refusal=entry["refusal"], object=document)
+
+
+def _at(what: str, change: Document) -> Document:
+    """Return the change of an AppWrapper that changes a part of it."""
+    if what == "wrapper":
+        return change
+    if what == "pods":
+        change = {"spec": {"template": change}}
+    return {"spec": {"components": [change if what == "component" else {"template": change}]}}
+
+
+def _train_pods(change: Document) -> Document:
+    """Return the change of a TrainJob that changes its pods."""
+    jobs = [{"name": "node", "template": {"spec": {"template": {"spec": change}}}}]
+    patch = {"manager": "example.org/me", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+    return {"spec": {"runtimePatches": [patch]}}
+
+
+def _beside(wrapper: Document, item: Document) -> Document:
+    """Return an AppWrapper with one more object."""
+    found = copy.deepcopy(wrapper)
+    named = {**item, "metadata": {"name": "beside", **item.get("metadata", {})}}
+    found["spec"]["components"].append({"template": copy.deepcopy(named)})
+    return found
+
+
+def _alone(base: Mapping[str, Document]) -> Document:
+    return _merged({**base["object"], "metadata": _QUEUED}, base[_ALONE])
+
+
+def _merged(base: Document, change: Document) -> Document:
+    """Return an object changed by a merge patch, which merges lists of objects one by one."""
+    kept = {key: copy.deepcopy(value) for key, value in base.items() if change.get(key, value) is not None}
+    return kept | {key: _changed(base.get(key), value) for key, value in change.items() if value is not None}
+
+
+def _changed(base: Any, change: Any) -> Any:
+    if isinstance(base, dict) and isinstance(change, dict):
+        return _merged(base, change)
+    if isinstance(base, list) and isinstance(change, list) and all(isinstance(each, dict) for each in (*base, *change)):
+        common = [_merged(*pair) for pair in zip(base, change, strict=False)]
+        return common + copy.deepcopy(change[len(base) :] or base[len(change) :])
+    return copy.deepcopy(change)

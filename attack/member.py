@@ -79,6 +79,7 @@ class Ground:
         model = self._get("v1", "Namespace", self.like)["metadata"] if self.like is not None else {}
         labels = {key: value for key, value in (model.get("labels") or {}).items() if key != _OWN_LABEL}
         metadata = {"name": NAMESPACE, "labels": labels, "annotations": model.get("annotations") or {}}
+        self._await_gone()
         self._create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         try:
             for document in (*self._copies(), self._binding()):
@@ -105,6 +106,15 @@ class Ground:
                 return outcome
             found.append(outcome)
         return min(found, key=lambda each: (not each.known, each.by == "rights"))
+
+    def _await_gone(self) -> None:
+        """Wait while the namespace of an earlier run is being deleted."""
+        deadline = time.monotonic() + _SECONDS
+        while time.monotonic() < deadline:
+            found = [item["metadata"] for item in self._listed("v1", "Namespace")]
+            if not any(each["name"] == NAMESPACE and each.get("deletionTimestamp") for each in found):
+                return
+            time.sleep(1)
 
     def _await_harmless(self) -> None:
         """Wait until a harmless pod is taken: quotas count and the namespace has its account.

@@ -169,7 +169,8 @@ def near(kind: str, **term: Any) -> dict[str, Any]:
 
 
 PODS = {each.name: each for each in attacks() if each.pod is not None}
-OBJECTS = {each.name: each for each in attacks() if each.object is not None}
+JOBS = ("AppWrapper", "PodGroup", "PyTorchJob", "RayCluster", "RayJob", "TrainJob")
+OBJECTS = {each.name: each for each in attacks() if each.object is not None and each.object["kind"] not in JOBS}
 
 
 @pytest.mark.parametrize("attack", PODS)
