@@ -51,9 +51,11 @@ CLIENT: Final[Mapping[str, int]] = {"qps": 300, "burst": 500}
 """How much Kueue may ask of the API server, in requests a second and in a row: the defaults of Kueue v0.19, for v0.18,
 too, which has 20 and 30 (`apis/config/v1beta2/defaults.go`)."""
 
-GATES_BEFORE: Final[Mapping[str, bool]] = {"ElasticJobsViaWorkloadSlices": False}
+GATES_BEFORE: Final[Mapping[str, bool]] = {"ElasticJobsViaWorkloadSlices": False, "FinishOrphanedWorkloads": False}
 """Features of Kueue before v0.19 that are not as by default. Elastic jobs are off: an elastic RayCluster with fewer
-`replicas` gives quota back for workers that run on (docs/decisions/2026-11-26-no-elastic-jobs.md)."""
+`replicas` gives quota back for workers that run on (docs/decisions/2026-11-26-no-elastic-jobs.md). Orphaned workloads
+are not finished: Kueue takes those of a job that is being deleted for such, whose pods still end
+(`pkg/controller/jobframework/reconciler.go`)."""
 GATES: Final[Mapping[str, bool]] = {"PrioritizePreemptorWorkloads": True, **GATES_BEFORE}
 """The same of Kueue v0.19. Without the first one, an owner that borrows CPUs never gets its own GPUs back: its job
 evicts a borrower, whose share is the smaller one, so that the borrower is admitted again first, and is evicted again

@@ -1,9 +1,10 @@
 """How long, and how often, a job that fails or is told to go may hold on to its quota, and how large it is.
 
 AppWrapper lets its author decide by annotations, each up to one day (v1.2.2, `api/v1beta2/appwrapper_types.go` and
-`internal/controller/appwrapper`). The defaults of what is not annotated are AppWrapper's configuration. The size of a
-job, ConfigMap or Secret is bounded too: all teams share the API server's store, which keeps each version of an object
-for five to ten minutes.
+`internal/controller/appwrapper`). The defaults of what is not annotated are AppWrapper's configuration. The size of all
+that members write is bounded too. All teams share the API server's store, which keeps each version of an object for
+five to ten minutes. An object that leaves no room for its own status makes its controller repeat what it did:
+AppWrapper then creates one more job with each attempt.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from components.tenancy.promises import Promise
 from components.tenancy.quota_gate import JOBS
 
 _PREFIX: Final = "workload.codeflare.dev.appwrapper/"
+_FORCED: Final = f"{_PREFIX}forcefulDeletionGracePeriodDuration"
 _DURATION: Final = "^([0-9]{1,6}([.][0-9]{1,6})?(h|m|s|ms))+$"
 """Go's durations (time.ParseDuration), without a sign and what is shorter than milliseconds."""
 
 SIZE: Final = 256 * 1024
-"""Most bytes of an object: of its specification and data together, as CEL writes them. The API server itself bounds
-annotations."""
+"""Most bytes of an object, as CEL writes it, without what the API server itself adds. A request has at most 1.5 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,28 +59,40 @@ class JobBounds:
         yield f"{_PREFIX}failureGracePeriodDuration", self.failure_grace
         yield f"{_PREFIX}retryPausePeriodDuration", self.retry_pause
         yield f"{_PREFIX}deletionOnFailureGracePeriodDuration", self.failed_grace
-        yield f"{_PREFIX}forcefulDeletionGracePeriodDuration", self.forced_deletion_grace
+        yield _FORCED, self.forced_deletion_grace
 
 
-_FILES: Final = ("configmaps", "secrets")
+_BESIDE_JOBS: Final = ("configmaps", "persistentvolumeclaims", "secrets", "services")
 _CONTENT: Final = ("spec", "data", "binaryData")
-_SAME: Final = " && ".join(f"object.?{field} == oldObject.?{field}" for field in _CONTENT)
-_WRITTEN: Final = ", ".join(f"object.?{field}.orValue({{}})" for field in _CONTENT)
+_METADATA: Final = (("labels", "{}"), ("annotations", "{}"), ("ownerReferences", "[]"), ("managedFields", "[]"))
+
+
+def _written(item: str) -> str:
+    """Return CEL of the bytes of an object that people write."""
+    fields = [f"{item}.?{field}.orValue({{}})" for field in _CONTENT]
+    fields += [f"{item}.metadata.?{field}.orValue({empty})" for field, empty in _METADATA]
+    return f"bytes('{'%s' * len(fields)}'.format([{', '.join(fields)}])).size()"
+
+
 _SIZE: Final = Validation(
-    expression=f"!{IS_PERSON} || (oldObject != null && {_SAME}) || "
-    f"bytes('%s%s%s'.format([{_WRITTEN}])).size() <= {SIZE}",
-    message=f"an object has at most {SIZE // 1024} KiB: keep large files in a volume",
+    expression=f"!{IS_PERSON} || {_written('object')} <= {SIZE} || "
+    f"(oldObject != null && {_written('object')} <= {_written('oldObject')})",
+    message=f"an object has at most {SIZE // 1024} KiB, labels and annotations included: keep large files in a volume",
 )
 
 
-def policy(bounds: JobBounds) -> AdmissionPolicy:
-    """Return the policy. A job keeps what it was submitted with, though the bounds have changed since."""
+def policy(bounds: JobBounds, longest_grace: int) -> AdmissionPolicy:
+    """Return the policy. A job keeps what it was submitted with, though the bounds have changed since.
+
+    longest_grace: seconds that a pod may take to end. AppWrapper then deletes it from the API server, though its
+    containers still run: quota that is given back earlier is not free.
+    """
     return AdmissionPolicy(
         name=Promise.JOB_BOUNDS.policy,
         requests=[
             *(Requests(group=group, resources=resources) for group, resources in JOBS),
             Requests(group="scheduling.x-k8s.io", resources=["podgroups"]),
-            Requests(group="", resources=_FILES),
+            Requests(group="", resources=_BESIDE_JOBS),
         ],
         namespaces=TEAM_NAMESPACES,
         variables={
@@ -88,7 +101,10 @@ def policy(bounds: JobBounds) -> AdmissionPolicy:
             "changed": "variables.annotations.filter(key, variables.annotations[?key] != variables.before[?key])",
         },
         validations=[
-            *(_duration(name, seconds) for name, seconds in bounds.annotated()),
+            *(
+                _duration(name, seconds, longest_grace if name == _FORCED else 0)
+                for name, seconds in bounds.annotated()
+            ),
             _retries(bounds.retries),
             *(
                 rule.validation("object", "request.resource.resource != 'podgroups' || ({rule})")
@@ -99,12 +115,15 @@ def policy(bounds: JobBounds) -> AdmissionPolicy:
     )
 
 
-def _duration(annotation: str, seconds: int) -> Validation:
+def _duration(annotation: str, most: int, least: int) -> Validation:
     value = f"variables.annotations['{annotation}']"
+    is_long = f" && duration({value}) >= duration('{least}s')" if least else ""
     return Validation(
         expression=f"!('{annotation}' in variables.changed) || "
-        f"({value}.matches('{_DURATION}') && duration({value}) <= duration('{seconds}s'))",
-        message=f"{annotation} is a duration such as 90s or 5m, of at most {spoken(seconds)}",
+        f"({value}.matches('{_DURATION}') && duration({value}) <= duration('{most}s'){is_long})",
+        message=f"{annotation} is a duration such as 90s or 5m, "
+        + (f"of at least {spoken(least)} and " if least else "")
+        + f"of at most {spoken(most)}",
     )
 
 

@@ -131,6 +131,10 @@ def _has_no_ray_words(metadata: str) -> str:
     return " && ".join(f"{each}.all(key, !key.startsWith('{RAY_WORDS}'))" for each in maps)
 
 
+TEMPLATE_SIZE: Final = 32 * 1024
+"""Most bytes of a pod template, as CEL writes it."""
+
+
 def rules(gpu_resource: str) -> list[Rule]:
     """Return what every pod template of a job has to meet. gpu_resource: as which nodes offer GPUs."""
     containers = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"
@@ -143,6 +147,11 @@ def rules(gpu_resource: str) -> list[Rule]:
         message=f"several pods share a GPU here, and nobody gets one whole: ask for {gpu_resource} and not {names.GPU}",
     )
     return [
+        Rule(
+            condition=f"bytes('%s'.format([{{0}}])).size() <= {TEMPLATE_SIZE}",
+            message=f"a pod template has at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep "
+            "programs in a ConfigMap",
+        ),
         Rule(
             condition=f"{containers}.all(container, {' && '.join(parts)})",
             message=f"the resource's name is {gpu_resource}: a job that asks for another spelling would wait for ever",

@@ -16,6 +16,7 @@ from components.kubernetes.admission import AdmissionPolicy, Requests, Validatio
 from components.queueing.trainer import RUNTIMES, SNAPSHOT
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import TRAINER
+from components.tenancy.pod_templates import TEMPLATE_SIZE
 from components.tenancy.promises import Promise
 
 _ANY: Final = None
@@ -111,6 +112,11 @@ def policy() -> AdmissionPolicy:
                 expression=f"request.resource.resource != 'configmaps' || !object.metadata.name.endsWith('{SNAPSHOT}')",
                 message=f"a ConfigMap whose name ends with {SNAPSHOT} is what Trainer runs a TrainJob by: choose "
                 "another name",
+            ),
+            _of_train_jobs(
+                f"bytes('%s'.format([{_SPEC}])).size() <= {TEMPLATE_SIZE}",
+                f"a TrainJob has at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep programs in a "
+                "ConfigMap",
             ),
             _of_train_jobs(
                 f"{_SPEC}.runtimeRef.name in {words(tuple(RUNTIMES))} && "

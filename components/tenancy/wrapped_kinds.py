@@ -53,6 +53,16 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
             message="what an AppWrapper contains is in its own namespace",
         ),
         Rule(
+            condition="{0}.?metadata.?name.hasValue() && !{0}.?metadata.?generateName.hasValue()",
+            message="what an AppWrapper contains has a name, and no generateName: AppWrapper would not find it again",
+        ),
+        Rule(
+            condition=f"!{pod_templates.is_kind('{0}', 'v1/Service')} || "
+            "{0}.?spec.?type.orValue('ClusterIP') == 'ClusterIP'",
+            message="a Service of type LoadBalancer or NodePort would hold back the end of its AppWrapper: create it "
+            "before the AppWrapper",
+        ),
+        Rule(
             condition=f"{metadata}.?finalizers.orValue([]).size() == 0",
             message="what an AppWrapper contains has no finalizers: they would hold back its end",
         ),

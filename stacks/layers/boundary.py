@@ -53,7 +53,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
         train_jobs.policy(),
         user_queues.policy(),
-        job_bounds.policy(jobs.bounds()),
+        job_bounds.policy(jobs.bounds(), inputs.settings.tenancy.longest_grace_seconds),
         prompt_deletion.policy(tenancy.longest_grace_seconds),
         own_volumes.policy([team.name for team in inputs.settings.teams]),
         lasting_tokens.policy(gatekeepers),

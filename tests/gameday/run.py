@@ -20,8 +20,9 @@ from tests.gameday.size import RECOVERY, USERS, Size
 from tests.local.environment import Cluster
 from tests.local.jobs import APPWRAPPER, GPU, HEALTH, KUEUE
 from tests.local.member import as_member, message
+from tests.local.paused import paused
 from tests.scenarios.size import GPUS_PER_NODE
-from tests.soak.breaking import Breaking, paused_api_server
+from tests.soak.breaking import Breaking
 from tests.soak.trace import Event, Fault
 
 STALLED: Final = 900
@@ -115,7 +116,7 @@ class Day:
         if event.fault is not Fault.API_SERVER:
             self._breaking.start(event)
             return
-        with paused_api_server(self._paths):
+        with paused(self._paths, "kube-apiserver"):
             time.sleep(event.until - event.at)
 
     def _answered(self, action: Callable[[], None]) -> bool:

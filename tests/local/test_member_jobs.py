@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from attack.attacks import Attack, attacks, valid_jobs
 from emulator.paths import Paths
 from tests.local.environment import Cluster, dev_settings, eventually, gang
 from tests.local.member import as_member, dry_run, refused
+from tests.local.paused import paused
 from tests.local.standing import Standing
 from tests.local.submission import submitted
 
@@ -469,6 +471,24 @@ def test_a_member_of_any_identity_provider_submits_jobs(paths: Paths, cluster: C
     """kube:admin of OpenShift has 86 characters; a label has at most 63, and not all of these."""
     with submitted(as_member(paths, "alice", uid=uid), gang("identified", "blue", pods=1, gpus=1)):
         runs(cluster, "identified")
+
+
+def test_a_deleted_job_keeps_its_quota_until_its_pods_have_ended(
+    alice: Cluster, cluster: Cluster, paths: Paths
+) -> None:
+    """Without the simulated kubelet, pods take as long to end as containers that do not listen."""
+    with submitted(alice, gang("first", "blue", pods=3, gpus=8)):
+        runs(cluster, "first")
+        with paused(paths, "kwok"):
+            alice.delete(APPWRAPPER, "AppWrapper", "first", "blue")
+            alice.create(gang("second", "blue", pods=3, gpus=8))
+            eventually("the second one waits", lambda: phase(cluster, "second"), lambda found: found == "Suspended")
+            time.sleep(5)
+            assert phase(cluster, "second") == "Suspended"
+            assert len(pods_of(cluster, "first")) == 3
+    runs(cluster, "second")
+    alice.delete(APPWRAPPER, "AppWrapper", "second", "blue")
+    eventually("the second one is gone", lambda: pods_of(cluster, "second"), lambda left: not left)
 
 
 def test_a_job_that_fails_is_started_again(alice: Cluster, cluster: Cluster) -> None:

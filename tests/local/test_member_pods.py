@@ -418,7 +418,7 @@ def test_a_pod_that_nothing_replaces_meanwhile_is_deleted_by_members(cluster: Cl
 
 def test_what_a_job_leaves_out_is_counted_by_the_default(cluster: Cluster, alice: Cluster) -> None:
     job = gang("silent", "blue", pods=1, gpus=1)
-    (main,) = job["spec"]["components"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    (main,) = job["spec"]["components"][0]["template"]["spec"]["containers"]
     main["resources"] = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
     with submitted(alice, job):
         running(cluster, "blue", "silent", pods=1)
@@ -821,6 +821,42 @@ def test_a_job_ends_at_a_size(alice: Cluster) -> None:
     dry_run(alice, job)
     files["data"] = {"a": "x" * 262_144}
     assert "at most 256 KiB" in refused(dry_run, alice, job)
+
+
+def test_a_pod_template_ends_at_a_size(alice: Cluster) -> None:
+    job = wrapper("large", "blue")
+    (container,) = job["spec"]["components"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    container["args"] = ["x" * 30_000]
+    dry_run(alice, job)
+    container["args"] = ["x" * 33_000]
+    assert "at most 32 KiB" in refused(dry_run, alice, job)
+
+
+def test_labels_count_as_a_part_of_an_objects_size(alice: Cluster) -> None:
+    """The API server itself bounds annotations alone. An object without room for its status makes AppWrapper go on."""
+    labels = {f"example.org/{'x' * 55}-{number}": "y" * 60 for number in range(2_000)}
+    documents: list[dict[str, Any]] = [
+        wrapper("large", "blue"),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large", "namespace": "blue"}},
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "large", "namespace": "blue"},
+            "spec": {"ports": [{"port": 80}]},
+        },
+    ]
+    for document in documents:
+        metadata = document["metadata"]
+        dry_run(alice, {**document, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), "a": "b"}}})
+        large = {**document, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
+        assert "at most 256 KiB" in refused(dry_run, alice, large), document["kind"]
+    alice.create(documents[1])
+    try:
+        assert "at most 256 KiB" in refused(
+            alice.patch, "v1", "ConfigMap", "large", {"metadata": {"labels": labels}}, "blue"
+        )
+    finally:
+        alice.delete("v1", "ConfigMap", "large", "blue")
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-from collections.abc import Iterator
 from typing import Any
 
-from emulator import cluster as local_cluster
-from emulator.paths import Paths
 from tests.local.environment import Cluster
 from tests.local.jobs import cordon, gpu_nodes, mark
 from tests.soak.trace import Event, Fault
@@ -60,15 +54,3 @@ class Breaking:
         status = {key: node["status"][key] for key in ("allocatable", "capacity")}
         taints = [taint for taint in node["spec"].get("taints") or [] if "node.kubernetes.io" not in taint["key"]]
         return {"apiVersion": "v1", "kind": "Node", "metadata": kept, "spec": {"taints": taints}, "status": status}
-
-
-@contextlib.contextmanager
-def paused_api_server(paths: Paths) -> Iterator[None]:
-    """Let the local API server answer nobody, for the length of the context; ask it nothing meanwhile."""
-    (process,) = [each.pid for each in local_cluster.status(paths).processes if each.name == "kube-apiserver"]
-    assert process is not None, "the API server does not run"
-    os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process, signal.SIGCONT)

@@ -43,7 +43,7 @@ def policies(**bounds: int) -> list[AdmissionPolicy]:
     return [
         wrapped_kinds.policy([], "nvidia.com/gpu"),
         quota_gate.policy("nvidia.com/gpu", callers.Gatekeepers()),
-        job_bounds.policy(JobBounds(**bounds)),
+        job_bounds.policy(JobBounds(**bounds), 120),
         prompt_deletion.policy(120),
         lasting_tokens.policy(callers.Gatekeepers()),
         train_jobs.policy(),
@@ -198,7 +198,14 @@ def test_every_field_that_a_rule_reads_is_judged_by_somebody_where_it_is_null() 
         "upgradeStrategy",
         "restartPolicyRules",
     }
-    there |= {"failurePolicy", "successPolicy", "ttlSecondsAfterFinished", "volumeClaimPolicies"}
+    there |= {
+        "failurePolicy",
+        "successPolicy",
+        "ttlSecondsAfterFinished",
+        "volumeClaimPolicies",
+        "name",
+        "generateName",
+    }
     optional = {"resources", "runPolicy", "ownerReferences"}
     variables = {"manifests", "templates", "empty"}
     assert read - by_the_api_server - compared - there - optional - variables == set(nulls.FIELDS)

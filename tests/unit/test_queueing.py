@@ -220,7 +220,11 @@ class TestKueue:
             },
             "resources": {"excludeResourcePrefixes": ["rdma/", "ephemeral-storage"]},
             "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
-            "featureGates": {"PrioritizePreemptorWorkloads": True, "ElasticJobsViaWorkloadSlices": False},
+            "featureGates": {
+                "PrioritizePreemptorWorkloads": True,
+                "ElasticJobsViaWorkloadSlices": False,
+                "FinishOrphanedWorkloads": False,
+            },
         }
 
     def test_what_kueue_passes_over_is_no_resource_with_a_quota(self) -> None:
