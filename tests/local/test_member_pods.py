@@ -418,7 +418,7 @@ def test_a_pod_that_nothing_replaces_meanwhile_is_deleted_by_members(cluster: Cl
 
 def test_what_a_job_leaves_out_is_counted_by_the_default(cluster: Cluster, alice: Cluster) -> None:
     job = gang("silent", "blue", pods=1, gpus=1)
-    (main,) = job["spec"]["components"][0]["template"]["spec"]["containers"]
+    (main,) = job["spec"]["components"][0]["template"]["spec"]["template"]["spec"]["containers"]
     main["resources"] = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
     with submitted(alice, job):
         running(cluster, "blue", "silent", pods=1)
@@ -825,7 +825,7 @@ def test_a_job_ends_at_a_size(alice: Cluster) -> None:
 
 def test_a_pod_template_ends_at_a_size(alice: Cluster) -> None:
     job = wrapper("large", "blue")
-    (container,) = job["spec"]["components"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    (container,) = job["spec"]["components"][0]["template"]["spec"]["containers"]
     container["args"] = ["x" * 30_000]
     dry_run(alice, job)
     container["args"] = ["x" * 33_000]
