@@ -557,7 +557,7 @@ def test_help_tells_what_each_target_still_has_to_build(
     assert told == [
         (
             "  still to build for up, review, bench, scenarios, gameday, test: core, kubernetes-1.34, kubernetes-1.36, "
-            "language, relay"
+            "kueue, language, relay"
         ),
         "  still to build for up STACK=cpouta, test: openstack",
         "  still to build for dashboards, test: alertmanager, kubernetes-1.36, prometheus",
