@@ -97,8 +97,8 @@ class TrainerArgs:
     definitions: of Trainer's three kinds, all of them required; the first one has the image.
     scheduler: of the pods of TrainJobs; empty for the cluster's own. gang_seconds: how long pods of a PodGroup wait for
         each other on their nodes; None for no PodGroups, whose definition has to stand otherwise.
-    capabilities: that the pods' container adds or drops. near: a level of the network in one part of which
-        Kueue puts a TrainJob's pods if it can; None for anywhere.
+    capabilities: that the pods' container adds or drops. near: a level of the network, such as a rack. Kueue
+        keeps a TrainJob's pods in one part of this level if it can. None: anywhere.
     restarts: how often all pods of a TrainJob are made again after one has failed.
     replicas: one leads. nodes: for services. pod_security: what judges Trainer's own pods.
     """

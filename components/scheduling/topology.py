@@ -59,7 +59,7 @@ def topology(args: TopologyArgs) -> Document:
 
 
 def narrowest(levels: Sequence[str]) -> str | None:
-    """Return the last of the levels, None where there is none."""
+    """Return the last level, or None without levels."""
     return levels[-1] if levels else None
 
 

@@ -311,6 +311,13 @@ def dev_settings(mirror: Path | None) -> dict[str, Any]:
     return json.loads(json.dumps({**settings, **mirrored(mirror)}))
 
 
+def operators_settings(project: Project, **tenancy: bool) -> dict[str, Any]:
+    """Return those settings without the sample, with all operators of jobs. tenancy: settings of this section."""
+    dev = dev_settings(project.mirror)
+    operators = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}
+    return {**dev, "samples": {}, "queueing": {**dev["queueing"], **operators}, "tenancy": tenancy}
+
+
 def machines(cluster: Cluster) -> list[str]:
     """Return the names of the nodes that run pods, the platform's controllers; the others are simulated."""
     nodes = cluster.list("v1", "Node", label_selector="node-role.kubernetes.io/control-plane")

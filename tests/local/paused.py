@@ -1,4 +1,4 @@
-"""A process of the local cluster that answers nobody for a while."""
+"""A process of the local cluster that does not answer for a while."""
 
 from __future__ import annotations
 

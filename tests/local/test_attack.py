@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import pytest
 
 from attack.__main__ import THROUGH, main, tried
@@ -13,24 +9,15 @@ from attack.attacks import Attack
 from attack.member import Ground
 from components.tenancy.promises import Promise
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually
+from tests.local.admission import unbound
+from tests.local.environment import Cluster, eventually, operators_settings
 from tests.local.standing import Standing
-
-ADMISSION = "admissionregistration.k8s.io/v1"
-BINDING = "ValidatingAdmissionPolicyBinding"
-
-
-def settings(project: Project, **tenancy: bool) -> Mapping[str, Any]:
-    """The dev stack without its sample, with all operators of jobs."""
-    dev = dev_settings(project.mirror)
-    operators = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}
-    return {**dev, "samples": {}, "queueing": {**dev["queueing"], **operators}, "tenancy": tenancy}
 
 
 def test_no_attack_goes_through_on_the_platform(
     standing: Standing, paths: Paths, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    standing.up("dev", settings)
+    standing.up("dev", operators_settings)
     code = main(["--kubeconfig", str(paths.kubeconfig)])
     said = capsys.readouterr().out
     assert code == 0, said
@@ -39,21 +26,9 @@ def test_no_attack_goes_through_on_the_platform(
     assert "refused by policy mlbatch-team-own-volumes" in said
 
 
-@contextlib.contextmanager
-def out_of_force(cluster: Cluster, policy: str) -> Iterator[None]:
-    """Remove the binding of an admission policy for the length of the context."""
-    binding = cluster.existing(ADMISSION, BINDING, policy)
-    cluster.delete(ADMISSION, BINDING, policy)
-    try:
-        yield
-    finally:
-        metadata = {"name": policy, "labels": binding["metadata"].get("labels") or {}}
-        cluster.create({"apiVersion": ADMISSION, "kind": BINDING, "metadata": metadata, "spec": binding["spec"]})
-
-
 def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: Paths, cluster: Cluster) -> None:
     """Members may submit Ray kinds without an AppWrapper here: otherwise their role refuses these attacks first."""
-    standing.up("dev", lambda project: settings(project, unwrappedRay=True))
+    standing.up("dev", lambda project: operators_settings(project, unwrappedRay=True))
     refused: dict[str, list[Attack]] = {}
     for attack, outcome in tried(paths.kubeconfig, None, None):
         assert outcome.through is None, attack.name
@@ -64,7 +39,7 @@ def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: P
     ground = Ground(paths.kubeconfig, None)
     with ground.made(None):
         for policy in sorted(kept - untried):
-            with out_of_force(cluster, policy):
+            with unbound(cluster, policy):
                 through = eventually(
                     f"attacks go through without {policy}",
                     lambda mine=refused[policy]: [each.name for each in mine if ground.try_out(each).through],

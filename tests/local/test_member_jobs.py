@@ -260,7 +260,7 @@ def direct_kinds(cluster: Cluster, platform: None) -> Iterator[None]:
         kind, group = definition["spec"]["names"]["kind"], definition["spec"]["group"]
         eventually(f"{kind} is served", lambda g=group, k=kind: served(cluster, f"{g}/v1", k))
     for team in ("blue", "red"):  # objects of a kind that a quota names are refused until it counts them
-        eventually("they are counted", lambda t=team: counted(cluster, t), lambda n: n >= len(definitions))
+        eventually("they are counted", lambda t=team: counted(cluster, t), lambda n: n == len(definitions))
     yield
     for definition in definitions:
         cluster.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition["metadata"]["name"])

@@ -14,7 +14,7 @@ from components.job_kinds import APPWRAPPER, RAY_CLUSTER, RAY_JOB, TRAIN_JOB, Jo
 from components.tenancy.pod_templates import TEMPLATES
 from components.tenancy.quota_gate import JOBS, KNOWN
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings
+from tests.local.environment import Cluster, Project, operators_settings
 from tests.local.member import as_member, dry_run, refused
 from tests.local.standing import Standing
 from tests.local.test_member_jobs import WAITS, direct, pods, ray
@@ -23,16 +23,9 @@ UNKNOWN = "members submit "
 GROUPS = tuple(group for group, _ in JOBS)
 
 
-def settings(project: Project) -> dict[str, Any]:
-    """The dev stack without its sample, with all operators."""
-    dev = dev_settings(project.mirror)
-    operators = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}
-    return {**dev, "samples": {}, "queueing": {**dev["queueing"], **operators}}
-
-
 @pytest.fixture(scope="module", autouse=True)
 def project(standing: Standing) -> Project:
-    return standing.up("dev", settings)
+    return standing.up("dev", operators_settings)
 
 
 @pytest.fixture(scope="module")

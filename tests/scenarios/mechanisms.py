@@ -10,6 +10,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.tenancy.promises import Promise
+from tests.local.admission import ADMISSION, anew, unbound
 from tests.local.environment import Cluster, Project, eventually
 from tests.local.jobs import KUEUE, gpu_nodes
 from tests.local.member import dry_run, message
@@ -18,7 +19,6 @@ from tests.scenarios.size import TEAMS, Size, scenario_settings
 from tests.scenarios.stage import asked
 
 SYSTEM: Final = "mlbatch-system"
-ADMISSION: Final = "admissionregistration.k8s.io/v1"
 Breaking = contextlib.AbstractContextManager[None]
 
 
@@ -90,13 +90,7 @@ def without_appwrapper(cluster: Cluster) -> Iterator[None]:
             yield
     finally:
         for item in found:
-            cluster.create(_anew(item))
-
-
-def _anew(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an object as it is created again."""
-    kept = {key: item["metadata"][key] for key in ("name", "labels", "annotations") if key in item["metadata"]}
-    return {**item, "metadata": kept}
+            cluster.create(anew(item))
 
 
 @contextlib.contextmanager
@@ -116,8 +110,6 @@ def not_in_force(cluster: Cluster, promise: Promise, document: Mapping[str, Any]
 
     document: what it alone refuses, and for what reason: the API server learns of each change a moment later.
     """
-    kind = "ValidatingAdmissionPolicyBinding"
-    binding = cluster.existing(ADMISSION, kind, promise.policy)
 
     def refuses() -> bool:
         try:
@@ -126,12 +118,11 @@ def not_in_force(cluster: Cluster, promise: Promise, document: Mapping[str, Any]
             return reason in message(error)
         return False
 
-    cluster.delete(ADMISSION, kind, promise.policy)
     try:
-        eventually(f"{promise} is not in force", lambda: not refuses())
-        yield
+        with unbound(cluster, promise.policy):
+            eventually(f"{promise} is not in force", lambda: not refuses())
+            yield
     finally:
-        cluster.create(_anew(binding))
         eventually(f"{promise} is in force", refuses)
 
 

@@ -1,8 +1,9 @@
-"""The list of attacks: what each one tries differs from what is valid, and has a name of its own."""
+"""The list of attacks: what each one tries differs from what is valid, and has its own name."""
 
 from __future__ import annotations
 
 from attack.attacks import attacks, pod, valid_jobs
+from tests.unit.conftest import ROOT
 
 
 def test_each_attack_has_its_own_name_and_differs_from_what_is_valid() -> None:
@@ -34,3 +35,7 @@ def test_lists_of_objects_are_changed_one_by_one_and_null_removes_a_field() -> N
     assert container["resources"] == {"limits": {"cpu": "1"}}
     (workers,) = found["RayCluster with workers beyond its replicas, alone"]["spec"]["workerGroupSpecs"]
     assert (workers["groupName"], workers["replicas"], workers["minReplicas"]) == ("workers", 1, 16)
+
+
+def test_the_page_says_how_many_there_are() -> None:
+    assert f"0 of {len(attacks())} go through." in (ROOT / "docs" / "attack.md").read_text()

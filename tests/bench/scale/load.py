@@ -32,6 +32,7 @@ from tests.bench.scale.plan import Job, best
 from tests.bench.scale.result import Result
 from tests.bench.scale.rows import Row, member, team_name
 from tests.bench.scale.watching import PODS, WORKLOADS, Jobs, Watch
+from tests.local.admission import unbound
 from tests.local.environment import Cluster
 from tests.scenarios import stage
 
@@ -205,12 +206,9 @@ def prepare_plain(cluster: Cluster, row: Row, teams: int) -> None:
 @contextmanager
 def kueue_everywhere(cluster: Cluster) -> Iterator[None]:
     """Let Kueue start jobs in namespaces of no team, which the platform refuses it, for the length of the context."""
-    api, kind, name = "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", Promise.KUEUE_SCOPE.policy
-    binding = cluster.existing(api, kind, name)
-    cluster.delete(api, kind, name)
-    time.sleep(POLICY_SECONDS)
-    yield
-    cluster.create({"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": binding["spec"]})
+    with unbound(cluster, Promise.KUEUE_SCOPE.policy):
+        time.sleep(POLICY_SECONDS)
+        yield
 
 
 def plain_documents(row: Row, teams: int) -> Iterator[dict[str, Any]]:
