@@ -141,23 +141,26 @@ def reclaim(stage: Stage) -> None:
 
 
 def priorities(stage: Stage) -> None:
-    """A team's urgent job takes the place of its own unimportant one, and of nobody else's."""
+    """A team's urgent job takes the place of its own unimportant one, and of nobody else's.
+
+    The team is red: with userFairSharing, as blue has it, no job gives way to another of its team.
+    """
     own = [f"low-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
-    others = [f"red-{index}" for index in range(stage.size.team_nodes)]
+    others = [f"blue-{index}" for index in range(stage.size.team_nodes)]
     for name in others:
-        stage.submit("red", name, gpus=GPUS_PER_NODE, priority="low-priority")
-    for name in own:
         stage.submit("blue", name, gpus=GPUS_PER_NODE, priority="low-priority")
-    stage.all_run(dict.fromkeys(others, "red") | dict.fromkeys(own, "blue"))
-    stage.submit("blue", "urgent", gpus=GPUS_PER_NODE, priority="high-priority")
-    stage.runs("blue", "urgent")
+    for name in own:
+        stage.submit("red", name, gpus=GPUS_PER_NODE, priority="low-priority")
+    stage.all_run(dict.fromkeys(others, "blue") | dict.fromkeys(own, "red"))
+    stage.submit("red", "urgent", gpus=GPUS_PER_NODE, priority="high-priority")
+    stage.runs("red", "urgent")
     # Kueue may take the older of two equal jobs, which then takes the place of the newer one: for a moment neither runs
     stage.until(
-        "of blue's own jobs one had to wait",
-        lambda: Counter(stage.phase("blue", name) for name in own)["Running"],
+        "of red's own jobs one had to wait",
+        lambda: Counter(stage.phase("red", name) for name in own)["Running"],
         lambda running: running == len(own) - 1,
     )
-    assert all(stage.phase("red", name) == "Running" for name in others), "another team's job had to wait"
+    assert all(stage.phase("blue", name) == "Running" for name in others), "another team's job had to wait"
 
 
 def gangs(stage: Stage) -> None:
@@ -338,7 +341,7 @@ SCENARIOS: Final = {
             "within a team the more important job goes first, at its own team's cost",
             priorities,
             "preemption",
-            f"blue/urgent runs: {NO_QUOTA}",
+            f"red/urgent runs: {NO_QUOTA}",
         ),
         Scenario(
             "gangs",

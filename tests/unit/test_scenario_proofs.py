@@ -28,7 +28,7 @@ SEEN: Mapping[str, str] = {
     "fair-sharing": "not so: the first job of carol goes before the next one of alice",
     "borrowing": f"blue/loan-0 runs: not within 45 s; last seen: []; {NO_QUOTA}",
     "reclaim": f"red/own-0 runs: not within 45 s; last seen: []; {NO_QUOTA}",
-    "priorities": f"blue/urgent runs: not within 45 s; last seen: []; {NO_QUOTA}",
+    "priorities": f"red/urgent runs: not within 45 s; last seen: []; {NO_QUOTA}",
     "gangs": "not so: a gang that does not run holds no node",
     "packing": f"red/whole-0 runs: not within 45 s; last seen: []; {NO_NODE}",
     "quota-dodging": "not so: a job on another job's quota is refused",
