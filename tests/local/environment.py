@@ -311,11 +311,14 @@ def dev_settings(mirror: Path | None) -> dict[str, Any]:
     return json.loads(json.dumps({**settings, **mirrored(mirror)}))
 
 
+OPERATORS = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}
+"""Settings of queueing: all operators of jobs."""
+
+
 def operators_settings(project: Project, **tenancy: bool) -> dict[str, Any]:
     """Return those settings without the sample, with all operators of jobs. tenancy: settings of this section."""
     dev = dev_settings(project.mirror)
-    operators = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}
-    return {**dev, "samples": {}, "queueing": {**dev["queueing"], **operators}, "tenancy": tenancy}
+    return {**dev, "samples": {}, "queueing": {**dev["queueing"], **OPERATORS}, "tenancy": tenancy}
 
 
 def machines(cluster: Cluster) -> list[str]:

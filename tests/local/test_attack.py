@@ -1,17 +1,25 @@
-"""The attacks that the product brings: on the platform, without one of its mechanisms, and on a bare cluster."""
+"""The attacks that the product brings: on the platform, without one of its mechanisms, and on a plain Kueue."""
 
 from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
 from attack.__main__ import THROUGH, main, tried
 from attack.attacks import Attack
 from attack.member import Ground
+from components import names
 from components.tenancy.promises import Promise
 from emulator.paths import Paths
 from tests.local.admission import unbound
 from tests.local.environment import Cluster, eventually, operators_settings
 from tests.local.standing import Standing
+
+PLAIN: Final = "plain"
+_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def test_no_attack_goes_through_on_the_platform(
@@ -47,12 +55,33 @@ def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: P
             print(f"{policy}: {len(through)} of {len(refused[policy])}")
 
 
-def test_attacks_go_through_where_nothing_is_installed(
-    standing: Standing, paths: Paths, capsys: pytest.CaptureFixture[str]
+def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
+    standing: Standing, paths: Paths, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    standing.nothing()
-    code = main(["--kubeconfig", str(paths.kubeconfig)])
+    """The same Kueue and operators, and the same role, in a namespace that is no team's: no policy of ours applies."""
+    standing.up("dev", lambda project: operators_settings(project, unwrappedRay=True))
+    with _plain_namespace(cluster):
+        code = main(["--kubeconfig", str(paths.kubeconfig), "--like", PLAIN])
     said = capsys.readouterr().out
     assert code == THROUGH, said
-    assert said.count("GOES THROUGH") > 30
+    assert said.count("GOES THROUGH") > 100
     assert "A member can get root on a node" in said
+
+
+@contextlib.contextmanager
+def _plain_namespace(cluster: Cluster) -> Iterator[None]:
+    """Make a namespace for the length of the context whose member has the role that members of teams have."""
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLAIN}})
+    subject = {"apiGroup": _RBAC, "kind": "User", "name": "alice"}
+    binding = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "members", "namespace": PLAIN},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": names.EDITOR_ROLE},
+        "subjects": [subject],
+    }
+    cluster.create(binding)
+    try:
+        yield
+    finally:
+        cluster.delete("v1", "Namespace", PLAIN)

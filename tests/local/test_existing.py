@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.local.environment import Cluster, Project, eventually, is_ready, machines, mirrored, stack_settings
+from attack.__main__ import main
+from emulator.paths import Paths
+from tests.local.environment import (
+    OPERATORS,
+    Cluster,
+    Project,
+    eventually,
+    is_ready,
+    machines,
+    mirrored,
+    stack_settings,
+)
 from tests.local.jobs import pods_of, running
 from tests.local.standing import Standing
 
@@ -14,7 +27,13 @@ GPU = "nvidia.com/gpu"
 
 @pytest.fixture(scope="module")
 def project(standing: Standing, site_nodes: list[str]) -> Project:
-    return standing.up("existing", lambda project: {**stack_settings("existing"), **mirrored(project.mirror)})
+    """Return the example's project, with all operators of jobs."""
+
+    def settings(project: Project) -> dict[str, Any]:
+        base = stack_settings("existing")
+        return {**base, **mirrored(project.mirror), "queueing": {**base.get("queueing", {}), **OPERATORS}}
+
+    return standing.up("existing", settings)
 
 
 def quotas(cluster: Cluster) -> dict[str, str]:
@@ -50,6 +69,10 @@ def test_the_cluster_is_known_by_its_own_identity(project: Project, cluster: Clu
     assert namespace is not None
     (provider,) = [item for item in project.resources() if item["type"] == "pulumi:providers:kubernetes"]
     assert provider["inputs"]["clusterIdentifier"] == namespace["metadata"]["uid"]
+
+
+def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
 
 def test_a_node_that_is_gone_changes_the_queues_that_share_and_nothing_else(project: Project, cluster: Cluster) -> None:

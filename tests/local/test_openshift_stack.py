@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from attack.__main__ import main
 from components import names
 from emulator.paths import Paths
 from tests.helm import helm
@@ -54,6 +55,10 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def test_a_second_preview_is_empty(project: Project) -> None:
     project.unchanged()
+
+
+def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
 
 def test_refresh_finds_what_was_changed_by_hand_and_up_puts_it_back(

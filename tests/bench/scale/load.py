@@ -74,7 +74,7 @@ def measure(paths: Paths, row: Row, waves: Sequence[Sequence[Job]], teams: int, 
         configure_scheduler(cluster, row)
     jobs, found = Jobs(frozenset(namespaces)), list[Wave]()
     with ExitStack() as stack:
-        if not row.wrapped:
+        if not row.in_team:
             prepare_plain(cluster, row, teams)
             stack.enter_context(kueue_everywhere(cluster))
         before, began = requests.asked(cluster), time.monotonic()
@@ -174,7 +174,7 @@ def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str],
                 resource = cluster.kind(document["apiVersion"], document["kind"])
                 namespace = row.namespace(job.team)
                 found[namespace, job.name] = time.monotonic()
-                headers = {"Impersonate-User": member(job.team)} if row.wrapped else {}
+                headers = {"Impersonate-User": member(job.team)} if row.in_team else {}
                 cluster.client.create(resource, body=document, namespace=namespace, header_params=headers)
 
     with ThreadPoolExecutor(SUBMITTERS) as pool:

@@ -29,8 +29,9 @@ _LIMITS: Final = Limits("the platform's")
 class Row:
     """A way to run the same jobs.
 
-    wrapped: in AppWrappers, as members submit them; otherwise they are Jobs of Kueue in namespaces of no team. packed:
-    by the second scheduler, gangs as PodGroups; otherwise by Kubernetes' own. limits: of Kueue's client and workers.
+    wrapped: in AppWrappers, as members submit them; otherwise they are Jobs of Kueue. in_team: in namespaces of teams;
+    otherwise in others, to which no policy or quota of the platform applies. packed: by the second scheduler, gangs as
+    PodGroups; otherwise by Kubernetes' own. limits: of Kueue's client and workers.
     scheduler: what the second scheduler's configuration (kubescheduler.config.k8s.io/v1) says else than the platform's.
     fewest_nodes: on fewer it is the platform's row once more.
     by_kueue: Kueue names the nodes, in a stack without a second scheduler.
@@ -43,6 +44,7 @@ class Row:
     scheduler: Mapping[str, Any] = field(default_factory=dict)
     fewest_nodes: int = 1
     by_kueue: bool = False
+    in_team: bool = True
 
     def configuration(self) -> Mapping[str, Any]:
         """Return Kueue's configuration: the platform's with these limits; for plain Jobs, with them alone."""
@@ -59,7 +61,7 @@ class Row:
 
     def namespace(self, team: int) -> str:
         """Return where a team's jobs are."""
-        return team_name(team) if self.wrapped else f"plain-{team}"
+        return team_name(team) if self.in_team else f"plain-{team}"
 
     def document(self, job: Job) -> dict[str, Any]:
         """Return a job as it is submitted."""
@@ -70,6 +72,8 @@ class Row:
         if not self.wrapped:
             inner["metadata"] |= {"namespace": namespace, "labels": {names.QUEUE_LABEL: names.LOCAL_QUEUE}}
             return {**inner, "spec": {**inner["spec"], "suspend": True}}
+        if not self.in_team:
+            wrapper["metadata"]["labels"] = {names.QUEUE_LABEL: names.LOCAL_QUEUE}
         if self.packed and job.is_gang:
             grouped = (pod_group(job.name, job.pods), in_group(job.name, inner))
             wrapper["spec"]["components"] = [{"template": deepcopy(item)} for item in grouped]
@@ -95,19 +99,18 @@ def member(team: int) -> str:
 
 PLATFORM: Final = Row("platform", wrapped=True, packed=True)
 TOPOLOGY: Final = Row("topology", wrapped=True, packed=False, by_kueue=True)
-PLAIN: Final = Row("plain Kueue", wrapped=False, packed=False)
+PLAIN: Final = Row("plain Kueue", wrapped=False, packed=False, in_team=False)
 ROWS: Final = (
     PLATFORM,
     PLAIN,
+    Row("no team", wrapped=True, packed=True, in_team=False),
     Row("unpacked", wrapped=True, packed=False),
     Row("more queries", wrapped=True, packed=True, limits=Limits("raised", queries=1000, burst=2000, workers=10)),
     Row("fast client", wrapped=True, packed=True, scheduler={"clientConnection": {"qps": 1000, "burst": 2000}}),
     Row("all nodes", wrapped=True, packed=True, scheduler={"percentageOfNodesToScore": 100}, fewest_nodes=ALL_SCORED),
 )
-"""The platform; Kueue without AppWrapper; the platform with Kubernetes' own scheduler; with a Kueue that
-may ask more than upstream's 300 requests a second, 500 in a row;
-with a second scheduler whose client may (by default 50 requests a second, 100 in a row:
-kubernetes, pkg/scheduler/apis/config/v1/defaults.go); and with one that scores every node that has room."""
+"""The rows of docs/benchmarks.md, in its order. The scheduler's client has 50 requests a second by default, 100
+in a row (kubernetes, pkg/scheduler/apis/config/v1/defaults.go)."""
 
 
 def rows_for(nodes: int) -> list[Row]:
