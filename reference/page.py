@@ -23,38 +23,38 @@ _INTRODUCTION: Final = """\
 <!-- Written by `make settings` from the models in stacks/: change a key's words there, and this text in reference/. -->
 # Settings
 
-What a stack is stands in `Pulumi.<stack>.yaml`, in sections whose keys are prefixed with `{namespace}:`. Before it
-creates anything, the program checks all of them together and reports all mistakes at once, each with its key, its
-value, what is allowed and the fix. A key that is left out has its default. A mapping that is written takes the place of
-the whole mapping that is its default: keys that it leaves out have the defaults of their own tables.
+`Pulumi.<stack>.yaml` describes a stack in sections whose names start with `{namespace}:`. Before the program creates
+anything, it checks them all and reports all errors together, each with the key, the value, the allowed values and the
+fix. A key that you leave out has its default. If you write a mapping, it replaces its whole default: keys that you
+leave out of it have the defaults of their own tables.
 
-Quantities are those of Kubernetes: `8`, `"500m"`, `2000G`, `128Gi`; without a unit they count bytes of memory, cores of
-CPU, or pieces of all else.
+Quantities are those of Kubernetes: `8`, `"500m"`, `2000G`, `128Gi`. Without a unit they are bytes of memory, cores of
+CPU, or a number of everything else.
 
 ## In an editor
 
-`settings.schema.json` describes the same keys to editors, which then complete them, explain them, and mark unknown
-keys, values out of range and sections of another target. The first line of a stack's file names it:
+Editors complete and explain keys with `settings.schema.json`, and mark unknown keys, values out of range and
+sections of another target. Name the schema in the first line of the stack's file:
 
 ```yaml
 # yaml-language-server: $schema=settings.schema.json
 ```
 
-Editors with the [YAML language server](https://github.com/redhat-developer/yaml-language-server) go by this line: VS
-Code with the extension `redhat.vscode-yaml`, Neovim, Emacs, Helix. A schema sees one value at a time. What holds
-between values, such as quotas that must fit the nodes, `make preview` tells.
+Editors with the [YAML language server](https://github.com/redhat-developer/yaml-language-server) read this line: VS
+Code with the extension `redhat.vscode-yaml`, Neovim, Emacs, Helix. A schema checks one value at a time.
+`pulumi preview` checks rules between values, such as quotas that must fit the nodes.
 """
 _TARGETS: Final = """\
 ## Targets
 
-`{namespace}:target`, which every stack has, says where the platform lands. A section of another target is a mistake.
+Each stack sets `{namespace}:target`: where the platform runs. A section of another target is an error.
 """
 _SECRETS: Final = """\
 ## Secrets
 
-Each secret is a key of its own, because a secret inside of a section would make a secret of the whole section.
-`pulumi config set --secret {namespace}:grafanaPassword` asks for the value and writes it encrypted; the program refuses
-one that stands in plain text.
+Each secret is a separate key, because a secret inside a section would make the whole section secret.
+`pulumi config set --secret {namespace}:grafanaPassword` asks for the value and encrypts it. The program rejects a
+secret in plain text.
 """
 
 

@@ -27,9 +27,9 @@ TARGET: Final = f"{NAMESPACE}:target"
 _DEFINITION: Final = "#/definitions/{model}"
 _SECRET: Final = "secret"
 SECRETS: Final = {
-    secrets.JUPYTER_TOKEN: "Token by which users sign in to JupyterLab; default one that is made up.",
-    secrets.GRAFANA_PASSWORD: "Password of Grafana's administrator; default one that is made up.",
-    secrets.MLOPS_PASSWORD: "What the OSS MLOps platform's passwords follow from; default one that is made up.",
+    secrets.JUPYTER_TOKEN: "Token of users for JupyterLab. Default: generated.",
+    secrets.GRAFANA_PASSWORD: "Password of Grafana's administrator. Default: generated.",
+    secrets.MLOPS_PASSWORD: "Seed of the OSS MLOps platform's passwords. Default: generated.",
     secrets.ALERT_ADDRESSES["slack"]: "Address of a Slack webhook, for the receiver slack.",
     secrets.ALERT_ADDRESSES["teams"]: "Address of a Teams workflow, for the receiver teams.",
     secrets.ALERT_ADDRESSES["webhook"]: "Address that is sent alerts as JSON, for the receiver webhook.",

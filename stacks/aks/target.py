@@ -31,7 +31,7 @@ class Aks(TargetSpec[AksSettings]):
 
     name = "aks"
     cluster_env = "azure"
-    summary = "Azure Kubernetes Service with NDv5 nodes, which the stack makes"
+    summary = "an AKS cluster with NDv5 nodes, which the stack creates"
     settings = AksSettings
     sections = (
         "kubernetes",

@@ -31,7 +31,7 @@ class Cpouta(TargetSpec[CpoutaSettings]):
     """A VM on OpenStack, with a cluster of kind on it."""
 
     name = "cpouta"
-    summary = "a VM on CSC's OpenStack cloud cPouta, which the stack makes, with a cluster of kind on it"
+    summary = "a VM that the stack creates on CSC's OpenStack cloud cPouta, with a kind cluster on it"
     settings = CpoutaSettings
     sections = (
         "kubernetes",

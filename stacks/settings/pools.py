@@ -23,7 +23,8 @@ class FurtherPoolSettings(SettingsModel):
     """
 
     name: str
-    """Name of the pool and of its ResourceFlavor. Teams use it in `pools`."""
+    """Name of the pool and of its ResourceFlavor (with a suffix if `packing` is `topology`). Teams use it in
+    `pools`."""
     slack: QuotaSettings | None = None
     """Quota of the slack queue in this pool. Default: one node's resources if the pool has several nodes, otherwise
     none.

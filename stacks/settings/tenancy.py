@@ -163,7 +163,7 @@ class QueueingSettings(SettingsModel):
     LocalQueue for it, like MLBatch. If false, it admits jobs from the team's namespace only.
     """
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
-    """Version of Kueue."""
+    """Version of Kueue. v0.18 rejects several node pools and `userFairSharing`."""
     appwrapper_version: Annotated[str, choice("AppWrapper version", _APPWRAPPER)] = _APPWRAPPER[0]
     """Version of AppWrapper."""
     training_operator: TrainingOperatorSettings = TrainingOperatorSettings()
@@ -340,12 +340,12 @@ class TeamSettings(SettingsModel):
     follows the number of nodes. Units are rounded by largest remainder, ties by team name.
     """
     borrowing_limit: LimitSettings = LimitSettings()
-    """Maximum that the team can borrow beyond its quota. With a Kueue before v0.19, all resources except GPUs have a
-    default limit slightly below the team's fraction of all GPUs, because those versions can otherwise fail to return
-    lent GPUs to a team that borrows other resources.
+    """Maximum that the team can borrow beyond its quota in the first pool. With a Kueue before v0.19, all resources
+    except GPUs have a default limit slightly below the team's fraction of all GPUs, because those versions can
+    otherwise fail to return lent GPUs to a team that borrows other resources.
     """
     lending_limit: LimitSettings = LimitSettings()
-    """Maximum that the team lends of its quota."""
+    """Maximum that the team lends of its quota of the first pool."""
     pools: tuple[TeamPoolSettings, ...] = ()
     """The team's part of further node pools. In a pool that is not listed, a team with a share has the same share. A
     team with a quota has none there and can only borrow.

@@ -23,7 +23,7 @@ class Simulated(TargetSpec[SimulatedSettings]):
     """A cluster whose GPU nodes KWOK simulates."""
 
     name = "simulated"
-    summary = "a cluster that there is, with GPU nodes that KWOK simulates"
+    summary = "an existing cluster, with GPU nodes that KWOK simulates"
     settings = SimulatedSettings
     sections = (
         "kubernetes",

@@ -18,8 +18,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 MEMBERS = DOCS / "members.md"
 OWNERS = DOCS / "my-job-does-not-start.md"
 JOB = re.findall(r"```yaml\n(.*?)```", MEMBERS.read_text(), re.DOTALL)[0]
-KINDS = {"appwrapper": "appwrappers", "workload": "workloads", "job": "jobs", "pod": "pods"}
-"""What the pages call a kind in the singular, and the resource."""
 NEEDS = {
     "apply": {"get", "create", "patch"},
     "delete": {"get", "list", "watch", "delete"},
@@ -47,7 +45,7 @@ def rights(words: list[str]) -> set[tuple[str, str]]:
     """Return the resources and verbs that a command needs."""
     verb, *rest = words[3:]
     kinds = ["appwrapper"] if "job.yaml" in rest else rest[0].split(",") if verb in NEEDS else []
-    named = [KINDS.get(kind, kind) for kind in kinds]
+    named = [kind.rstrip("s") + "s" for kind in kinds]
     return {(kind, need) for kind in named for need in NEEDS.get(verb, set())} | MORE.get(verb, set())
 
 
@@ -59,7 +57,7 @@ def granted() -> set[tuple[str, str]]:
 
 def missing(words: list[str]) -> set[tuple[str, str]]:
     """Return what of it members may not do; Kueue's resources are granted all at once."""
-    return {need for need in rights(words) - granted() if need[0] != "workloads" or ("*", need[1]) not in granted()}
+    return {need for need in rights(words) - granted() if need[0] not in ("workloads", "localqueues") or ("*", need[1]) not in granted()}
 
 
 @pytest.mark.parametrize("words", commands(MEMBERS) + commands(OWNERS), ids=" ".join)
@@ -80,7 +78,7 @@ def test_commands_are_about_the_job_that_is_submitted(page: Path) -> None:
     name = yaml.safe_load(JOB)["metadata"]["name"]
     text = page.read_text()
     assert set(re.findall(r"appwrapper=(\w+)", text)) == {name}
-    described = r"describe (?:job |appwrapper |workload appwrapper-)(\w+)"
+    described = r"describe (?:appwrapper |workload appwrapper-)(\w+)"
     assert set(re.findall(described, text) + re.findall(r"exec -it job/(\w+)", text)) == {name}
 
 

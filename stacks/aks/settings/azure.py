@@ -216,7 +216,8 @@ class MoreGpuPoolSettings(GpuPoolSettings, FurtherPoolSettings):
     """GPU nodes of another size or price. The keys are those of `gpuPool`."""
 
     name: PoolName
-    """Name of the node pool and of its ResourceFlavor. Teams use it in `pools`."""
+    """Name of the node pool and of its ResourceFlavor (with a suffix if `packing` is `topology`). Teams use it in
+    `pools`."""
     spot: bool = False
     """Use spot machines. Azure can take them back with 30 seconds' notice. Their jobs are requeued and continue from
     the last checkpoint. A change replaces the pool.
