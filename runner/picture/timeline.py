@@ -5,21 +5,19 @@ Of a job that was evicted they remember the last run alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Final
-from xml.etree.ElementTree import Element
+from typing import Final, NamedTuple
 
-from runner.picture.elements import element
-from runner.picture.shapes import BOX, LEFT, ROW, WIDTH, box, drawing, label, of_team, text
+from runner.picture.charts import BOX, Box, Row
 from runner.picture.state import Job, Snapshot
 
 MOST_JOBS: Final = 60
 """Rows of the latest jobs; more would be too many to read."""
-_WIDTH: Final = WIDTH - LEFT - 130
-_USAGE_ROWS: Final = 5
+_SPAN: Final = 600
+"""Pixels of the period, as in `parts.j2`."""
 _MOMENTS: Final = 120
 
 
@@ -40,78 +38,73 @@ class Period:
         """Return when this share of it has passed."""
         return self.begin + share * (self.end - self.begin)
 
-    def place(self, when: datetime) -> float:
-        """Return where a moment stands in a drawing."""
-        return LEFT + _WIDTH * min(1.0, max(0.0, (when - self.begin) / (self.end - self.begin)))
+    def share(self, when: datetime) -> float:
+        """Return which part of it has passed at a moment."""
+        return min(1.0, max(0.0, (when - self.begin) / (self.end - self.begin)))
 
-    def axis(self, row: int, told: Callable[[datetime], str] | None = None) -> list[Element]:
-        """Return the times beneath so many rows. told: how a time is told, where not by date and clock."""
+    def times(self, told: Callable[[datetime], str] | None = None) -> list[str]:
+        """Return the time at each quarter. told: how a time is told, where not by date and clock."""
         form = "%d %b %H:%M" if self.end - self.begin > timedelta(minutes=10) else "%H:%M:%S"
         moments = [self.moment(part / 4) for part in range(4)]
-        return [
-            element(
-                "text",
-                when.strftime(form) if told is None else told(when),
-                x=round(self.place(when), 1),
-                y=row * ROW + 14,
-                class_="axis",
-            )
-            for when in moments
-        ]
+        return [when.strftime(form) if told is None else told(when) for when in moments]
 
 
-def usage(snapshot: Snapshot, order: Mapping[str, int]) -> Element:
-    """Draw how many GPUs the jobs of each team had over time, one team above the other, and how many there are now."""
-    if not snapshot.jobs:
-        return drawing("GPUs over time", [], 0)
+class Usage(NamedTuple):
+    """The GPUs of each team over time. most: the height of the drawing, in GPUs. times: of the axis.
+
+    runs: class, title, begin, end, GPUs below, GPUs; begin and end in the unit of the span.
+    """
+
+    runs: Sequence[tuple[str, str, float, float, float, float]]
+    span: float
+    most: float
+    times: Sequence[str]
+
+
+class Jobs(NamedTuple):
+    """The latest jobs. times: of the axis."""
+
+    title: str
+    rows: Sequence[Row]
+    times: Sequence[str]
+
+
+def usage(snapshot: Snapshot, class_of: Mapping[str, str]) -> Usage:
+    """Return how many GPUs the jobs of each team had over time, one team above the other."""
     period, there = Period.of(snapshot), sum(node.gpus for node in snapshot.nodes)
-    columns = [_had(snapshot.jobs, order, period.moment((number + 0.5) / _MOMENTS)) for number in range(_MOMENTS)]
-    most = max([1, there, *(sum(column) for column in columns)])
-    scale = _USAGE_ROWS * ROW / most
-    rows = [
-        box(
-            of_team(order, team),
-            f"{team} had {gpus} GPUs from {period.moment(begin / _MOMENTS):%d %b %H:%M:%S} on",
-            x=period.place(period.moment(begin / _MOMENTS)),
-            y=(most - below - gpus) * scale,
-            width=(end - begin) * _WIDTH / _MOMENTS,
-            height=gpus * scale,
-        )
-        for number, team in enumerate(order)
-        for begin, end, below, gpus in _runs([(sum(column[:number]), column[number]) for column in columns])
-    ]
-    top = (most - there) * scale
-    rows += [
-        box("quota", f"{there} GPUs", x=LEFT, y=top, width=_WIDTH, height=there * scale),
-        label("GPUs given to jobs", 0),
-        text(f"of {there} GPUs", LEFT + _WIDTH + 8, top - 4),
-    ]
-    return drawing("GPUs over time", [*rows, *period.axis(_USAGE_ROWS)], _USAGE_ROWS + 1)
+    columns = [_had(snapshot.jobs, class_of, period.moment((number + 0.5) / _MOMENTS)) for number in range(_MOMENTS)]
+    runs = []
+    for number, (team, kind) in enumerate(class_of.items()):
+        for begin, end, below, gpus in _runs([(sum(column[:number]), column[number]) for column in columns]):
+            title = f"{team} had {gpus} GPUs from {period.moment(begin / _MOMENTS):%d %b %H:%M:%S} on"
+            runs.append((kind, title, begin, end, below, gpus))
+    return Usage(runs, _MOMENTS, max([1, there, *map(sum, columns)]), period.times())
 
 
-def jobs(snapshot: Snapshot, order: Mapping[str, int], told: Callable[[datetime], str] | None = None) -> Element:
-    """Draw when each job waited and ran. told: how a time is told, where not by date and clock."""
-    shown, period = latest(snapshot.jobs), Period.of(snapshot)
-    rows: list[Element] = []
-    for number, job in enumerate(shown):
-        y, end = number * ROW, job.ended or snapshot.taken
-        rows.append(label(f"{job.namespace}/{job.name}", y))
-        start = job.started or end
-        queued = job.queued or start
-        spans = [
-            ("earlier", job.created, queued, "waited and ran before, for"),
-            ("waiting", queued, start, "waited"),
-            (of_team(order, job.namespace), start, end, "ran"),
-        ]
-        for kind, since, until, what in spans:
-            if until > since:
-                title = f"{job.namespace}/{job.name} {what} {duration(until - since)}, {job.gpus} GPUs"
-                begin, is_thin = period.place(since), kind in ("earlier", "waiting")
-                width, height = max(1.0, period.place(until) - begin), 4 if is_thin else BOX - 2
-                rows.append(box(kind, title, x=begin, y=y + (10 if is_thin else 4), width=width, height=height))
-        state = "ended" if job.ended else "runs" if job.started else "waits"
-        rows.append(text(f"{job.gpus} GPUs, {state}", LEFT + _WIDTH + 8, y))
-    return drawing("Jobs over time", [*rows, *period.axis(len(shown), told)], len(shown) + 1 if shown else 0)
+def jobs(snapshot: Snapshot, class_of: Mapping[str, str], told: Callable[[datetime], str] | None = None) -> Jobs:
+    """Return when each job waited and ran. told: how a time is told, where not by date and clock."""
+    shown, count, period = latest(snapshot.jobs), len(snapshot.jobs), Period.of(snapshot)
+    title = "Jobs" if len(shown) == count else f"Jobs, the last {len(shown)} of {count}"
+    return Jobs(title, [_row(job, class_of[job.namespace], period) for job in shown], period.times(told))
+
+
+def _row(job: Job, kind: str, period: Period) -> Row:
+    name, end = f"{job.namespace}/{job.name}", job.ended or period.end
+    start = job.started or end
+    queued = job.queued or start
+    spans = [
+        ("earlier", 4, job.created, queued, "waited and ran before, for"),
+        ("waiting", 4, queued, start, "waited"),
+        (kind, BOX - 2, start, end, "ran"),
+    ]
+    boxes = []
+    for each, height, since, until, what in spans:
+        if until > since:
+            title = f"{name} {what} {duration(until - since)}, {job.gpus} GPUs"
+            x, width = _SPAN * period.share(since), _SPAN * (period.share(until) - period.share(since))
+            boxes.append(Box(each, title, x, max(1.0, width), height))
+    state = "ended" if job.ended else "runs" if job.started else "waits"
+    return Row(name, boxes, f"{job.gpus} GPUs, {state}", _SPAN + 8)
 
 
 def latest(found: Sequence[Job]) -> Sequence[Job]:
@@ -130,9 +123,9 @@ def duration(span: timedelta) -> str:
     )
 
 
-def _had(found: Sequence[Job], order: Mapping[str, int], when: datetime) -> list[int]:
+def _had(found: Sequence[Job], teams: Iterable[str], when: datetime) -> list[int]:
     """Return how many GPUs the jobs of each team had at a moment."""
-    had = dict.fromkeys(order, 0)
+    had = dict.fromkeys(teams, 0)
     for job in found:
         if job.started is not None and job.started <= when and (job.ended is None or when < job.ended):
             had[job.namespace] += job.gpus

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 
 from runner.picture import charts, timeline
-from runner.picture.elements import element
-from runner.picture.page import document, section, table
+from runner.picture.rendering import render
 from runner.picture.state import Job, Snapshot
 from tests.gameday.drawing import Usage, usage
 from tests.gameday.ledger import PREEMPTED, Ledger, Phase, Tale
@@ -154,23 +153,22 @@ def text(report: Report) -> str:
 
 def html(report: Report, began: datetime) -> str:
     """Return the report as a page of its own, which needs no network and runs no script. began: when the day did."""
-    book = report.ledger
-    order = {team: number for number, team in enumerate(book.quotas)}
+    class_of, gpus = charts.classes(report.ledger.quotas), report.ledger.gpus
 
     def hour(when: datetime) -> str:
         return f"hour {(when - began).total_seconds() / 3600:.1f}"
 
-    return document(
-        report.title,
-        element("p", f"Lost: {'; '.join(report.lost) or 'nothing'}.", class_="warning" if report.lost else "normal"),
-        *(element("p", f"Broken: {promise}.", class_="warning") for promise in report.broken),
-        charts.legend(order),
-        section("GPUs over the day", usage(_usage(report), order, book.gpus)),
-        section("Figures", table(("", ""), report.summary())),
-        section("Teams", table(HEADER, report.teams())),
-        section(_jobs_title(report), timeline.jobs(_snapshot(report, began), order, hour)),
-        section("What went wrong", table(("hour", "what"), _events(report))),
-        section("What the words mean", element("ul", *(element("li", note) for note in NOTES))),
+    return render(
+        "tests/gameday/report.html.j2",
+        title=report.title,
+        report=report,
+        class_of=class_of,
+        gpus=gpus,
+        usage=usage(_usage(report), class_of, gpus),
+        header=HEADER,
+        jobs=timeline.jobs(_snapshot(report, began), class_of, hour),
+        events=_events(report),
+        notes=NOTES,
     )
 
 
@@ -233,11 +231,6 @@ def _snapshot(report: Report, began: datetime) -> Snapshot:
         for tale in report.ledger.tales.values()
     ]
     return Snapshot(name="", taken=when(report.seconds), jobs=jobs)
-
-
-def _jobs_title(report: Report) -> str:
-    count = len(report.ledger.tales)
-    return "Jobs" if count <= timeline.MOST_JOBS else f"Jobs, the last {timeline.MOST_JOBS} of {count}"
 
 
 def _events(report: Report) -> list[tuple[str, str]]:

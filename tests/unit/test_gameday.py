@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 from kubernetes.client.exceptions import ApiException
@@ -21,6 +22,8 @@ from urllib3.exceptions import ReadTimeoutError
 
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
 from emulator.cluster.memory import BASE, JOB, NODE
+from runner.picture.charts import classes
+from runner.picture.rendering import render
 from stacks.trace import parse, write
 from tests.gameday.__main__ import main
 from tests.gameday.drawing import Usage, usage
@@ -467,13 +470,13 @@ def test_gpus_over_time_are_stacked_by_team_and_what_is_lost_is_on_top() -> None
         Usage(since=0, until=6, held={"blue": 4}, lost=0),
         Usage(since=6, until=24, held={"blue": 2, "red": 3}, lost=8),
     ]
-    drawing = usage(steps, {"blue": 0, "red": 1}, 16)
-    (columns,) = drawing.iter("g")
+    drawing = render("tests/gameday/usage.svg.j2", gpus=16, usage=usage(steps, classes(["blue", "red"]), 16))
+    (columns,) = ElementTree.fromstring(drawing).findall("{*}g")  # noqa: S314
     assert columns.get("class") == "columns", "they have no frames, which would look like another team's pattern"
     bars = [
         (rect.get("class"), rect.get("width"), rect.get("height"), title.text)
-        for rect in columns.iter("rect")
-        for title in rect.iter("title")
+        for rect in columns.findall("{*}rect")
+        for title in rect.findall("{*}title")
     ]
     assert bars == [
         ("team team-0", "150.0", "55.0", "blue: 4 GPUs, hour 0.0 to 6.0"),

@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 PROJECT: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK: Mapping[str, Any] = tomllib.loads((ROOT / "uv.lock").read_text())
 LOCKED: Mapping[str, Mapping[str, Any]] = {package["name"]: package for package in LOCK["package"]}
-PROGRAM = ("__main__.py", "components", "stacks")
-LOCAL = ("emulator", "review", "runner")
+PROGRAM = ("__main__.py", "components", "stacks", "runner")
+LOCAL = ("emulator", "review")
 NOT_IMPORTED = {"pip"}
 """Packages that the program needs without importing them."""
 PACKAGES = {"google": "protobuf", "pydantic_core": "pydantic", "urllib3": "kubernetes"}
