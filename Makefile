@@ -75,7 +75,7 @@ dashboards: $(ENVIRONMENT) ## draw every dashboard into HTML (default dashboards
 	@$(VENV)/bin/python -m tests.dashboards $(OPTIONS) $(if $(HTML),--html $(HTML))
 
 review: $(ENVIRONMENT) tools ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
-	@$(VENV)/bin/python -m review --base $(BASE) $(addprefix --stack ,$(STACKS))
+	@./mlbatch review --base $(BASE) $(addprefix --stack ,$(STACKS))
 
 azure: $(ENVIRONMENT) ## act in the emulated Azure behind the engine's back: make azure ARGS="scale --pool ndv5 --count 3"
 	@$(VENV)/bin/python -m emulator.azure $(ARGS)
@@ -211,7 +211,7 @@ lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and im
 	$(VENV)/bin/python -m components.lock $(if $(LIST),--list) $(CATALOGUES)
 
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
-	$(VENV)/bin/python -m reference
+	./mlbatch settings --files write
 
 snapshots: $(ENVIRONMENT) ## write what identifies each resource, what is declared of it and what is said of mistakes into tests/unit
 	$(VENV)/bin/python -m tests.unit.snapshots

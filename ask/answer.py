@@ -1,4 +1,4 @@
-"""What is answered, as text and as JSON, and the command's exit code."""
+"""What is answered, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -27,16 +27,6 @@ class Verdict(StrEnum):
     """It, or a pod of it, is not taken."""
 
 
-EXIT_CODES: Final[Mapping[Verdict, int]] = {
-    Verdict.ADMITTED: 0,
-    Verdict.PREEMPTS: 0,
-    Verdict.WAITS: 3,
-    Verdict.NEVER: 4,
-    Verdict.REFUSED: 5,
-}
-TROUBLE: Final = 1
-
-
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """The answer about one job.
@@ -59,9 +49,9 @@ class Answer:
     differences: Sequence[str] = ()
 
     @property
-    def code(self) -> int:
-        """The exit code."""
-        return EXIT_CODES[self.verdict]
+    def runs(self) -> bool:
+        """Whether the job would run now."""
+        return self.verdict in (Verdict.ADMITTED, Verdict.PREEMPTS)
 
     def json(self) -> str:
         """Return the answer in its documented form (docs/ask.md)."""

@@ -1,1 +1,1 @@
-"""What lives in a stack's cluster against what the stack declares: `python -m drift --stack mysite`."""
+"""What lives in a stack's cluster against what the stack declares: `mlbatch drift --stack mysite`."""

@@ -2,7 +2,7 @@
 
 python -m emulator up --stack dev       start what is missing, run `pulumi up`, report
 python -m emulator preview|refresh|destroy --stack dev [-- pulumi arguments]
-python -m emulator drift --stack dev [-- arguments of python -m drift]
+python -m emulator drift --stack dev [-- arguments of mlbatch drift]
 python -m emulator status --stack dev   what runs, and what the platform holds; --html FILE draws it
 python -m emulator env --stack dev      shell exports for plain `pulumi` and `kubectl`
 python -m emulator down [--purge]       stop the local clusters; with --purge forget their data
@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         ("up", _up, "start what is missing, run `pulumi up`, report"),
         ("preview", _preview, "run `pulumi preview`"),
         ("refresh", _refresh, "run `pulumi refresh`"),
-        ("drift", _drift, "run `python -m drift`, which names what was changed in the cluster, and by whom"),
+        ("drift", _drift, "run `mlbatch drift`, which names what was changed in the cluster, and by whom"),
         ("destroy", _destroy, "run `pulumi destroy`"),
         ("status", _status, "tell what runs and what the platform holds"),
         ("env", _env, "print shell exports"),
@@ -251,7 +251,7 @@ def _changing(engine: Engine, paths: Paths) -> str | None:
 def _drift(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
-    command = [sys.executable, "-m", "drift", "--stack", options.stack, *options.pulumi]
+    command = [str(paths.root / "mlbatch"), "drift", "--stack", options.stack, *options.pulumi]
     return subprocess.run(command, cwd=paths.root, env={**inherited(), **engine.variables()}).returncode
 
 

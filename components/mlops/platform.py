@@ -58,7 +58,7 @@ class MlopsPlatform(Layer):
 
     Namespaces and definitions stand first, then what is of them, then what runs, and last what the API server calls.
     No workload is waited for: some start only once webhooks are there that come after them. Whether all of them are
-    available is in the report (`python -m runner status`). What an update has left undone, the next one goes on with.
+    available is in the report (`mlbatch status`). What an update has left undone, the next one goes on with.
     """
 
     ready: Sequence[pulumi.Resource]

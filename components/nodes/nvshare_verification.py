@@ -40,7 +40,7 @@ class NvshareVerificationArgs:
 
 
 class NvshareVerification(Layer):
-    """Run both at once. The update does not wait for them: `python -m runner status` says how they ended."""
+    """Run both at once. The update does not wait for them: `mlbatch status` says how they ended."""
 
     def __init__(self, name: str, args: NvshareVerificationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:nodes:NvshareVerification", name, None, opts)

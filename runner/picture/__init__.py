@@ -9,10 +9,15 @@ from runner.picture.state import read
 from runner.report import Client
 
 
+def picture(client: Client, name: str) -> str:
+    """Return a cluster's picture as HTML. Raises the Kubernetes client's exceptions."""
+    return page(read(client, name))
+
+
 def draw(client: Client, file: Path, name: str) -> str:
     """Write a cluster's picture into a file; return the line that says so.
 
     Raises OSError where the file cannot be written, and the Kubernetes client's exceptions.
     """
-    file.write_text(page(read(client, name)), encoding="utf-8")
+    file.write_text(picture(client, name), encoding="utf-8")
     return f"Picture\n  {file}"

@@ -202,9 +202,9 @@ def test_make_takes_no_kubeconfig(target: str) -> None:
 
 
 def test_a_kubeconfig_that_cannot_be_used_is_told_without_a_trace(tmp_path: Path) -> None:
-    command_line = [sys.executable, "-m", "runner", "status", "--kubeconfig", str(tmp_path / "absent")]
+    command_line = [ROOT / "mlbatch", "status", "--kubeconfig", str(tmp_path / "absent")]
     done = subprocess.run(command_line, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("error: the kubeconfig cannot be used")
 
 

@@ -20,9 +20,9 @@ from typing import Any
 from components.tenancy.bounds import MOST_JOBS
 from components.workloads.synthetic import SyntheticJob
 from stacks import trace
-from stacks.__main__ import wanted_load
 from stacks.errors import SettingsError
 from stacks.inputs import interpret
+from stacks.job_manifests import wanted_load
 from stacks.layers.jobs import load
 from tests.commands import Parser, ended, number, whole
 from tests.gameday.recorded import HOUR, day
@@ -150,7 +150,7 @@ def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: fl
 def submissions(
     wanted: Mapping[str, Any], base: Path, environment: Mapping[str, str]
 ) -> list[tuple[SyntheticJob, dict[str, Any]]]:
-    """Return each job of the load with the AppWrapper that `python -m stacks synthetic` prints for it, hurried a bit.
+    """Return each job of the load with the AppWrapper that `mlbatch jobs synthetic` prints for it, hurried a bit.
 
     Raises SettingsError for a trace that does not fit the cluster.
     """

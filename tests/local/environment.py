@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -283,7 +282,7 @@ class Project:
 
 def drift(project: Project, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the drift check as a user does."""
-    command = [sys.executable, "-m", "drift", "--stack", project.stack, *arguments]
+    command = [ROOT / "mlbatch", "drift", "--stack", project.stack, *arguments]
     environment = {**inherited(), **project.engine.variables(), **variables}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 

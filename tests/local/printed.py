@@ -1,4 +1,4 @@
-"""Jobs of the settings as `python -m stacks` prints them, and as members submit them."""
+"""Jobs of the settings as `mlbatch jobs` prints them, and as members submit them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from emulator.paths import Paths
-from stacks.__main__ import manifest
+from stacks.job_manifests import manifest
 from tests.local.environment import Cluster
 from tests.local.member import as_member
 

@@ -24,8 +24,8 @@ from emulator.azure.services.identity import UserAssignedIdentity
 from emulator.azure.services.resources import REGISTRATION
 from emulator.paths import Paths
 from stacks import secrets
-from stacks.__main__ import JOBS, wanted
 from stacks.inputs import interpret
+from stacks.job_manifests import JOBS, wanted
 from stacks.layers.jobs import documents
 from tests.local.environment import Cluster, Project, drift, eventually, local_environment, stack_settings
 from tests.local.killed import Killed
@@ -414,7 +414,7 @@ OPERATORS = {"queueing.trainingOperator": {"enabled": True}}
 def test_a_member_may_submit_the_same_workloads(
     job: str, settings: dict[str, Any], project: Project, paths: Paths
 ) -> None:
-    """Each as `python -m stacks` prints it, under a name of the member's own."""
+    """Each as `mlbatch jobs` prints it, under a name of the member's own."""
     assert created(project), "the policies of the last test's stack are in force"
     raw = {**changed(settings, {**EVERYTHING, **OPERATORS}), "blobSasToken": secrets.HIDDEN}
     own = {"vllm": {"cache": {"name": "my-weights"}}, "pretraining": {}}.get(job, {"tag": "1"})

@@ -13,10 +13,11 @@ import pytest
 import yaml
 
 from ask import source
-from ask.__main__ import ask, main
 from ask.answer import Answer, Verdict
+from ask.asking import ask
 from ask.manifest import read
 from ask.replica import Replica
+from cli.ask import run
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang
@@ -72,7 +73,7 @@ def test_what_waits_is_told_for_what_and_behind_whom(
         answer = asked(gang("job", "blue", pods=1, gpus=8), "blue")
         assert (answer.verdict, answer.resource) == (Verdict.WAITS, "8 nvidia.com/gpu more")
         assert answer.behind == ["blue/first"]
-        assert answer.code == 3
+        assert not answer.runs
 
 
 def is_told_to_wait(cluster: Cluster, name: str) -> bool:
@@ -112,7 +113,7 @@ def test_who_gives_way_is_named_and_gives_way(
 ) -> None:
     job = gang("own", "red", pods=2, gpus=4)
     answer = asked(job, "red")
-    assert (answer.verdict, answer.code) == (Verdict.PREEMPTS, 0)
+    assert (answer.verdict, answer.runs) == (Verdict.PREEMPTS, True)
     assert sum(answer.nodes.values()) == 2
     with submitted(as_member(paths, "bob"), job):
         running(cluster, "red", "own", pods=2)
@@ -176,8 +177,7 @@ def test_the_command_answers_as_json(
 ) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(gang("job", "blue", pods=1, gpus=8)))
-    options = ["--kubeconfig", str(paths.kubeconfig)]
-    assert main([str(file), "--team", "blue", "--json", *options], replica.paths) == 3
+    assert run(str(file), "blue", None, None, paths.kubeconfig, None, "json", replica.paths) == 1
     answer = json.loads(capsys.readouterr().out)
     assert {key: answer[key] for key in ("form", "verdict", "job", "queue", "resource")} == {
         "form": 1,

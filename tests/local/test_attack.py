@@ -8,9 +8,10 @@ from typing import Final
 
 import pytest
 
-from attack.__main__ import THROUGH, main, tried
 from attack.attacks import Attack
 from attack.member import Ground
+from attack.trial import tried
+from cli.app import main
 from components import names
 from components.tenancy.promises import Promise
 from emulator.paths import Paths
@@ -26,7 +27,7 @@ def test_no_attack_goes_through_on_the_platform(
     standing: Standing, paths: Paths, capsys: pytest.CaptureFixture[str]
 ) -> None:
     standing.up("dev", operators_settings)
-    code = main(["--kubeconfig", str(paths.kubeconfig)])
+    code = main(["attack", "--kubeconfig", str(paths.kubeconfig)])
     said = capsys.readouterr().out
     assert code == 0, said
     assert "like blue" in said
@@ -61,9 +62,9 @@ def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
     """The same Kueue and operators, and the same role, in a namespace that is no team's: no policy of ours applies."""
     standing.up("dev", lambda project: operators_settings(project, unwrappedRay=True))
     with _plain_namespace(cluster):
-        code = main(["--kubeconfig", str(paths.kubeconfig), "--like", PLAIN])
+        code = main(["attack", "--kubeconfig", str(paths.kubeconfig), "--like", PLAIN])
     said = capsys.readouterr().out
-    assert code == THROUGH, said
+    assert code == 1, said
     assert said.count("GOES THROUGH") > 100
     assert "A member can get root on a node" in said
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -617,7 +616,7 @@ def test_what_is_changed_by_hand_is_named_with_its_writer(project: Project, clus
 
 def test_the_command_says_it_and_puts_it_back(project: Project, cluster: Cluster, paths: Paths) -> None:
     done = drift(project)
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert 'lives     {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}' in done.stdout
     assert "mallory" not in drift(project, "--no-values").stdout.replace('[name="mallory"]', "")
     done = drift(project, "--fix")
@@ -701,19 +700,19 @@ def test_the_engine_carries_on_after_it(project: Project) -> None:
 
 def test_another_cluster_and_an_absent_one_are_said(project: Project, paths: Paths) -> None:
     absent = drift(project, "--kubeconfig", "/nonexistent/kubeconfig")
-    assert absent.returncode == 1
+    assert absent.returncode == 2
     assert "--kubeconfig" in absent.stderr
     silent = drift(project, KUBECONFIG=str(silenced(paths)))
-    assert silent.returncode == 1
+    assert silent.returncode == 2
     assert "does not answer" in silent.stderr
     unknown = subprocess.run(
-        [sys.executable, "-m", "drift", "--stack", "nobody"],
+        [ROOT / "mlbatch", "drift", "--stack", "nobody"],
         cwd=ROOT,
         env={**inherited(), **project.engine.variables()},
         capture_output=True,
         text=True,
     )
-    assert unknown.returncode == 1
+    assert unknown.returncode == 2
     assert "nobody" in unknown.stderr
     assert "Traceback" not in absent.stderr + silent.stderr + unknown.stderr
 

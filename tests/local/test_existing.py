@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from attack.__main__ import main
+from cli.app import main
 from emulator.paths import Paths
 from tests.local.environment import (
     OPERATORS,
@@ -72,7 +72,7 @@ def test_the_cluster_is_known_by_its_own_identity(project: Project, cluster: Clu
 
 
 def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
+    assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
 
 def test_a_node_that_is_gone_changes_the_queues_that_share_and_nothing_else(project: Project, cluster: Cluster) -> None:

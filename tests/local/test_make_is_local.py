@@ -176,11 +176,11 @@ def make(folder: Path, environment: Mapping[str, str], *arguments: str) -> subpr
 
 
 def test_the_trap_tells_who_comes(trap: Trap, foreign: Path) -> None:
-    """Reading a cluster that is named on purpose is what `python -m runner` is for."""
+    """Reading a cluster that is named on purpose is what `mlbatch status` is for."""
     before = len(trap.visits)
-    command = [ROOT / ".venv" / "bin" / "python", "-m", "runner", "status", "--kubeconfig", foreign]
+    command = [ROOT / "mlbatch", "status", "--kubeconfig", foreign]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "does not answer" in done.stderr
     assert len(trap.visits) > before
 

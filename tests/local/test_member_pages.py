@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +30,7 @@ WHERE = shlex.split("kubectl -n blue")
 
 def of_owners() -> list[list[str]]:
     """Return the commands of the owner's page that look at more than one team's namespace, in words."""
-    inline = re.findall(r"`(kubectl [^`\n]+|\.venv/bin/python -m runner [^`\n]+)`", OWNERS.read_text())
+    inline = re.findall(r"`(kubectl [^`\n]+|\./mlbatch status[^`\n]*)`", OWNERS.read_text())
     return [words for words in map(shlex.split, inline) if words[:3] != WHERE]
 
 
@@ -57,12 +56,12 @@ def run(paths: Paths, folder: Path, words: list[str], *, user: str | None = None
     """Run a page's command. user: in whose place kubectl acts, None for who runs the platform."""
     as_user = ["--as", user] if user is not None else []
     context = yaml.safe_load(paths.kubeconfig.read_text())["current-context"]
-    python = words[0] == ".venv/bin/python"
+    own = words[0] == "./mlbatch"
     given = [context if word == "my-cluster" else word for word in words[1:]]
-    command = [sys.executable, *given] if python else ["kubectl", *as_user, *given]
+    command = [words[0], *given] if own else ["kubectl", *as_user, *given]
     path = f"{paths.bin}{os.pathsep}{os.environ['PATH']}"
     environment = {"PATH": path, "HOME": str(folder), "KUBECONFIG": str(paths.kubeconfig)}
-    where = ROOT if python else folder
+    where = ROOT if own else folder
     return subprocess.run(command, cwd=where, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 

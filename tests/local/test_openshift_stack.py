@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attack.__main__ import main
+from cli.app import main
 from components import names
 from emulator.paths import Paths
 from tests.helm import helm
@@ -58,7 +58,7 @@ def test_a_second_preview_is_empty(project: Project) -> None:
 
 
 def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
+    assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
 
 def test_refresh_finds_what_was_changed_by_hand_and_up_puts_it_back(

@@ -13,7 +13,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-PROGRAM = ("components", "stacks", "ask", "drift", "review", "runner")
+PROGRAM = ("components", "stacks", "ask", "cli", "drift", "review", "runner")
 """The folders whose modules are changed."""
 SILENT_CALLS = frozenset({"dataclass", "ConfigDict", "TypeVar"})
 """Calls whose arguments are no behaviour, or words for people."""

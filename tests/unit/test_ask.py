@@ -18,14 +18,16 @@ import yaml
 from kubernetes.client.exceptions import ApiException
 
 from ask import manifest, room
-from ask.__main__ import _member, ask, main
 from ask.answer import Answer, Verdict
+from ask.asking import _member, ask
 from ask.content import content, runs
 from ask.manifest import ManifestError, check_resources, read
 from ask.replica import Replica, ReplicaError
 from ask.room import Room, short
 from ask.source import ADMISSION, DECIDING, GROUPS, RBAC, Source, SourceError
 from ask.source import read as read_cluster
+from cli.app import main
+from cli.ask import run, stop
 from components.tenancy.user_queues import ANNOTATION
 from emulator.cluster import memory
 from emulator.cluster.layout import Layout
@@ -132,7 +134,7 @@ def test_what_is_no_job_is_told_in_one_line(
 ) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(wrong)
-    assert main([str(file), "--team", "blue"]) == 1
+    assert main(["ask", str(file), "--team", "blue"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
     assert said in line
@@ -189,7 +191,7 @@ def test_what_is_left_out_is_asked_for(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.yaml").write_text(text())
-    assert main(options) == 1
+    assert main(["ask", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: name the ")
 
@@ -198,7 +200,7 @@ def test_a_standard_input_that_is_no_text_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe")))
-    assert main(["-", "--team", "blue"]) == 1
+    assert main(["ask", "-", "--team", "blue"]) == 2
     assert "error: - is no text file: " in capsys.readouterr().err
 
 
@@ -209,7 +211,7 @@ def test_a_kubeconfig_that_is_none_is_told_in_one_line(
     job, kubeconfig = tmp_path / "job.yaml", tmp_path / "config"
     job.write_text(text())
     kubeconfig.write_bytes(content)
-    assert main([str(job), "--team", "blue", "--kubeconfig", str(kubeconfig)]) == 1
+    assert main(["ask", str(job), "--team", "blue", "--kubeconfig", str(kubeconfig)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: the kubeconfig cannot be used: ")
 
@@ -233,13 +235,13 @@ def test_a_cluster_that_says_nothing_is_given_up(
                 }
             )
         )
-        assert main([str(job), "--team", "blue", "--kubeconfig", str(kubeconfig)]) == 1
+        assert main(["ask", str(job), "--team", "blue", "--kubeconfig", str(kubeconfig)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: the cluster does not answer: ")
 
 
 def test_a_file_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["nothing.yaml", "--team", "blue"]) == 1
+    assert main(["ask", "nothing.yaml", "--team", "blue"]) == 2
     assert "nothing.yaml" in capsys.readouterr().err
 
 
@@ -439,14 +441,8 @@ def test_the_answer_has_a_stable_form_and_a_code() -> None:
         "change": None,
         "differences": [],
     }
-    codes = {verdict: Answer(verdict=verdict, job="", queue="").code for verdict in Verdict}
-    assert codes == {
-        Verdict.ADMITTED: 0,
-        Verdict.PREEMPTS: 0,
-        Verdict.WAITS: 3,
-        Verdict.NEVER: 4,
-        Verdict.REFUSED: 5,
-    }
+    running = {verdict for verdict in Verdict if Answer(verdict=verdict, job="", queue="").runs}
+    assert running == {Verdict.ADMITTED, Verdict.PREEMPTS}
 
 
 def test_the_text_says_what_there_is_to_say_and_no_more() -> None:
@@ -473,7 +469,7 @@ def test_what_somebody_else_wrote_cannot_act_in_the_terminal(
     harmless = "a\\x1b[2J\\x1b]0;x\\x07\\u202e blue/job would be admitted now"
     file = tmp_path / "job.yaml"
     file.write_text(text({"kind": hostile}))
-    assert main([str(file), "--team", "blue"]) == 1
+    assert main(["ask", str(file), "--team", "blue"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: a {harmless} is no job")
     answer = Answer(verdict=Verdict.REFUSED, job=f"blue/{hostile}", queue=hostile, rule=hostile, reason=hostile)
@@ -829,7 +825,7 @@ def asked_with(
                 raise outcome
             return outcome
 
-    monkeypatch.setattr("ask.__main__.Question", Question)
+    monkeypatch.setattr("ask.asking.Question", Question)
     subjects = [{"kind": "User", "name": "alice"}]
     source = Source(
         {
@@ -855,7 +851,7 @@ def test_a_mistake_costs_no_replica(tmp_path: Path) -> None:
     mark = paths.state / "asked.json"
     mark.write_text("as it was")
     (tmp_path / "job.yaml").write_text("a: [1")
-    assert main([str(tmp_path / "job.yaml"), "--team", "blue"], paths) == 1
+    assert run(str(tmp_path / "job.yaml"), "blue", None, None, None, None, "text", paths) == 2
     assert mark.read_text() == "as it was"
 
 
@@ -1020,7 +1016,7 @@ def test_nothing_of_the_cluster_is_left_when_the_replica_is_stopped(tmp_path: Pa
     for file in (layout.content, layout.etcd_data / "member", paths.kubeconfig):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-    assert main(["--stop"], paths) == 0
+    assert stop(paths) == 0
     assert not any(file.exists() for file in (layout.content, layout.etcd_data, paths.kubeconfig))
 
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from ask import content
-from ask.__main__ import main
 from ask.source import Source
 from ask.versions import VersionError, differences
+from cli.app import main
 from components import catalogue
 from emulator.controllers import MODULES, built
 from emulator.toolchain import OPENDATAHUB_KUEUE, pinned_version
@@ -112,7 +112,7 @@ def test_a_kueue_of_another_version_costs_no_replica(
         "RoleBinding": [{"metadata": {"name": "alice", "namespace": "blue"}, "subjects": subjects}],
         "CustomResourceDefinition": [{"spec": {"names": {"kind": "AppWrapper"}}}],
     }
-    monkeypatch.setattr("ask.__main__.read_cluster", lambda *_: Source(kinds))
+    monkeypatch.setattr("cli.ask.read_cluster", lambda *_: Source(kinds))
     monkeypatch.setattr("ask.replica.Replica.stand", lambda *_: pytest.fail("a replica was made"))
     job = tmp_path / "job.yaml"
     job.write_text(
@@ -125,7 +125,7 @@ def test_a_kueue_of_another_version_costs_no_replica(
             }
         )
     )
-    assert main([str(job), "--team", "blue"]) == 1
+    assert main(["ask", str(job), "--team", "blue"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: the cluster has Kueue v0.10.1, and the one that is built here for it is ")
 

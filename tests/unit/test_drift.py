@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from drift import __main__ as command
+from cli import drift as command
+from cli.app import main
 from drift import closed, fields, report
 from drift.check import Finding, check, put_all_back, put_back
 from drift.cluster import ClusterError, RefusedError, connected
@@ -711,17 +712,17 @@ class TestCommand:
             ]  # fmt: skip
             monkeypatch.setattr(command, "export", lambda stack, root: read({"resources": resources}))
             monkeypatch.setattr(command, "connected", fake)
-            return command.main(["--stack", "mysite", *arguments])
+            return main(["drift", "--stack", "mysite", *arguments])
 
         return run
 
     def test_codes(self, run: Any) -> None:
         changed = {"c": lived({**CONFIG, "data": {"k": "w"}})}
         assert run(FakeCluster({"c": lived(CONFIG)})) == 0
-        assert run(FakeCluster(changed)) == 2
+        assert run(FakeCluster(changed)) == 1
         assert run(FakeCluster(changed), "--fix") == 0
-        assert run(FakeCluster({}, refuse=RefusedError(403, "forbidden"))) == 1
-        assert run(FakeCluster({})) == 1
+        assert run(FakeCluster({}, refuse=RefusedError(403, "forbidden"))) == 2
+        assert run(FakeCluster({})) == 2
 
     def test_a_restart_is_said_and_one_that_is_refused_is_trouble(
         self, run: Any, capsys: pytest.CaptureFixture[str]
@@ -730,7 +731,7 @@ class TestCommand:
         reader["metadata"] = {"name": "reader", "namespace": "n"}
         changed = {"c": lived({**CONFIG, "data": {"k": "w"}}), "reader": lived(reader)}
         cluster = FakeCluster(changed)
-        assert run(cluster, reader=reader) == 2
+        assert run(cluster, reader=reader) == 1
         assert cluster.restarted == []
         assert run(cluster, "--fix", reader=reader) == 0
         assert cluster.restarted == ["Deployment n/reader"]
@@ -738,7 +739,7 @@ class TestCommand:
             "Deployment n/reader: restarted, as it reads ConfigMap n/c, which was put back" in capsys.readouterr().out
         )
         cluster.refuse_restart = RefusedError(403, "forbidden")
-        assert run(cluster, "--fix", reader=reader) == 1
+        assert run(cluster, "--fix", reader=reader) == 2
 
     def test_it_ends_with_how_many_are_as_declared(self, run: Any, capsys: pytest.CaptureFixture[str]) -> None:
         run(FakeCluster({"c": lived({**CONFIG, "data": {"k": "w"}})}), "--fix")

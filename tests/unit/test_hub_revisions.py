@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from cli.app import main
 from components import catalogue
 from components.artifacts import Mirror
 from components.workloads import finetuning, vllm
-from stacks.__main__ import main
 from stacks.layers.jobs import documents
 from tests.unit.test_aks import loaded, settings
 from tests.unit.test_object_names import errors_of
@@ -114,6 +114,6 @@ def test_a_member_names_one_that_yaml_would_take_for_a_number(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("stacks.stack_file.configuration", lambda *_: raw("vllm"))
-    monkeypatch.setattr("stacks.__main__.interpret", lambda found, **_: loaded(mirror, found))
-    assert main(["vllm", "--stack", "aks", "--team", "blue", "--set", "modelRevision=20250101"]) == 0
+    monkeypatch.setattr("stacks.job_manifests.interpret", lambda found, **_: loaded(mirror, found))
+    assert main(["jobs", "vllm", "--stack", "aks", "--team", "blue", "--set", "modelRevision=20250101"]) == 0
     assert "--revision=20250101" in capsys.readouterr().out

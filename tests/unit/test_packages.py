@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK: Mapping[str, Any] = tomllib.loads((ROOT / "uv.lock").read_text())
 LOCKED: Mapping[str, Mapping[str, Any]] = {package["name"]: package for package in LOCK["package"]}
-PROGRAM = ("__main__.py", "components", "stacks", "runner")
+PROGRAM = ("__main__.py", "cli", "components", "stacks", "runner")
 LOCAL = ("emulator", "review")
 NOT_IMPORTED = {"pip"}
 """Packages that the program needs without importing them."""

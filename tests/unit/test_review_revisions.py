@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from review import __main__ as command
+from cli.app import main
 from review import revisions
 from review.revisions import Checkout, ReviewError
 from runner import settings
@@ -85,7 +85,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch, paths: Checkout) -> None:
     monkeypatch.setattr(revisions, "local_environment", local)
     monkeypatch.setattr(revisions, "Engine", FakeEngine)
     monkeypatch.setattr(revisions, "_mirror", lambda checkout: checkout.state / "mirror")
-    monkeypatch.setattr(command.Checkout, "of_this_file", lambda: paths)
+    monkeypatch.setattr(revisions.Checkout, "of_this_file", lambda: paths)
 
 
 def worktrees(paths: Checkout) -> int:
@@ -152,7 +152,7 @@ def test_an_unknown_revision_is_named(paths: Checkout) -> None:
 
 @pytest.mark.usefixtures("fakes")
 def test_all_stacks_of_both_are_shown(paths: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--base", "main"]) == 0
+    assert main(["review", "--base", "main"]) == 0
     text = capsys.readouterr().out
     assert "| `dev` | no change |" in text
     assert "| `new` (new) | 1 |" in text
@@ -165,7 +165,7 @@ def test_settings_that_one_revision_cannot_preview_are_shown_and_told_by_the_exi
     paths: Checkout, tmp_path: Path
 ) -> None:
     (paths.root / "Pulumi.dev.yaml").write_text(f"{STACK}  mlbatch:wrong: true\n")
-    assert command.main(["--base", "main", "--stack", "dev", "--output", str(tmp_path / "review.md")]) == 2
+    assert main(["review", "--base", "main", "--stack", "dev", "--file", str(tmp_path / "review.md")]) == 1
     text = (tmp_path / "review.md").read_text()
     assert "**The head revision cannot be previewed:**\n\n```text\n<checkout>/x is wrong\n```" in text
     assert "`old`" not in text
@@ -174,7 +174,7 @@ def test_settings_that_one_revision_cannot_preview_are_shown_and_told_by_the_exi
 @pytest.mark.usefixtures("fakes")
 def test_secrets_of_both_files_are_compared_and_not_shown(paths: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     (paths.root / "Pulumi.dev.yaml").write_text(f"{STACK}  mlbatch:token: {{secure: v1:s3cr3t}}\n")
-    assert command.main(["--base", "main", "--stack", "dev"]) == 0
+    assert main(["review", "--base", "main", "--stack", "dev"]) == 0
     text = capsys.readouterr().out
     assert "- `mlbatch:token`: added" in text
     assert "s3cr3t" not in text
@@ -183,12 +183,12 @@ def test_secrets_of_both_files_are_compared_and_not_shown(paths: Checkout, capsy
 @pytest.mark.usefixtures("fakes")
 def test_other_packages_are_said(paths: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     (paths.root / "uv.lock").write_text("pulumi==2\n")
-    command.main(["--base", "main"])
+    main(["review", "--base", "main"])
     assert "- `uv.lock` differs" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("fakes")
 def test_a_stack_that_neither_has_is_refused(paths: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--base", "main", "--stack", "prod"]) == 1
+    assert main(["review", "--base", "main", "--stack", "prod"]) == 2
     assert "neither revision has a stack prod; there are: dev, new, old" in capsys.readouterr().err
     assert worktrees(paths) == 1

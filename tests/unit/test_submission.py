@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import runpy
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from cli.app import main
 from components.artifacts import Mirror
 from components.tenancy.editor import RULES, UNWRAPPED_RAY
 from stacks import secrets
-from stacks.__main__ import JOBS, main, manifest, wanted
 from stacks.errors import SettingsError
+from stacks.job_manifests import JOBS, manifest, wanted
 from stacks.layers.jobs import documents
 from stacks.stack_file import configuration
 from tests.unit.harness import Record
@@ -103,7 +102,7 @@ def test_a_setting_within_a_section_leaves_the_others_of_it() -> None:
     "text", ["submission.priorityClass=high-priority", "submission={priorityClass: high-priority}"]
 )
 def test_a_member_names_the_priority_of_the_pods(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["nccl", "--stack", "aks", "--team", "blue", "--set", "tag=1", "--set", text]) == 0
+    assert main(["jobs", "nccl", "--stack", "aks", "--team", "blue", "--set", "tag=1", "--set", text]) == 0
     _, wrapper = yaml.safe_load_all(capsys.readouterr().out)
     job = wrapper["spec"]["components"][-1]["template"]
     assert job["spec"]["template"]["spec"]["priorityClassName"] == "high-priority"
@@ -124,7 +123,7 @@ def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureF
         "--set",
         "tag=2026",
     ]
-    assert main(arguments) == 0
+    assert main(["jobs", *arguments]) == 0
     text = capsys.readouterr().out
     files, wrapper = yaml.safe_load_all(text)
     assert "  mpi_index.py: |" in text
@@ -156,7 +155,7 @@ def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureF
 def test_a_mistake_is_told_as_by_the_program(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*arguments, "--stack", "aks"]) == 1
+    assert main(["jobs", *arguments, "--stack", "aks"]) == 2
     shown = capsys.readouterr()
     assert said in shown.err
     assert shown.out == ""
@@ -171,19 +170,8 @@ def test_no_job_is_printed_that_passes_by_the_queues(team: str | None) -> None:
     assert problem.hint == "leave --set submission.gang out, and name the team with --team"
 
 
-def test_it_is_a_command_of_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """As `python -m stacks`."""
-    monkeypatch.setattr(sys, "argv", ["stacks", "nccl", "--stack", "aks", "--team", "bleu", "--set", "tag=1"])
-    monkeypatch.delitem(sys.modules, "stacks.__main__", raising=False)
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("stacks", run_name="__main__")
-    assert ended.value.code == 1
-    assert "mlbatch:workloads.nccl.submission.team" in capsys.readouterr().err
-
-
 def test_whose_settings_has_to_be_said(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["nccl", "--team", "blue", "--set", "tag=1"])
+    assert main(["jobs", "nccl", "--team", "blue", "--set", "tag=1"]) == 2
     assert "--stack" in capsys.readouterr().err
 
 
@@ -238,7 +226,7 @@ def test_a_slip_in_the_stacks_file_names_the_file_and_the_line(
 ) -> None:
     (tmp_path / "Pulumi.mysite.yaml").write_text(text)
     monkeypatch.chdir(tmp_path)
-    assert main(["nccl", "--stack", "mysite"]) == 1
+    assert main(["jobs", "nccl", "--stack", "mysite"]) == 2
     shown = capsys.readouterr().err
     assert shown.startswith("error: Pulumi.mysite.yaml: ")
     assert said in shown
@@ -252,7 +240,7 @@ def test_a_stack_without_a_file_is_told_those_that_have_one(
     for name in ("Pulumi.yaml", "Pulumi.mysite.yaml", "Pulumi.aks.yaml"):
         (tmp_path / name).write_text("")
     monkeypatch.chdir(tmp_path)
-    assert main(["nccl", "--stack", "nowhere"]) == 1
+    assert main(["jobs", "nccl", "--stack", "nowhere"]) == 2
     said = "error: there is no Pulumi.nowhere.yaml here; the stacks that have a file: aks, mysite\n"
     assert capsys.readouterr().err == said
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.app import main
 from components.artifacts import Mirror
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
@@ -23,8 +24,8 @@ from components.workloads.synthetic import (
     document,
     program,
 )
-from stacks.__main__ import main, manifest, wanted_load
 from stacks.errors import SettingsError
+from stacks.job_manifests import manifest, wanted_load
 from stacks.layers.jobs import load
 from tests.unit import test_cpouta, test_existing, test_openshift, test_stack
 from tests.unit.harness import build
@@ -197,7 +198,7 @@ def test_every_target_has_it(mirror: Mirror, tmp_path: Path) -> None:
 def test_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "day.csv"
     file.write_text(TRACE)
-    code = main(["synthetic", "--stack", "aks", "--team", "blue", "--user", "ada", "--set", f"trace={file}"])
+    code = main(["jobs", "synthetic", "--stack", "aks", "--team", "blue", "--user", "ada", "--set", f"trace={file}"])
     said = capsys.readouterr()
     assert code == 0, said.err
     found = [each["metadata"] for each in yaml.safe_load_all(said.out)]
@@ -227,7 +228,7 @@ def test_nobody_else_submits_jobs_of_a_team(user: str) -> None:
 def test_a_team_without_jobs_is_told_those_that_have_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "day.csv"
     file.write_text(TRACE)
-    assert main(["synthetic", "--stack", "aks", "--team", "grene", "--set", f"trace={file}"]) == 1
+    assert main(["jobs", "synthetic", "--stack", "aks", "--team", "grene", "--set", f"trace={file}"]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "error: the trace has no job of team grene; it has jobs of blue\n")
 

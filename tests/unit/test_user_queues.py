@@ -16,7 +16,7 @@ from components.artifacts import Mirror
 from components.queueing.kueue import FairSharing
 from components.tenancy.user_queues import ANNOTATION, annotation, queue_name
 from stacks import deploy
-from stacks.__main__ import manifest
+from stacks.job_manifests import manifest
 from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build
 from tests.unit.test_aks import settings

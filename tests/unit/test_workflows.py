@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.ending import FAILED, FOUND
 from emulator.cluster import controlplane
 from emulator.cluster.layout import Layout
 from emulator.cluster.ports import NAMES, Ports
@@ -206,7 +207,9 @@ def test_drift_is_looked_at_every_night_without_changing_anything() -> None:
     assert "refresh --preview-only" in script
     assert "--expect-no-changes" in script
     assert not re.search(r"pulumi (up|destroy|import|state)\b", script)
-    assert 'python -m drift --stack "$STACK"' in script
+    assert './mlbatch drift --stack "$STACK"' in script
+    assert f'{FOUND}) [ "$result" = failed ] || result=drift' in script
+    assert f"code={FAILED}\n" in script
     assert "--no-values" in script
     assert "--fix" not in script
 

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stacks.__main__ import JOBS, main, manifest
+from cli.app import main
+from stacks.job_manifests import JOBS, manifest
 from stacks.settings.workloads import WorkloadsSettings
 from tests.unit.test_aks import settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "workloads").glob("*.md"))
 SELECTED = re.compile(r"app\.kubernetes\.io/name=([\w-]+)")
-PRINTS = ".venv/bin/python -m stacks "
+PRINTS = "./mlbatch jobs "
 
 
 def commands(text: str) -> list[str]:
@@ -47,7 +48,7 @@ def test_commands_are_found() -> None:
 @pytest.mark.parametrize(("page", "command"), PRINTED, ids=[page for page, _ in PRINTED])
 def test_a_job_is_printed_as_the_page_says(page: str, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = shlex.split(re.split(r" [>|] ", command.removeprefix(PRINTS))[0])
-    assert main(arguments) == 0, capsys.readouterr().err
+    assert main(["jobs", *arguments]) == 0, capsys.readouterr().err
     documents = list(yaml.safe_load_all(capsys.readouterr().out))
     wrappers = [document for document in documents if document["kind"] == "AppWrapper"]
     assert {wrapper["metadata"]["namespace"] for wrapper in wrappers} == {"blue"}
@@ -100,5 +101,5 @@ def test_the_layers_are_all_in_the_architecture() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     modules = [each.name for each in (ROOT / "stacks" / "layers").glob("[!_]*.py")]
     assert [name for name in modules if name not in text] == []
-    assert "python -m stacks" in text
-    assert "python -m stacks" in (ROOT / "CONTRIBUTING.md").read_text()
+    assert "`mlbatch jobs`" in text
+    assert "./mlbatch jobs" in (ROOT / "CONTRIBUTING.md").read_text()

@@ -13,9 +13,9 @@ import pytest
 from components.artifacts import Mirror
 from components.kubernetes.manifests import Document
 from stacks import deploy, targets
-from stacks.__main__ import manifest, wanted
 from stacks.errors import SettingsError
 from stacks.inputs import StackInputs, interpret
+from stacks.job_manifests import manifest, wanted
 from stacks.layers.jobs import documents
 from tests.unit import test_cpouta, test_cpouta_settings, test_existing, test_settings
 from tests.unit.configurations import ROOT, errors_of

@@ -19,8 +19,8 @@ from typing import Any
 import yaml
 
 from ask import source
-from ask.__main__ import ask
 from ask.answer import Answer, Verdict
+from ask.asking import ask
 from ask.manifest import ManifestError, read
 from ask.replica import Replica
 from emulator import cluster as local_cluster

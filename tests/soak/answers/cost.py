@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from ask import source
-from ask.__main__ import ask
+from ask.asking import ask
 from ask.manifest import read
 from ask.replica import Replica
 from components.tenancy.bounds import MOST_JOBS

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from runner import __main__ as command
+from cli import status as command
+from cli.app import main
 from runner.picture.page import page
 from runner.picture.state import Snapshot, snapshot
 
@@ -305,7 +306,7 @@ def test_a_file_that_cannot_be_written_is_told(
     monkeypatch.setattr(command, "platform_report", lambda _: "report")
     monkeypatch.setattr("runner.webhooks.report", lambda _: "")
     monkeypatch.setattr("runner.picture.read", lambda *_: taken())
-    assert command.main(["status", "--html", str(tmp_path / "status.html")]) == 0
+    assert main(["status", "--output", "html", "--file", str(tmp_path / "status.html")]) == 0
     assert (tmp_path / "status.html").read_text().startswith("<!DOCTYPE html>")
-    assert command.main(["status", "--html", str(tmp_path / "no" / "status.html")]) == 1
-    assert "error: the picture cannot be written" in capsys.readouterr().err
+    assert main(["status", "--output", "html", "--file", str(tmp_path / "no" / "status.html")]) == 2
+    assert "error: the report cannot be written" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 from kubernetes.client import ApiException
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
-from runner import __main__ as command
+from cli.app import main
 from runner.report import APPWRAPPER, KUEUE, platform_report
 
 CORE: dict[str, list[dict[str, Any]]] = {
@@ -159,5 +159,5 @@ def test_a_cluster_that_says_nothing_is_given_up(
             "{current-context: c, users: [{name: u, user: {}}], contexts: [{name: c, context: {cluster: c, user: u}}],"
             f" clusters: [{{name: c, cluster: {{server: '{server}'}}}}]}}"
         )
-        assert command.main(["status", "--kubeconfig", str(kubeconfig)]) == 1
+        assert main(["status", "--kubeconfig", str(kubeconfig)]) == 2
     assert "error: the cluster does not answer as expected: " in capsys.readouterr().err

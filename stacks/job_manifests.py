@@ -1,19 +1,12 @@
-"""Prints a batch job of a stack's settings as a manifest, for a member of a team to submit.
+"""Batch jobs of a stack's settings as manifests, for a member of a team to submit (`mlbatch jobs`).
 
-    python -m stacks nccl --stack aks --team blue --set nodes=2 --set tag=2026-11-21 > job.yaml
-    kubectl apply --filename job.yaml
-
-The jobs of a trace are printed by `python -m stacks synthetic`, those of --team or of all.
-
-An experiment is no update of the stack: the job need not be switched on there. It reads the settings, and the API
+An experiment is no update of the stack: the job need not be switched on there. This reads the settings, and the API
 server's description of the cluster where the target is one that is there; it changes nothing.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -32,32 +25,6 @@ LOAD: Final = "synthetic"
 _TREE: Final = "workloads"
 _SUBMISSION: Final = "submission"
 _SAMPLES: Final = "samples"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the manifest; return the process's exit code, 1 for settings of which no job can be made."""
-    parser = argparse.ArgumentParser(prog="python -m stacks", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("job", choices=(*JOBS, LOAD))
-    parser.add_argument("--stack", required=True, help="whose settings, of Pulumi.<stack>.yaml")
-    parser.add_argument("--team", help="in whose queue; default: the settings'")
-    parser.add_argument("--user", help="on whose behalf, which is noted on the job")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a setting of the job, such as nodes=2 or checkpoints.size=1Ti",
-    )
-    options = parser.parse_args(arguments)
-    try:
-        changes = dict(_change(each) for each in options.set)
-        raw = stack_file.configuration(options.stack, Path.cwd())
-        submission = {"team": options.team, "user": options.user}
-        print(manifest(raw, options.job, changes, submission), end="")
-    except (SettingsError, OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 _UNWRAPPED_RAY: Final = ConfigError(
@@ -216,7 +183,8 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def _change(text: str) -> tuple[str, Any]:
+def change(text: str) -> tuple[str, Any]:
+    """Return the key and the value of a job's setting, from KEY=VALUE. Raises ValueError."""
     key, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--set {text} is no KEY=VALUE, such as nodes=2")
@@ -230,7 +198,3 @@ def _change(text: str) -> tuple[str, Any]:
         return key, stack_file.value_of(value)
     except ValueError as error:
         raise ValueError(f"--set {text}: {error}") from None
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Ask about a job on a cluster that was read: who submits it, whether the replica can decide, and the answer."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Final
+
+from ask import versions
+from ask.answer import Answer
+from ask.content import APPWRAPPER as WRAPPING
+from ask.content import KUEUE, runs
+from ask.manifest import Job, ManifestError, check_resources
+from ask.question import Question
+from ask.replica import Replica, ReplicaError
+from ask.source import Source
+from components import names
+from components.job_kinds import APPWRAPPER
+
+SOMEBODY: Final = "somebody"
+"""The name of a member whom a team knows by a group alone."""
+
+
+def ask(
+    standing: Replica, source: Source, job: Job, team: str, user: str | None = None, group: str | None = None
+) -> Answer:
+    """Return what would become of a job on a cluster that was read.
+
+    user, group: who submits it, by default a member of the team. Raises ManifestError for what cannot be meant,
+    VersionError and ReplicaError.
+    """
+    if team not in source.teams:
+        raise ManifestError(f"there is no team {team}; there are {', '.join(source.teams) or 'none'}")
+    queues = [item["metadata"]["name"] for item in source.all("LocalQueue") if item["metadata"]["namespace"] == team]
+    if job.queue not in queues:
+        raise ManifestError(f"team {team} has no queue {job.queue}; it has {', '.join(queues) or 'none'}")
+    member = _member(source, team, job.queue, user, group)
+    check_resources(job, source.covered())
+    _check_controllers(source, job)
+    differences = versions.differences(source)
+    with standing.turn(tell):
+        question = Question(standing.stand(source, tell), job, team, *member)
+        answer = question.ask()
+        if not question.changed:
+            standing.keep()
+    return replace(answer, differences=differences)
+
+
+def _member(source: Source, team: str, queue: str, user: str | None, group: str | None) -> tuple[str, str | None]:
+    """Return the user and the group in whose name a job is submitted: by default one who may use its queue.
+
+    Who asks for a group alone asks for somebody who has no rights but the group's.
+    """
+    for given in (user, group):
+        if given is not None and not (given.isprintable() and given.strip()):
+            raise ManifestError(f"nobody can sign in as {given!r}: write a name of printable characters")
+    if user is not None or group is not None:
+        return user or SOMEBODY, group
+    users, groups = source.members(team), source.members(team, "Group")
+    owners = source.queue_owners(team)
+    users = [each for each in users if owners.get(each, names.LOCAL_QUEUE) == queue]
+    if users:
+        return users[0], None
+    if not groups:
+        raise ManifestError(f"team {team} has no member who could submit the job: name one with --user")
+    return SOMEBODY, groups[0]
+
+
+def _check_controllers(source: Source, job: Job) -> None:
+    """Refuse a question about a kind that the cluster does not know, or about which nobody decides on the replica."""
+    known = [item["spec"]["names"]["kind"] for item in source.all("CustomResourceDefinition")]
+    if job.kind not in known:
+        raise ManifestError(
+            f"the cluster knows no {job.kind}: wrap the job in an AppWrapper, or have its operator added"
+        )
+    deciding = {"Kueue": KUEUE, **({APPWRAPPER.kind: WRAPPING} if job.kind == APPWRAPPER.kind else {})}
+    for name, parts in deciding.items():
+        if not runs(source, parts):
+            raise ReplicaError(
+                f"no Deployment of the cluster runs {name} in an image that a program of this machine stands for: "
+                f"{versions.INSTEAD}"
+            )
+
+
+def tell(line: str) -> None:
+    """Print a line about progress, which is not the answer."""
+    print(line, file=sys.stderr)

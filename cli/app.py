@@ -1,0 +1,196 @@
+"""The subcommands with their options and help texts, and `main`.
+
+A subcommand imports its own module when it runs, so that `--help` and shell completion stay quick.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from cli.ending import FAILED
+
+Job = Literal["nccl", "metaseq", "olmo", "vllm", "pretraining", "finetuning", "synthetic"]
+Kubeconfig = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The kubeconfig. Default: $KUBECONFIG, else ~/.kube/config.")
+]
+Context = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The context in the kubeconfig. Default: its current context.")
+]
+File = Annotated[Path | None, typer.Option(metavar="FILE", help="Write into this file instead of printing.")]
+Stack = Annotated[str, typer.Option(metavar="STACK", help="The stack, as in Pulumi.<stack>.yaml.")]
+Team = Annotated[str | None, typer.Option(metavar="TEAM")]
+
+
+def _exit(code: int) -> None:
+    raise typer.Exit(code)
+
+
+app = typer.Typer(
+    help="Look at and check the ML batch platform.",
+    epilog="Exit codes: 0 fine, 1 found something, 2 wrong use or could not be done. Details: docs/commands.md.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    result_callback=_exit,
+    rich_markup_mode=None,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one subcommand; return its exit code, also after an unexpected exception."""
+    try:
+        app(arguments, prog_name="mlbatch")
+    except SystemExit as end:
+        return int(end.code or 0)
+    except Exception:
+        traceback.print_exc()
+    return FAILED
+
+
+@app.command()
+def status(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[
+        Literal["text", "html"], typer.Option(help="html draws a page that needs no network and no script.")
+    ] = "text",
+    file: File = None,
+) -> int:
+    """Print nodes, queues, teams, workloads and webhooks that do not answer.
+
+    Reads the cluster of the kubeconfig and changes nothing.
+    """
+    from cli.status import run
+
+    return run(kubeconfig, context, output, file)
+
+
+@app.command()
+def ask(
+    job: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="The job's YAML file, or - for standard input.")
+    ] = None,
+    team: Annotated[str, typer.Option(metavar="TEAM", help="The team that submits the job. Required.")] = "",
+    user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The member who submits it. Default: one of the team.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A group of the user, if the team has the group as a member.")
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[Literal["text", "json"], typer.Option(help="The format of the answer.")] = "text",
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the replica and delete it. Answers nothing.")] = False,
+) -> int:
+    """Tell whether a job would run, and if not, why. Submits nothing to the cluster.
+
+    Runs the job on a local replica of the cluster, with the real controllers. The replica stays for the next question.
+    Exit code 1: the job would wait, can never run, or would be refused.
+    """
+    from cli import ask
+
+    if stop:
+        return ask.stop()
+    return ask.run(job, team, user, group, kubeconfig, context, output)
+
+
+@app.command()
+def jobs(
+    job: Annotated[
+        Job, typer.Argument(metavar="JOB", help="The job. synthetic prints the jobs of a trace.", show_default=False)
+    ],
+    stack: Stack,
+    team: Annotated[
+        str | None,
+        typer.Option(metavar="TEAM", help="The team whose queue the job is for. Default: as in the settings."),
+    ] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="The user to name in the job's annotation.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the job, such as nodes=2. Can be repeated."),
+    ] = None,
+) -> int:
+    """Print a batch job as the stack's settings make it, as YAML for kubectl apply.
+
+    The stack does not need to have the job enabled. Run it in the folder of the stack's file.
+    """
+    from cli.jobs import run
+
+    return run(job, stack, settings or (), {"team": team, "user": user})
+
+
+@app.command()
+def drift(
+    stack: Stack,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Write the declared values back.")] = False,
+    no_values: Annotated[bool, typer.Option("--no-values", help="Name the fields without their values.")] = False,
+) -> int:
+    """Compare the cluster with the stack's state, and name each manual change.
+
+    Reads the state with the Pulumi command. Changes nothing without --fix. Exit code 1: there is drift.
+    """
+    from cli.drift import run
+
+    return run(stack, kubeconfig, context, fix=fix, values=not no_values)
+
+
+@app.command()
+def review(
+    base: Annotated[str, typer.Option(metavar="REVISION", help="The Git revision to compare with.")] = "main",
+    stack: Annotated[
+        list[str] | None, typer.Option(metavar="STACK", help="Only this stack. Can be repeated. Default: all.")
+    ] = None,
+    file: File = None,
+) -> int:
+    """Print what this checkout changes in each stack, as Markdown.
+
+    Previews both revisions in a local environment. Exit code 1: a stack cannot be previewed at one revision.
+    """
+    from cli.review import run
+
+    return run(base, stack or [], file)
+
+
+@app.command()
+def attack(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    like: Annotated[
+        str | None,
+        typer.Option(metavar="NAMESPACE", help="The team's namespace to copy. Default: that of the first team."),
+    ] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Print the attacks and try none.")] = False,
+) -> int:
+    """Try what a team member should not be able to do. Every attack is a dry run.
+
+    Creates the namespace mlbatch-attack and deletes it. Exit code 1: an attack goes through.
+    """
+    from cli import attack
+
+    return attack.show() if list_only else attack.run(kubeconfig, context, like)
+
+
+@app.command()
+def settings(
+    output: Annotated[
+        Literal["text", "json"], typer.Option(help="text is Markdown, json is the JSON schema for editors.")
+    ] = "text",
+    files: Annotated[
+        Literal["check", "write"] | None,
+        typer.Option(help="Check or write docs/settings.md and settings.schema.json. Prints no documentation."),
+    ] = None,
+) -> int:
+    """Print all settings with their defaults and bounds.
+
+    Exit code 1: --files check finds a file that is not current.
+    """
+    from cli.settings import run
+
+    return run(output, files)

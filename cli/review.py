@@ -1,0 +1,33 @@
+"""`mlbatch review`: what a change does to each stack."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli.ending import FINE, FOUND, failed, interrupted, write
+from review.environment import NoEnvironmentError
+from review.markdown import render
+from review.revisions import Checkout, ReviewError, cleaned_up, review, revisions
+from runner.files import UMASK
+
+
+def run(base: str, stacks: Sequence[str], file: Path | None) -> int:
+    """Print or write the review; return the exit code.
+
+    That is 1 where a stack cannot be previewed (the review says which and why), and 2 where there is no review.
+    """
+    os.umask(UMASK)
+    try:
+        with cleaned_up(), revisions(Checkout.of_this_file(), base) as (before, after):
+            found = review(before, after, stacks)
+    except (NoEnvironmentError, ReviewError) as error:
+        return failed(error)
+    except KeyboardInterrupt:
+        return interrupted("nothing was left behind")
+    try:
+        write(render(found), file)
+    except OSError as error:
+        return failed(f"the review cannot be written: {error}")
+    return FOUND if any(stack.failed for stack in found.stacks) else FINE

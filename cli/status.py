@@ -1,0 +1,33 @@
+"""`mlbatch status`: what a cluster holds of the platform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException
+from urllib3.exceptions import HTTPError
+
+from cli.ending import FINE, failed, write
+from runner import report, webhooks
+from runner.picture import picture
+from runner.report import connect, platform_report
+
+
+def run(kubeconfig: Path | None, context: str | None, output: str, file: Path | None) -> int:
+    """Print or write the report; return the exit code, 2 where the cluster cannot be read."""
+    try:
+        client = connect(kubeconfig, context, report.SECONDS)
+        if output == "html":
+            text = picture(client, context or "of the current context")
+        else:
+            text = "\n\n".join(part for part in (platform_report(client), webhooks.report(client)) if part) + "\n"
+    except ConfigException as error:
+        return failed(f"the kubeconfig cannot be used: {error}")
+    except (ApiException, HTTPError) as error:
+        return failed(f"the cluster does not answer as expected: {error}")
+    try:
+        write(text, file)
+    except OSError as error:
+        return failed(f"the report cannot be written: {error}")
+    return FINE
