@@ -23,7 +23,6 @@ Context = Annotated[
 ]
 File = Annotated[Path | None, typer.Option(metavar="FILE", help="Write into this file instead of printing.")]
 Stack = Annotated[str, typer.Option(metavar="STACK", help="The stack, as in Pulumi.<stack>.yaml.")]
-Team = Annotated[str | None, typer.Option(metavar="TEAM")]
 
 
 def _exit(code: int) -> None:
