@@ -57,7 +57,11 @@ def granted() -> set[tuple[str, str]]:
 
 def missing(words: list[str]) -> set[tuple[str, str]]:
     """Return what of it members may not do; Kueue's resources are granted all at once."""
-    return {need for need in rights(words) - granted() if need[0] not in ("workloads", "localqueues") or ("*", need[1]) not in granted()}
+    return {
+        need
+        for need in rights(words) - granted()
+        if need[0] not in ("workloads", "localqueues") or ("*", need[1]) not in granted()
+    }
 
 
 @pytest.mark.parametrize("words", commands(MEMBERS) + commands(OWNERS), ids=" ".join)
