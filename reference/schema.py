@@ -18,10 +18,11 @@ from pydantic_core import PydanticUndefined, core_schema
 
 from components.kubernetes.quantity import Quantity
 from reference import descriptions
-from stacks import secrets, targets
-from stacks.errors import NAMESPACE, listed
+from stacks.config import secrets
+from stacks.config.errors import NAMESPACE, listed
 from stacks.settings.model import SettingsModel
-from stacks.target import TargetSpec
+from stacks.targets import registry
+from stacks.targets.spec import TargetSpec
 
 TARGET: Final = f"{NAMESPACE}:target"
 _DEFINITION: Final = "#/definitions/{model}"
@@ -48,7 +49,7 @@ _OWN: Final = {
 
 def schema() -> dict[str, Any]:
     """Return the schema of a file Pulumi.<stack>.yaml of this project."""
-    specs = list(targets.every())
+    specs = list(registry.every())
     refs, generated = models_json_schema(
         [(spec.settings, "validation") for spec in specs],
         ref_template=_DEFINITION,
@@ -79,16 +80,17 @@ def schema() -> dict[str, Any]:
 def sections() -> Mapping[str, list[TargetSpec[Any]]]:
     """Return the targets that have each section, by its key, in an order that keeps to each target's own."""
     order: TopologicalSorter[str] = TopologicalSorter()
-    for spec in targets.every():
+    for spec in registry.every():
         for before, after in pairwise(spec.sections):
             order.add(after, before)
-    return {name: [spec for spec in targets.every() if name in spec.sections] for name in order.static_order()}
+    return {name: [spec for spec in registry.every() if name in spec.sections] for name in order.static_order()}
 
 
 def secrets_of() -> Mapping[str, list[TargetSpec[Any]]]:
     """Return the targets that have each secret, by its key."""
     return {
-        name: [spec for spec in targets.every() if name in (*secrets.COMMON, *spec.secrets)] for name in secrets.known()
+        name: [spec for spec in registry.every() if name in (*secrets.COMMON, *spec.secrets)]
+        for name in secrets.known()
     }
 
 
@@ -106,7 +108,7 @@ def _config(specs: list[TargetSpec[Any]], trees: Mapping[str, Any]) -> dict[str,
         # Where targets differ, what holds is said below, under the condition of the target.
         same = all(other == first for other in others)
         properties[f"{NAMESPACE}:{name}"] = {**(first if same else {}), "description": text}
-        for spec in targets.every():
+        for spec in registry.every():
             if spec not in owners:
                 conditions[spec.name][f"{NAMESPACE}:{name}"] = False
             elif not same:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stacks.inputs import StackInputs
+    from stacks.config.inputs import StackInputs
 
 
 def deploy(inputs: StackInputs[Any]) -> Mapping[str, Any]:

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import yaml
 
-from stacks import parsing, stack_file
-from stacks.errors import ConfigError, SettingsError, key, listed
-from stacks.inputs import StackInputs, interpret
+from stacks.config import parsing, stack_file
+from stacks.config.errors import ConfigError, SettingsError, key, listed
+from stacks.config.inputs import StackInputs, interpret
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation.admission import may_be_member
 

@@ -11,7 +11,7 @@ from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota, offered
-from stacks.resolution import Resolved
+from stacks.derived.resolution import Resolved
 from stacks.settings import PlatformSettings
 
 

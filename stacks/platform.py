@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.kubernetes.cluster import Cluster
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers import gpu_nodes, health, mlops, monitoring, queueing, scheduling, tenancy, workloads
 from stacks.layers.releases import Releases
 from stacks.layers.site import SiteLayers

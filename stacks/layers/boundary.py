@@ -29,7 +29,7 @@ from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.pod_policy import PodRules
 from components.tenancy.promises import Promise
 from components.tenancy.service_policy import ServiceRules
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers import gpu_nodes
 from stacks.layers.scheduling import schedulers
 

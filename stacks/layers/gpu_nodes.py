@@ -20,7 +20,7 @@ from components.nodes.nvme_scratch import NvmeScratch, NvmeScratchArgs
 from components.nodes.nvshare import Nvshare, NvshareArgs, NvshareImages
 from components.nodes.nvshare_verification import NvshareVerification, NvshareVerificationArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers.site import SiteLayers
 from stacks.settings import PlatformSettings
 

@@ -15,7 +15,7 @@ from components.kubernetes.cluster import Cluster
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, scrapers
 from components.workloads import nccl
 from components.workloads.pods import NodePods
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
 from stacks.layers.site import SiteLayers
 from stacks.settings.health import CheckSettings, Mode

@@ -26,7 +26,7 @@ from components.workloads.pretraining import PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.synthetic import SyntheticJob, SyntheticLoadArgs
 from components.workloads.vllm import VllmArgs
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers.scheduling import second_scheduler
 from stacks.settings.submission import SubmissionSettings
 from stacks.settings.tenancy import TeamSettings

@@ -9,9 +9,9 @@ import pulumi
 from components.kubernetes.cluster import Cluster
 from components.mlops.platform import MlopsArgs, MlopsPlatform
 from components.passwords import MLOPS, password
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
+from stacks.config.secrets import MLOPS_PASSWORD
 from stacks.layers.releases import Releases
-from stacks.secrets import MLOPS_PASSWORD
 
 
 def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> MlopsPlatform | None:

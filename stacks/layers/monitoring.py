@@ -16,10 +16,10 @@ from components.observability.receivers import Receiver
 from components.passwords import GRAFANA, password
 from components.queueing import jobset, kuberay, trainer, training_operator
 from components.tenancy import slack
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
+from stacks.config.secrets import ALERT_ADDRESSES, GRAFANA_PASSWORD
 from stacks.layers.releases import Releases
 from stacks.layers.site import SiteLayers
-from stacks.secrets import ALERT_ADDRESSES, GRAFANA_PASSWORD
 from stacks.settings import PlatformSettings
 
 

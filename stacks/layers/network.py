@@ -6,7 +6,7 @@ from typing import Any
 
 from components.kubernetes.network import Network, Peers, Pods, Resolvers
 from components.observability import prometheus
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.settings.network import RAY_DASHBOARD, PeerSettings, TeamNetworkSettings
 
 

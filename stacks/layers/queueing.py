@@ -24,7 +24,7 @@ from components.queueing.trainer import Trainer, TrainerArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from components.scheduling.topology import narrowest
 from components.workloads.pods import capabilities
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.scheduling import Scheduling
 from stacks.layers.site import SiteLayers

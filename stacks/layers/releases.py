@@ -14,7 +14,7 @@ from components.kubernetes.kustomize import KustomizeError
 from components.kubernetes.manifests import Document
 from components.mlops import pipelines
 from components.observability import dashboards
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 
 _DEPLOYMENTS = "deployment/"
 """The folder of the OSS MLOps platform that is installed from."""

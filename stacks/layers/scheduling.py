@@ -15,7 +15,7 @@ from components.scheduling.packing import Packing
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.scheduling.sakkara import Sakkara, SakkaraArgs
 from components.tenancy.pod_policy import DEFAULT_SCHEDULER
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers.releases import Releases
 
 

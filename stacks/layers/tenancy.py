@@ -21,7 +21,7 @@ from components.tenancy.flavor import Flavor, FlavorArgs, resource_flavor
 from components.tenancy.quota import FlavorQuota
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers import boundary
 from stacks.layers.network import network
 from stacks.layers.queueing import Queueing

@@ -31,14 +31,14 @@ from components.workloads.submission import SubmissionMode
 from components.workloads.synthetic import SyntheticLoad
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from components.workloads.vllm import Vllm
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
+from stacks.config.secrets import JUPYTER_TOKEN
 from stacks.layers.gpu_nodes import GpuNodes
 from stacks.layers.jobs import Jobs, local_queue
 from stacks.layers.network import network
 from stacks.layers.queueing import Queueing
 from stacks.layers.scheduling import Scheduling
 from stacks.layers.site import Namespaces, SiteLayers
-from stacks.secrets import JUPYTER_TOKEN
 from stacks.settings.submission import SubmissionSettings
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Annotated, Final, TypeAlias
 
-from stacks.errors import ConfigError, Path
+from stacks.config.errors import ConfigError, Path
 from stacks.settings.model import matching, reject
 
 Addresses: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

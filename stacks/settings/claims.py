@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from stacks.errors import ConfigError, Path
+from stacks.config.errors import ConfigError, Path
 from stacks.settings.model import SettingsModel, SomeBytes
 from stacks.settings.names import ClassName, is_subdomain
 

@@ -13,7 +13,7 @@ from components.compatibility import WITHOUT_CDI
 from components.nodes import nvme_scratch
 from components.nodes.network_operator import DevicePlugin
 from components.nodes.nvme_scratch import Filesystem
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, choice, form, reject
 
 _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")

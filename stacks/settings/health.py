@@ -12,7 +12,7 @@ from pydantic import Field
 from components.health import autopilot
 from components.health.thresholds import Scope, Threshold
 from components.kubernetes.node_pool import NodePool
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings import machines
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice

@@ -12,7 +12,7 @@ from components.tenancy.job_bounds import JobBounds
 from components.tenancy.pod_templates import COUNTED
 from components.tenancy.wrapped_kinds import FURTHER_KINDS, REFUSED_KINDS, WRAPPED_KINDS
 from components.workloads.submission import WARM_UP_SECONDS
-from stacks.errors import ConfigError, Path, listed, nearest
+from stacks.config.errors import ConfigError, Path, listed, nearest
 from stacks.settings.model import SettingsModel
 
 _DAY: Final = 24 * 3600

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from stacks.errors import ConfigError, Path
+from stacks.config.errors import ConfigError, Path
 
 USER: Final = "user"
 GROUP: Final = "group"

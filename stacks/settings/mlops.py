@@ -10,7 +10,7 @@ from components import catalogue
 from components.catalogue import Artifact, Repository
 from components.mlops import menu
 from components.mlops.menu import Deployment
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, form
 
 _URL: Final = re.compile(r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9_-]+")

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from components.kubernetes.quantity import Quantity
-from stacks.errors import ConfigError, Path
+from stacks.config.errors import ConfigError, Path
 
 
 class SettingsModel(BaseModel):

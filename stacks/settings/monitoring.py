@@ -12,7 +12,7 @@ from components import catalogue
 from components.catalogue import Artifact
 from components.kubernetes.quantity import Quantity
 from components.observability import prometheus, receivers
-from stacks.errors import ConfigError, Path, key, listed
+from stacks.config.errors import ConfigError, Path, key, listed
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.model import Bytes, SettingsModel, choice, form
 from stacks.settings.names import ClassName, label_error

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, TypeAlias
 
-from stacks.errors import MISSING, ConfigError, Path, another_name
+from stacks.config.errors import MISSING, ConfigError, Path, another_name
 from stacks.settings.model import form
 
 LABEL_LENGTH: Final = 63

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from components import names
 from components.kubernetes.network import DNS_PODS, DNS_PORTS, METADATA_ADDRESSES, TRANSLATED
-from stacks.errors import ConfigError, Path
+from stacks.config.errors import ConfigError, Path
 from stacks.settings.cidr import Addresses, Network, Refusal, is_too_wide, overlapping, refused
 from stacks.settings.model import SettingsModel
 from stacks.settings.names import label_error, label_errors

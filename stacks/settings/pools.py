@@ -7,7 +7,7 @@ from typing import Final
 
 from components import names
 from components.kubernetes.placement import NodeGroup
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel
 from stacks.settings.names import is_label
 from stacks.settings.tenancy import QuotaSettings

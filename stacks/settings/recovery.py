@@ -9,7 +9,7 @@ from pydantic import Field
 
 from components.queueing.fault_tolerance import DEFAULTS
 from components.workloads.submission import WARM_UP_SECONDS
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from components import names
 from components.kubernetes.quantity import Quantity
-from stacks.errors import ConfigError, Path
+from stacks.config.errors import ConfigError, Path
 from stacks.settings.limits import MOST_GPUS
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
 from stacks.settings.names import label_error

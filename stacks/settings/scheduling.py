@@ -14,7 +14,7 @@ from components.catalogue import Artifact
 from components.scheduling import coscheduling
 from components.scheduling.packing import Packing
 from components.scheduling.sakkara import Topology, Tree
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, choice, form
 from stacks.settings.names import label_errors
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from components import names
 from components.workloads.submission import SubmissionMode
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, choice, reject
 
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")

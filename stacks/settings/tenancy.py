@@ -13,7 +13,7 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.bounds import Bounds
 from components.tenancy.pod_policy import GRACE_SECONDS
 from components.tenancy.promises import Promise
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings import members
 from stacks.settings.jobs import JobsSettings
 from stacks.settings.model import Bytes, Cores, SettingsModel, WholeQuantity, choice

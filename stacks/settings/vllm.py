@@ -11,7 +11,7 @@ from pydantic import Field
 from components import names
 from components.kubernetes.quantity import Quantity
 from components.workloads import vllm
-from stacks.errors import ConfigError, Path
+from stacks.config.errors import ConfigError, Path
 from stacks.settings.claims import ClaimSettings
 from stacks.settings.hub import ModelName, Revision
 from stacks.settings.images import Reference

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from components import catalogue
 from components.scheduling import volcano
 from components.scheduling.volcano import LauncherView
-from stacks.errors import ConfigError, Path, listed
+from stacks.config.errors import ConfigError, Path, listed
 from stacks.settings.model import SettingsModel, choice
 from stacks.settings.names import is_label
 

@@ -17,7 +17,7 @@ from components.kubernetes.quantity import Quantity
 from components.workbench.notebook import SIZES
 from components.workbench.ray_cluster import DEMOS
 from components.workbench.ray_job import PROGRAMS
-from stacks.errors import ConfigError, Path, key, listed, nearest
+from stacks.config.errors import ConfigError, Path, key, listed, nearest
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice, form
 from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, label_error, service_error
 

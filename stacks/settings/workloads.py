@@ -18,7 +18,7 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
 from components.workloads import metaseq, nccl, olmo, pretraining
 from components.workloads.interface import USER, Exposure
-from stacks.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings import addresses
 from stacks.settings.claims import ClaimSettings
 from stacks.settings.finetuning import FinetuningSettings

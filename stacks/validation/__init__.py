@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from stacks.engine_yaml import date_hint
-from stacks.errors import MISSING, ConfigError
-from stacks.partial import PartialSettings
+from stacks.config.engine_yaml import date_hint
+from stacks.config.errors import MISSING, ConfigError
+from stacks.derived.partial import PartialSettings
 from stacks.validation import (
     admission,
     bounds,

@@ -15,8 +15,8 @@ from components.tenancy.quota import Quota
 from components.workloads import metaseq, pretraining
 from components.workloads.interface import Exposure
 from components.workloads.submission import SubmissionMode
-from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
-from stacks.partial import PartialSettings
+from stacks.config.errors import MISSING, ConfigError, Path, key, listed, nearest
+from stacks.derived.partial import PartialSettings
 from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.samples import SamplesSettings

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from components.kubernetes.quantity import ZERO, Quantity
 from components.workloads.interface import Exposure
-from stacks.errors import ConfigError, Path, key, listed
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.derived.partial import PartialSettings
 from stacks.settings.submission import WorkloadSettings
 from stacks.settings.tenancy import TeamSettings
 from stacks.settings.workloads import WorkloadsSettings
-from stacks.target import Claim
+from stacks.targets.spec import Claim
 from stacks.validation import objects
 
 

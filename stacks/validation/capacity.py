@@ -9,9 +9,9 @@ from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from stacks.errors import ConfigError, Path, key, listed, nearest
-from stacks.partial import PartialSettings
-from stacks.quotas import EmptyShare, empty_shares
+from stacks.config.errors import ConfigError, Path, key, listed, nearest
+from stacks.derived.partial import PartialSettings
+from stacks.derived.quotas import EmptyShare, empty_shares
 from stacks.settings.model import SettingsModel
 from stacks.settings.tenancy import QueueingSettings, TeamPoolSettings, TeamSettings, TenancySettings
 from stacks.validation import admission, versions

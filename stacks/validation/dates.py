@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from stacks.engine_yaml import date_hint
-from stacks.errors import Path, key
-from stacks.partial import PartialSettings
+from stacks.config.engine_yaml import date_hint
+from stacks.config.errors import Path, key
+from stacks.derived.partial import PartialSettings
 
 
 def warnings(partial: PartialSettings) -> list[str]:

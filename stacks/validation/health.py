@@ -8,8 +8,8 @@ from components import names
 from components.health import autopilot
 from components.health.thresholds import Scope
 from components.kubernetes.node_pool import NodePool
-from stacks.errors import ConfigError, Path, key
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, Path, key
+from stacks.derived.partial import PartialSettings
 from stacks.settings import machines
 from stacks.settings.health import AutopilotSettings, CheckSettings, HealthSettings, NcclGateSettings
 from stacks.settings.workloads import WorkloadsSettings

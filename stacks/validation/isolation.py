@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from components.tenancy.promises import Promise
-from stacks.errors import ConfigError, key, listed
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, key, listed
+from stacks.derived.partial import PartialSettings
 from stacks.settings.tenancy import TenancySettings
 from stacks.validation.network import has_teams
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stacks.errors import ConfigError, key
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, key
+from stacks.derived.partial import PartialSettings
 from stacks.settings.recovery import RecoverySettings
 from stacks.settings.tenancy import TenancySettings
 from stacks.validation import network

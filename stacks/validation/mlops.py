@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.mlops.menu import Deployment
-from stacks.errors import ConfigError, Path, key, listed
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.derived.partial import PartialSettings
 from stacks.settings.mlops import MlopsSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings

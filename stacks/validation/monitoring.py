@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components import names
-from stacks.errors import ConfigError, key
-from stacks.partial import PartialSettings
-from stacks.secrets import ALERT_ADDRESSES
+from stacks.config.errors import ConfigError, key
+from stacks.config.secrets import ALERT_ADDRESSES
+from stacks.derived.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings
 from stacks.settings.monitoring import MonitoringSettings

@@ -10,8 +10,8 @@ from components.health import autopilot, reporter
 from components.nodes import feature_discovery, node_agent, nvshare
 from components.observability import prometheus
 from components.scheduling import coscheduling, sakkara, volcano
-from stacks.errors import MISSING, ConfigError, Path, key, listed
-from stacks.partial import PartialSettings
+from stacks.config.errors import MISSING, ConfigError, Path, key, listed
+from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.names import label_error
 from stacks.settings.workloads import WorkloadsSettings

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from stacks.errors import ConfigError, Path, key
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, Path, key
+from stacks.derived.partial import PartialSettings
 from stacks.settings.cidr import overlapping
 from stacks.settings.tenancy import QueueingSettings, TenancySettings
 

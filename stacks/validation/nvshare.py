@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from stacks.errors import ConfigError, Path, key
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, Path, key
+from stacks.derived.partial import PartialSettings
 from stacks.settings.health import HealthSettings
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.samples import SamplesSettings

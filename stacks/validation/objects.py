@@ -17,9 +17,9 @@ from components.workloads.interface import Exposure
 from components.workloads.pretraining import Kind
 from components.workloads.submission import SubmissionMode
 from components.workloads.volcano_job import LAUNCHER_ACCOUNT
-from stacks.errors import ConfigError, Path, key
-from stacks.partial import PartialSettings
-from stacks.secrets import GRAFANA_PASSWORD, JUPYTER_TOKEN, MLOPS_PASSWORD
+from stacks.config.errors import ConfigError, Path, key
+from stacks.config.secrets import GRAFANA_PASSWORD, JUPYTER_TOKEN, MLOPS_PASSWORD
+from stacks.derived.partial import PartialSettings
 from stacks.settings.mlops import MlopsSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.samples import SamplesSettings
@@ -27,7 +27,7 @@ from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import TenancySettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.settings.workloads import JobSettings, WorkloadsSettings
-from stacks.target import PLATFORM, Planned
+from stacks.targets.spec import PLATFORM, Planned
 from stacks.validation import network
 
 

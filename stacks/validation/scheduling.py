@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from components.compatibility import SAKKARA_KUBERNETES, SCHEDULER_PLUGINS_KUBERNETES, goes_with
 from components.scheduling.packing import Packing
 from components.scheduling.priorities import PRIORITIES
-from stacks.errors import ConfigError, key, listed
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, key, listed
+from stacks.derived.partial import PartialSettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
-from stacks.target import TargetSpec
+from stacks.targets.spec import TargetSpec
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:

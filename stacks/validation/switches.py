@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stacks.errors import key, listed
-from stacks.partial import PartialSettings
+from stacks.config.errors import key, listed
+from stacks.derived.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import CheckSettings
 from stacks.settings.model import SettingsModel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from components.scheduling.packing import Packing
-from stacks.errors import ConfigError, Path, key, listed, nearest
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, Path, key, listed, nearest
+from stacks.derived.partial import PartialSettings
 from stacks.settings.scheduling import SakkaraSettings, SchedulingSettings
 
 _GROUPS: Path = ("scheduling", "sakkara", "groups")

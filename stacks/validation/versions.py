@@ -18,13 +18,13 @@ from components.compatibility import (
 )
 from components.images import Reference
 from components.nodes.network_operator import DevicePlugin
-from stacks.errors import ConfigError, Path, key, listed
-from stacks.partial import PartialSettings
+from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.derived.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings, QuotaSettings
 from stacks.settings.volcano import VolcanoSettings
-from stacks.target import TargetSpec
+from stacks.targets.spec import TargetSpec
 
 _VERSION = "the cluster's Kubernetes version"
 

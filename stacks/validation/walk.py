@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stacks.errors import Path
-from stacks.partial import PartialSettings
+from stacks.config.errors import Path
+from stacks.derived.partial import PartialSettings
 from stacks.settings.model import SettingsModel
 
 

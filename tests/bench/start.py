@@ -42,7 +42,7 @@ from pulumi_azure_native import (
  features.SubscriptionFeatureRegistration, managedidentity.UserAssignedIdentity, network.Subnet,
  resources.ResourceGroup, storage.StorageAccount)
 azure = time.perf_counter()
-import stacks.aks.deploy
+import stacks.targets.aks.deploy
 print(core - began, azure - core, time.perf_counter() - azure)
 """
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from components.tenancy.bounds import MOST_JOBS
 from components.workloads.synthetic import SyntheticJob
-from stacks import trace
-from stacks.errors import SettingsError
-from stacks.inputs import interpret
+from stacks.config import trace
+from stacks.config.errors import SettingsError
+from stacks.config.inputs import interpret
 from stacks.job_manifests import wanted_load
 from stacks.layers.jobs import load
 from tests.commands import Parser, ended, number, whole

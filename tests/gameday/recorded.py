@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from components import names
-from stacks.trace import TraceLine
+from stacks.config.trace import TraceLine
 
 T = TypeVar("T")
 HOUR: Final = 3600

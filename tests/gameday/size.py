@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stacks.config.trace import Room
 from stacks.settings.limits import MOST_NODES
-from stacks.trace import Room
 from tests.local.environment import Project, dev_settings
 from tests.scenarios.size import GPUS_PER_NODE, quota
 

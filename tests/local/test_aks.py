@@ -23,8 +23,8 @@ from emulator.azure.services.base import CLUSTER, POOL
 from emulator.azure.services.identity import UserAssignedIdentity
 from emulator.azure.services.resources import REGISTRATION
 from emulator.paths import Paths
-from stacks import secrets
-from stacks.inputs import interpret
+from stacks.config import secrets
+from stacks.config.inputs import interpret
 from stacks.job_manifests import JOBS, wanted
 from stacks.layers.jobs import documents
 from tests.local.environment import Cluster, Project, drift, eventually, local_environment, stack_settings

@@ -24,7 +24,7 @@ from emulator import mirror
 from emulator.paths import Paths
 from emulator.progress import Progress
 from emulator.toolchain import ALERTMANAGER, MIRROR, MONITORING, PROMETHEUS, Toolchain
-from stacks import secrets
+from stacks.config import secrets
 from tests.dashboards.chart import rendered
 
 

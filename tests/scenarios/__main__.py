@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from stacks.errors import listed, nearest
+from stacks.config.errors import listed, nearest
 from tests.commands import Parser, ended, whole
 from tests.local.environment import Cluster, Project, local_environment
 from tests.scenarios.mechanisms import MECHANISMS

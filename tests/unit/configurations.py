@@ -7,9 +7,10 @@ from typing import Any
 
 import yaml
 
-from stacks import parsing, validation
-from stacks.errors import ConfigError
-from stacks.partial import PartialSettings
+from stacks import validation
+from stacks.config import parsing
+from stacks.config.errors import ConfigError
+from stacks.derived.partial import PartialSettings
 from tests.unit.conftest import ROOT
 
 

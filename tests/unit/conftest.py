@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from components import catalogue
 from components.artifacts import Mirror, Release
-from stacks.aks.settings import support
+from stacks.targets.aks.settings import support
 from tests.unit.releases import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from stacks import targets
-from stacks.errors import Path
+from stacks.config.errors import Path
+from stacks.targets import registry
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -90,7 +90,7 @@ NASTY: tuple[object, ...] = (
 @cache
 def schema_of(target: str) -> Schema:
     """Return the schema of a target's settings as their models say it, without the parts that it has no use for."""
-    spec = targets.find(target)
+    spec = registry.find(target)
     schema = spec.settings.model_json_schema(by_alias=True)
     return {**schema, "properties": {name: schema["properties"][name] for name in ("target", *spec.sections)}}
 

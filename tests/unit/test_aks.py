@@ -17,8 +17,8 @@ import yaml
 from components.artifacts import Mirror
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
-from stacks.errors import SettingsError
-from stacks.inputs import StackInputs, interpret
+from stacks.config.errors import SettingsError
+from stacks.config.inputs import StackInputs, interpret
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, Registered, build, strings
 from tests.unit.test_stack import canonical, pairs, quantities
@@ -401,7 +401,7 @@ def sdk_modules(program: str) -> set[str]:
 
 
 def test_other_targets_do_not_load_azures_sdk() -> None:
-    assert sdk_modules("import stacks.inputs, stacks.simulated") == set()
+    assert sdk_modules("import stacks.config.inputs, stacks.targets.simulated") == set()
 
 
 def test_the_target_loads_only_the_parts_of_azures_sdk_that_it_uses(mirror: Mirror) -> None:

@@ -15,11 +15,12 @@ from pydantic import BaseModel
 
 from components.azure.baselines import THRESHOLDS
 from components.health.thresholds import Scope
-from stacks import secrets, targets
-from stacks.aks.settings.azure import AzureSettings
-from stacks.aks.settings.health import AksHealthSettings
+from stacks.config import secrets
 from stacks.settings.tenancy import TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
+from stacks.targets import registry
+from stacks.targets.aks.settings.azure import AzureSettings
+from stacks.targets.aks.settings.health import AksHealthSettings
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "aks.md").read_text()
@@ -106,7 +107,7 @@ def test_settings_that_the_guide_names_exist(key: str) -> None:
 
 def test_secrets_are_set_as_secrets() -> None:
     """Those of alerts are in the page about monitoring, which this one links."""
-    asked = set(secrets.of_target(targets.find("aks"))) - set(secrets.ALERT_ADDRESSES.values())
+    asked = set(secrets.of_target(registry.find("aks"))) - set(secrets.ALERT_ADDRESSES.values())
     assert set(re.findall(r"pulumi config set --secret mlbatch:(\w+)", TEXT)) == asked
 
 

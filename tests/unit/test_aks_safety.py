@@ -13,7 +13,7 @@ from components.artifacts import Mirror
 from components.azure.sizes import GPU_SIZES
 from components.kubernetes.quantity import Quantity
 from components.queueing import migration
-from stacks.errors import SettingsError
+from stacks.config.errors import SettingsError
 from tests.unit.harness import Record, Registered, strings
 from tests.unit.test_aks import CLUSTER, POOL, deployed, everything, loaded, only, settings, shipped
 from tests.unit.test_stack import pairs

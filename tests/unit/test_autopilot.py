@@ -14,7 +14,7 @@ from components.health.autopilot import Autopilot, AutopilotArgs
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import PodSecurity
 from components.observability.prometheus import MONITOR_LABELS, scrapers
-from stacks.errors import ConfigError
+from stacks.config.errors import ConfigError
 from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record, build
 

@@ -13,8 +13,8 @@ import yaml
 
 from components.azure.feature import FeatureError
 from emulator.azure import functions
-from stacks.aks import infrastructure
-from stacks.inputs import interpret
+from stacks.config.inputs import interpret
+from stacks.targets.aks import infrastructure
 from tests.emulator.azure.subscription import Subscription
 from tests.unit.configurations import ROOT
 from tests.unit.harness import Record, Registered, build

@@ -15,10 +15,10 @@ from pulumi_azure_native import containerregistry, containerservice, storage
 
 from components import names
 from stacks import validation
-from stacks.aks.settings import azure as settings
-from stacks.aks.settings import support
-from stacks.aks.settings.azure import AzureSettings
-from stacks.errors import ConfigError, key
+from stacks.config.errors import ConfigError, key
+from stacks.targets.aks.settings import azure as settings
+from stacks.targets.aks.settings import support
+from stacks.targets.aks.settings.azure import AzureSettings
 from tests.unit.configurations import errors_of, partial_of
 
 GROUP = "6f1c1b0e-3f0a-4f5e-9a57-2f3f0d4c7a11"

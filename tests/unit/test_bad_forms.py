@@ -12,8 +12,10 @@ import pytest
 import yaml
 from pulumi.runtime.config import set_all_config
 
-from stacks import engine_yaml, inputs, targets, validation
-from stacks.errors import key
+from stacks import validation
+from stacks.config import engine_yaml, inputs
+from stacks.config.errors import key
+from stacks.targets import registry
 from tests.unit.configurations import ROOT, aks, errors_of, partial_of
 from tests.unit.settings_strategies import at, paths, put
 from tests.unit.test_cpouta_settings import shipped as cpouta
@@ -113,7 +115,7 @@ SECRET_BY_FORM = {
 }
 
 
-@pytest.mark.parametrize("target", targets.NAMES)
+@pytest.mark.parametrize("target", registry.NAMES)
 @pytest.mark.parametrize("form", SECRET_BY_FORM)
 def test_what_is_a_secret_by_its_form_is_in_no_message_wherever_it_was_pasted(form: str, target: str) -> None:
     raw = yaml.safe_load((ROOT / "reference" / "examples" / f"{target}.yaml").read_text())["config"]
@@ -265,7 +267,7 @@ def test_one_mistake_is_one_problem(raw: dict[str, Any], keys: list[str]) -> Non
 
 def test_a_section_with_nothing_behind_it_is_one_that_is_not_there() -> None:
     """`mlbatch:kubernetes:` reaches the program as an empty text."""
-    for target in targets.every():
+    for target in registry.every():
         given = valid() if target.name == "simulated" else aks() if target.name == "aks" else {"target": target.name}
         for section in set(target.sections) - {"azure", *given}:
             assert said({**given, section: ""}) == said(given)

@@ -11,7 +11,7 @@ from components import catalogue, names
 from components.compatibility import reclaims_while_borrowing
 from components.kubernetes.quantity import Quantity
 from components.queueing import kueue
-from stacks.borrowing import borrowing_limits
+from stacks.derived.borrowing import borrowing_limits
 from tests.unit.configurations import partial_of
 
 OLD, NEW = "0.10.1", catalogue.versions(catalogue.KUEUE)[0]

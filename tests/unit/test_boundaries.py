@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RUFF = Path(sys.executable).with_name("ruff")
-FILES = sorted([*ROOT.glob("*/ruff.toml"), *ROOT.glob("*/*/ruff.toml")])
+FILES = sorted(file for depth in ("", "*/", "*/*/") for file in ROOT.glob(f"[!.]*/{depth}ruff.toml"))
 OUTSIDE = ("ask", "cli", "drift", "emulator", "reference", "review", "runner", "tests")
 """What the program does not know."""
 AZURE = ("components.azure", "pulumi_azure_native")
@@ -24,8 +24,10 @@ FORBIDDEN = {
     "components/openstack": ("stacks", *OUTSIDE, *AZURE),
     "stacks": (*OUTSIDE, *AZURE, *OPENSTACK),
     "stacks/settings": (*OUTSIDE, *AZURE, *OPENSTACK),
-    "stacks/aks": (*OUTSIDE, *OPENSTACK),
-    "stacks/cpouta": (*OUTSIDE, *AZURE),
+    "stacks/targets": (*OUTSIDE, *AZURE, *OPENSTACK),
+    "stacks/targets/aks": (*OUTSIDE, *OPENSTACK),
+    "stacks/targets/cpouta": (*OUTSIDE, *AZURE),
+    "stacks/targets/openshift": (*OUTSIDE, *AZURE, *OPENSTACK),
     "ask": ("cli", "stacks", "drift", "reference", "review", "tests"),
     "cli": ("components", "tests"),
     "drift": ("ask", "cli", "stacks", "emulator", "reference", "runner", "tests"),
@@ -39,9 +41,9 @@ ALLOWED = {
     "ask": ("components.names", "emulator.cluster", "runner"),
     "components/azure": (*AZURE, "components.kubernetes"),
     "components/openstack": (*OPENSTACK, "components.kubernetes"),
-    "stacks": ("components.kubernetes", "stacks.aks"),
-    "stacks/aks": (*AZURE, "stacks.platform"),
-    "stacks/cpouta": (*OPENSTACK, "stacks.platform"),
+    "stacks": ("components.kubernetes", "stacks.targets.aks"),
+    "stacks/targets/aks": (*AZURE, "stacks.platform"),
+    "stacks/targets/cpouta": (*OPENSTACK, "stacks.platform"),
     "cli": ("ask", "attack", "drift", "emulator", "reference", "review", "runner", "stacks"),
     "drift": ("components.ownership", "review.paths"),
     "emulator": ("emulator.azure", "runner"),

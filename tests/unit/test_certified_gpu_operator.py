@@ -17,7 +17,7 @@ import yaml
 
 from components import catalogue
 from components.artifacts import Mirror
-from stacks.cluster_facts import GpuPolicy, NodeFacts
+from stacks.config.cluster_facts import GpuPolicy, NodeFacts
 from tests.unit.harness import Record
 from tests.unit.releases import FOLDER
 from tests.unit.test_openshift import loaded, refused, registered, shipped

@@ -15,10 +15,10 @@ import kubernetes
 import pytest
 import yaml
 
-from stacks import cluster_facts
-from stacks import kubeconfig as kubeconfigs
-from stacks.cluster_facts import GpuPolicy, ask, comes_with_admission_policies, identity
-from stacks.kubeconfig import Kubeconfig, KubeconfigError
+from stacks.config import cluster_facts
+from stacks.config import kubeconfig as kubeconfigs
+from stacks.config.cluster_facts import GpuPolicy, ask, comes_with_admission_policies, identity
+from stacks.config.kubeconfig import Kubeconfig, KubeconfigError
 from stacks.settings.kubernetes import KubernetesSettings
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

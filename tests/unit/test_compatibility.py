@@ -10,11 +10,12 @@ import pytest
 from components import catalogue
 from components.azure.compatibility import blobfuse_fault, identity_fault
 from components.compatibility import ROWS, Combination, Row, Verdict, assess
-from stacks import secrets, validation
-from stacks.aks.settings import AksGpuSettings
-from stacks.errors import ConfigError
-from stacks.parsing import read
+from stacks import validation
+from stacks.config import secrets
+from stacks.config.errors import ConfigError
+from stacks.config.parsing import read
 from stacks.settings.gpu import GpuSettings, ScratchSettings
+from stacks.targets.aks.settings import AksGpuSettings
 from tests.unit.configurations import aks, errors_of, partial_of
 
 TOKEN = "sv=2024-11-04&sr=c&sp=rl&se=2026-12-01&sig=c2VjcmV0"

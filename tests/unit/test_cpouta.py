@@ -17,13 +17,13 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
 from components.openstack.first_boot.kept import _Keeping
 from stacks import deploy
-from stacks.cpouta import infrastructure
-from stacks.cpouta.interfaces import interfaces
-from stacks.cpouta.outputs import installed
-from stacks.cpouta.project_facts import ProjectFacts
-from stacks.cpouta.settings import MOST_KEYS
-from stacks.cpouta.values import LONGEST_KEY, handed
-from stacks.inputs import interpret
+from stacks.config.inputs import interpret
+from stacks.targets.cpouta import infrastructure
+from stacks.targets.cpouta.interfaces import interfaces
+from stacks.targets.cpouta.outputs import installed
+from stacks.targets.cpouta.project_facts import ProjectFacts
+from stacks.targets.cpouta.settings import MOST_KEYS
+from stacks.targets.cpouta.values import LONGEST_KEY, handed
 from tests.unit.configurations import ROOT, settings_of
 from tests.unit.harness import Record, Registered, build
 from tests.unit.releases import FOLDER

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from stacks.cpouta import key_file
-from stacks.cpouta.key_file import Obstacle, obstacle
+from stacks.targets.cpouta import key_file
+from stacks.targets.cpouta.key_file import Obstacle, obstacle
 
 
 def pair(file: Path, passphrase: str = "") -> str:

@@ -17,10 +17,11 @@ from keystoneauth1 import exceptions as signing
 from openstack import exceptions as answers
 from requests import RequestException
 
-from stacks import inputs, parsing
 from stacks import validation as every
-from stacks.cpouta import project_facts, validation
-from stacks.cpouta.project_facts import (
+from stacks.config import inputs, parsing
+from stacks.config.errors import ConfigError, SettingsError, key
+from stacks.targets.cpouta import project_facts, validation
+from stacks.targets.cpouta.project_facts import (
     FlavorFacts,
     ProjectError,
     ProjectFacts,
@@ -29,8 +30,7 @@ from stacks.cpouta.project_facts import (
     ServerFacts,
     VolumeFacts,
 )
-from stacks.cpouta.settings import OpenstackSettings
-from stacks.errors import ConfigError, SettingsError, key
+from stacks.targets.cpouta.settings import OpenstackSettings
 from tests.unit.configurations import ROOT, settings_of
 from tests.unit.test_cpouta_settings import shipped
 

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from stacks import validation
-from stacks.cpouta.settings import MOST_KEYS
-from stacks.errors import ConfigError, key
+from stacks.config.errors import ConfigError, key
+from stacks.targets.cpouta.settings import MOST_KEYS
 from tests.unit.configurations import ROOT, errors_of, partial_of, settings_of
 
 PRIVATE = (

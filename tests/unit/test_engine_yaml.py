@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stacks import engine_yaml
-from stacks.stack_file import configuration
+from stacks.config import engine_yaml
+from stacks.config.stack_file import configuration
 
 READ = {
     "[yes, No, on, OFF, y, n]": ["yes", "No", "on", "OFF", "y", "n"],

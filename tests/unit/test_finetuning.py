@@ -20,7 +20,7 @@ from components.kubernetes.quantity import Quantity
 from components.workloads import finetuning
 from components.workloads.finetuning import Finetuning, FinetuningArgs
 from components.workloads.submission import Submission
-from stacks.errors import SettingsError
+from stacks.config.errors import SettingsError
 from stacks.layers.jobs import documents
 from stacks.layers.scheduling import schedulers
 from tests.unit import test_existing

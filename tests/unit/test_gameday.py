@@ -24,7 +24,7 @@ from components.workloads.synthetic import Failure, Kind, SyntheticJob
 from emulator.cluster.memory import BASE, JOB, NODE
 from runner.picture.charts import classes
 from runner.picture.rendering import render
-from stacks.trace import parse, write
+from stacks.config.trace import parse, write
 from tests.gameday.__main__ import main
 from tests.gameday.drawing import Usage, usage
 from tests.gameday.ledger import Ledger, Seen

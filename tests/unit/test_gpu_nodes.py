@@ -51,7 +51,7 @@ from components.nodes.nvme_scratch import (
 )
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
-from stacks.target import RESERVED
+from stacks.targets.spec import RESERVED
 from tests.unit.harness import Record, Registered, build
 
 RELEASE = "kubernetes:helm.sh/v3:Release"

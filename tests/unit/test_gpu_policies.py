@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from stacks import parsing, validation
-from stacks.cluster_facts import ClusterFacts, GpuPolicy
+from stacks import validation
+from stacks.config import parsing
+from stacks.config.cluster_facts import ClusterFacts, GpuPolicy
 from tests.unit.test_existing import NODES, shipped
 from tests.unit.test_nvshare import config as sharing
 

@@ -113,7 +113,7 @@ def test_the_commit_of_one_model_is_not_asked_of_another(mirror: Mirror) -> None
 def test_a_member_names_one_that_yaml_would_take_for_a_number(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("stacks.stack_file.configuration", lambda *_: raw("vllm"))
+    monkeypatch.setattr("stacks.config.stack_file.configuration", lambda *_: raw("vllm"))
     monkeypatch.setattr("stacks.job_manifests.interpret", lambda found, **_: loaded(mirror, found))
     assert main(["jobs", "vllm", "--stack", "aks", "--team", "blue", "--set", "modelRevision=20250101"]) == 0
     assert "--revision=20250101" in capsys.readouterr().out

@@ -10,9 +10,10 @@ import pulumi
 import pytest
 from pulumi.runtime.config import set_all_config
 
-from stacks import inputs, secrets, targets
-from stacks.cluster_facts import ClusterFacts
-from stacks.kubeconfig import Kubeconfig
+from stacks.config import inputs, secrets
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.kubeconfig import Kubeconfig
+from stacks.targets import registry
 from tests.unit.configurations import aks
 from tests.unit.test_settings import valid
 
@@ -96,7 +97,7 @@ def problems_of(raw: dict[str, object], tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_secret_in_plain_text_is_refused_and_not_shown(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for target in targets.every():
+    for target in registry.every():
         for value in ("correct-horse-battery", "[secret]", "[empty secret]"):
             said = problems_of({"target": target.name, name: value}, tmp_path, monkeypatch, [])
             assert f"mlbatch:{name}\n    wrong:   this is a secret, and it stands in plain text" in said
@@ -190,5 +191,5 @@ def test_a_target_that_makes_its_cluster_names_none() -> None:
 
 def test_there_is_no_target_of_another_name() -> None:
     with pytest.raises(KeyError, match="moon"):
-        targets.find("moon")
-    assert [target.name for target in targets.every()] == ["simulated", "aks", "existing", "openshift", "cpouta"]
+        registry.find("moon")
+    assert [target.name for target in registry.every()] == ["simulated", "aks", "existing", "openshift", "cpouta"]

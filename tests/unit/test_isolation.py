@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from components.tenancy.promises import Promise
-from stacks import parsing, validation
-from stacks.cluster_facts import ClusterFacts
-from stacks.errors import ConfigError
-from stacks.partial import PartialSettings
+from stacks import validation
+from stacks.config import parsing
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import ConfigError
+from stacks.derived.partial import PartialSettings
 from stacks.validation import isolation
 from tests.unit.configurations import aks, errors_of
 

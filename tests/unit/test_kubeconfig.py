@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from stacks import kubeconfig as kubeconfigs
-from stacks.kubeconfig import Kubeconfig, KubeconfigError, check_answers
+from stacks.config import kubeconfig as kubeconfigs
+from stacks.config.kubeconfig import Kubeconfig, KubeconfigError, check_answers
 from stacks.settings.kubernetes import KubernetesSettings
 from tests.unit.configurations import errors_of
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stacks import validation
-from stacks.cluster_facts import ClusterFacts
-from stacks.errors import ConfigError, key
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import ConfigError, key
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.test_existing import NODES, UID, shipped
 from tests.unit.test_settings import changed

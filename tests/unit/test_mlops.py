@@ -30,7 +30,7 @@ from emulator import mlops as emulated
 from emulator.charts import archive
 from emulator.mlops import stub
 from runner.report import MLOPS_LABEL
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers import releases
 from stacks.settings.mlops import MlopsSettings
 from tests.unit.harness import Record, Registered, build

@@ -19,8 +19,8 @@ from components.nodes import nvshare_verification
 from components.nodes.nvshare_verification import NvshareVerificationArgs, job_body
 from runner import nvshare as ended
 from runner.nvshare import Verdict
-from stacks.cluster_facts import NodeFacts
-from stacks.inputs import StackInputs
+from stacks.config.cluster_facts import NodeFacts
+from stacks.config.inputs import StackInputs
 from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record
 from tests.unit.test_existing import loaded, node, refused, registered, shipped

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from components.artifacts import Mirror
-from stacks.errors import key
-from stacks.inputs import StackInputs
-from stacks.partial import PartialSettings
-from stacks.target import PLATFORM
+from stacks.config.errors import key
+from stacks.config.inputs import StackInputs
+from stacks.derived.partial import PartialSettings
+from stacks.targets.spec import PLATFORM
 from stacks.validation import names, objects
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record

@@ -41,9 +41,10 @@ from components.observability.receivers import Receiver
 from components.queueing import appwrapper, kueue
 from components.queueing.appwrapper import AppWrappersArgs
 from components.queueing.kueue import KueueArgs
-from stacks import secrets, validation
-from stacks.errors import ConfigError, SettingsError
-from stacks.inputs import interpret
+from stacks import validation
+from stacks.config import secrets
+from stacks.config.errors import ConfigError, SettingsError
+from stacks.config.inputs import interpret
 from stacks.layers import monitoring as layer
 from stacks.layers import releases
 from stacks.settings import PlatformSettings

@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from components import catalogue
-from stacks.openshift.settings import OpenShiftSettings
+from stacks.targets.openshift.settings import OpenShiftSettings
 from tests.unit.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "openshift.md").read_text()

@@ -15,9 +15,9 @@ from components.workloads import aim as viewers
 from components.workloads import tensorboard as boards
 from components.workloads.aim import AimArgs
 from components.workloads.tensorboard import TensorBoardArgs
-from stacks import secrets
+from stacks.config import secrets
+from stacks.config.secrets import OBJECT_STORE_SECRET_KEY as SECRET_KEY
 from stacks.layers.jobs import documents
-from stacks.secrets import OBJECT_STORE_SECRET_KEY as SECRET_KEY
 from stacks.validation import objects
 from tests.unit.harness import Record
 from tests.unit.test_object_names import judged

@@ -11,8 +11,8 @@ import yaml
 from pydantic import BaseModel
 
 from components import catalogue
-from stacks import secrets
-from stacks.aks.settings import AksSettings
+from stacks.config import secrets
+from stacks.targets.aks.settings import AksSettings
 from tests.unit.test_aks_guide import model_of
 
 ROOT = Path(__file__).parents[2]

@@ -25,7 +25,7 @@ from components.workloads import gang, submission
 from components.workloads.gang import GangArgs
 from components.workloads.submission import Submission, SubmissionMode
 from stacks import deploy
-from stacks.errors import ConfigError
+from stacks.config.errors import ConfigError
 from stacks.layers.jobs import Jobs
 from stacks.settings.submission import SubmissionSettings
 from tests.unit import test_existing

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts import Mirror
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from tests.unit.conftest import ROOT
 from tests.unit.harness import strings
 from tests.unit.test_existing import loaded, node, registered, shipped

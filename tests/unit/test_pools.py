@@ -13,7 +13,7 @@ from components.artifacts import Mirror
 from components.kubernetes.placement import NodeGroup, union
 from components.tenancy.lending import Node, Queue
 from components.tenancy.slack_controller import Settings
-from stacks.errors import SettingsError
+from stacks.config.errors import SettingsError
 from tests.unit import test_aks, test_existing
 from tests.unit.configurations import errors_of, partial_of
 from tests.unit.test_existing import node

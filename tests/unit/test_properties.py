@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from components.artifacts import Mirror
 from components.kubernetes.quantity import canonical
 from stacks import deploy, validation
-from stacks.cluster_facts import ClusterFacts
-from stacks.errors import MISSING, ConfigError
-from stacks.parsing import read
-from stacks.partial import PartialSettings
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import MISSING, ConfigError
+from stacks.config.parsing import read
+from stacks.derived.partial import PartialSettings
 from tests.unit import test_certified_gpu_operator, test_cpouta, test_cpouta_settings, test_openshift
 from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build, strings

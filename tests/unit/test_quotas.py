@@ -13,7 +13,7 @@ from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from stacks import validation
-from stacks.quotas import empty_shares, slack_quota, team_quotas
+from stacks.derived.quotas import empty_shares, slack_quota, team_quotas
 from stacks.settings.machines import MACHINES
 from stacks.settings.tenancy import QuotaSettings, TeamSettings
 from tests.unit.configurations import partial_of

@@ -17,14 +17,15 @@ from components.kubernetes.quantity import Quantity, QuantityError
 from reference import page
 from reference.files import files
 from reference.schema import SECRETS, schema, sections
-from stacks import secrets, targets
+from stacks.config import secrets
+from stacks.targets import registry
 from tests.unit.configurations import errors_of
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = schema()
 VALIDATOR = Draft7Validator(SCHEMA)
 STACKS = sorted(ROOT.glob("Pulumi.*.yaml"))
-TARGETS = [spec.name for spec in targets.every()]
+TARGETS = [spec.name for spec in registry.every()]
 HOOK = "# yaml-language-server: $schema=settings.schema.json\n"
 UNITS = re.compile(
     r"\b(GiB|TiB|KiB|bytes|GB/s|GPUs|cores|devices|heads|ports|seconds|minutes|hours|days|weeks|steps|tokens|number of|"
@@ -89,7 +90,7 @@ def test_every_amount_has_a_unit() -> None:
 def test_every_section_and_secret_is_there() -> None:
     text = files()["docs/settings.md"]
     assert set(SECRETS) == set(secrets.known())
-    for spec in targets.every():
+    for spec in registry.every():
         assert [name for name in sections() if name in spec.sections] == list(spec.sections)
         assert f"| `{spec.name}` | {spec.summary} |" in text
     for name, owners in sections().items():
@@ -100,7 +101,7 @@ def test_every_section_and_secret_is_there() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_example_has_every_section_and_no_mistake(target: str) -> None:
     config = {name.removeprefix("mlbatch:"): value for name, value in stack(target)["config"].items()}
-    assert set(config) == {"target", *targets.find(target).sections}
+    assert set(config) == {"target", *registry.find(target).sections}
     assert [str(error) for error in errors_of(config)] == []
     assert flagged(stack(target)) == []
 

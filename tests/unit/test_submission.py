@@ -12,11 +12,11 @@ import yaml
 from cli.app import main
 from components.artifacts import Mirror
 from components.tenancy.editor import RULES, UNWRAPPED_RAY
-from stacks import secrets
-from stacks.errors import SettingsError
+from stacks.config import secrets
+from stacks.config.errors import SettingsError
+from stacks.config.stack_file import configuration
 from stacks.job_manifests import JOBS, manifest, wanted
 from stacks.layers.jobs import documents
-from stacks.stack_file import configuration
 from tests.unit.harness import Record
 from tests.unit.test_aks import deployed, loaded, settings
 

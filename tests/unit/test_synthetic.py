@@ -24,7 +24,7 @@ from components.workloads.synthetic import (
     document,
     program,
 )
-from stacks.errors import SettingsError
+from stacks.config.errors import SettingsError
 from stacks.job_manifests import manifest, wanted_load
 from stacks.layers.jobs import load
 from tests.unit import test_cpouta, test_existing, test_openshift, test_stack

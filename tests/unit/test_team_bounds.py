@@ -17,7 +17,7 @@ from components.kubernetes.security import PodSecurity
 from components.tenancy import editor
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, limit_range, quotas
 from components.tenancy.promises import Promise
-from stacks.inputs import StackInputs
+from stacks.config.inputs import StackInputs
 from stacks.layers import boundary
 from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
-from stacks.trace import COLUMNS, MOST_JOBS, Room, TraceError, TraceLine, jobs, parse, read, write
+from stacks.config.trace import COLUMNS, MOST_JOBS, Room, TraceError, TraceLine, jobs, parse, read, write
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "arrival,team,pods,gpus,seconds,priority,failure\n"

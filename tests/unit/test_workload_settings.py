@@ -18,7 +18,7 @@ from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
 from components.workloads.metaseq import SIZES, Size
 from components.workloads.submission import SubmissionMode
-from stacks.errors import ConfigError, key
+from stacks.config.errors import ConfigError, key
 from stacks.settings.health import HealthSettings, NcclGateSettings
 from stacks.settings.machines import MACHINES
 from stacks.settings.workloads import WorkloadsSettings

@@ -13,7 +13,7 @@ from emulator.cluster.layout import Layout
 from emulator.cluster.provisioners import provisioners
 from emulator.cluster.seeds import SeedError, plant
 from emulator.paths import Paths
-from stacks.cpouta.target import KIND_CLASS
+from stacks.targets.cpouta.target import KIND_CLASS
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 KINDS = {

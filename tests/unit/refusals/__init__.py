@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from stacks import inputs, parsing, validation
-from stacks.aks.settings import support
-from stacks.cluster_facts import ClusterFacts
-from stacks.cpouta.project_facts import ProjectFacts
-from stacks.errors import SettingsError
+from stacks import validation
+from stacks.config import inputs, parsing
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import SettingsError
+from stacks.targets.aks.settings import support
+from stacks.targets.cpouta.project_facts import ProjectFacts
 from tests.unit import (
     test_azure_settings,
     test_bad_forms,

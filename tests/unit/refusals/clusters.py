@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from stacks.cluster_facts import ClusterFacts, NodeFacts
+from stacks.config.cluster_facts import ClusterFacts, NodeFacts
 from tests.unit import test_openshift, test_sakkara
 from tests.unit.configurations import aks
 from tests.unit.test_existing import NODES, UID, node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from stacks.secrets import Concealed
+from stacks.config.secrets import Concealed
 from tests.unit.configurations import aks
 from tests.unit.test_cpouta_settings import shipped as cpouta
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from stacks.cpouta.key_file import Obstacle
-from stacks.cpouta.project_facts import ProjectFacts, Room, RuleFacts, ServerFacts, VolumeFacts
+from stacks.targets.cpouta.key_file import Obstacle
+from stacks.targets.cpouta.project_facts import ProjectFacts, Room, RuleFacts, ServerFacts, VolumeFacts
 from tests.unit.test_cpouta_project import FACTS, VOLUME, TestWhatIsThere
 from tests.unit.test_cpouta_settings import shipped
 

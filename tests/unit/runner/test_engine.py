@@ -23,7 +23,7 @@ import yaml
 from runner.engine import Engine, EngineError
 from runner.environment import Environment
 from runner.placeholders import MARK
-from stacks.secrets import looks_like_sas
+from stacks.config.secrets import looks_like_sas
 
 SALT = "v1:local"
 STATE = '{"version": 3, "checkpoint": {}}'

@@ -1,0 +1,1 @@
+"""From a stack's configuration to checked inputs: files, secrets, sections, errors."""

@@ -1,0 +1,313 @@
+"""What a cluster that a stack installs on says of itself: which one it is, its version, its GPU nodes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from components.kubernetes.quantity import canonical
+from components.nodes.gpu_operator import BY_MOUNT, BY_VARIABLE
+from components.scheduling.priorities import PRIORITIES
+from stacks.config.errors import MISSING, ConfigError
+from stacks.config.kubeconfig import Kubeconfig, KubeconfigError, silent
+from stacks.settings.kubernetes import KubernetesSettings
+
+_SECONDS: Final = 15.0
+"""How long the API server may take for each answer."""
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = (_UNAUTHORIZED, 403)
+_ABSENT: Final = (404,)
+_WAITED_FOR: Final = "pulumi.com/waitFor"
+_FALSE: Final = ("false", "f", "0")
+"""As Go reads it (strconv.ParseBool), in small letters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFacts:
+    """A node. allocatable: what its pods can ask for, by resource, as the API server spells it."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuPolicy:
+    """A ClusterPolicy, by which NVIDIA's GPU operator prepares nodes.
+
+    by_variable, by_mount: what a container's environment says, or a mount that is named after a GPU, gives it GPUs that
+    it does not ask for. cdi: GPUs are handed out by CDI, and NVIDIA's runtime is not the nodes' default one.
+    is_others: no stack has made it.
+    """
+
+    name: str
+    by_variable: bool = True
+    by_mount: bool = False
+    cdi: bool = True
+    is_others: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterFacts:
+    """A cluster.
+
+    identifier: the same for as long as the cluster exists, and no other's. version: such as 1.34.
+    nodes: those that were asked for. has_admission_policies: it judges requests by ValidatingAdmissionPolicies.
+    priority_classes: those that it has, by name. default_priority: the one that it gives pods which name none; None
+        where it has none of its own.
+    storage_classes: the names of those that it has. openshift: the version of OpenShift, such as 4.16.30, None of
+    another cluster.
+    has_registry: OpenShift's own registry of images runs, as far as it says. gpu_policies: of the GPU operator.
+    data_science: the names of DataScienceClusters that no stack has made.
+    """
+
+    identifier: str
+    version: str
+    nodes: tuple[NodeFacts, ...] = ()
+    has_admission_policies: bool = True
+    priority_classes: frozenset[str] = frozenset()
+    default_priority: str | None = None
+    storage_classes: frozenset[str] | None = None
+    openshift: str | None = None
+    has_registry: bool = True
+    gpu_policies: tuple[GpuPolicy, ...] = ()
+    data_science: tuple[str, ...] = ()
+
+    def nodes_with(self, labels: Mapping[str, str]) -> tuple[NodeFacts, ...]:
+        """Return the nodes that have all of some labels."""
+        return tuple(node for node in self.nodes if labels.items() <= node.labels.items())
+
+
+def comes_with_admission_policies(version: str) -> bool:
+    """Return whether a version of Kubernetes, such as 1.34, has ValidatingAdmissionPolicies on by default.
+
+    Source: kubernetes.io, reference/access-authn-authz/validating-admission-policy (stable in 1.30).
+    """
+    return tuple(int(part) for part in version.split(".")[:2]) >= (1, 30)
+
+
+def ask(
+    kubeconfig: Kubeconfig, settings: KubernetesSettings, node_selectors: Iterable[Mapping[str, str]] = ()
+) -> ClusterFacts:
+    """Return what the cluster says of itself, and of the nodes that have one of these sets of labels.
+
+    Signs in as the kubeconfig says, with its exec plugins. Raises KubeconfigError when the cluster does not answer, or
+    does not let the user read what is needed.
+    """
+    # Only targets with a kubeconfig need it.
+    import kubernetes
+    from urllib3.exceptions import HTTPError
+
+    try:
+        client = kubernetes.config.new_client_from_config_dict(yaml.safe_load(kubeconfig.contents))
+        version = _read(client, "/version/")
+        uid = _uid(client)
+        judges = _has_admission_policies(client)
+        ranks = _read(client, "/apis/scheduling.k8s.io/v1/priorityclasses")["items"]
+        classes = _read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
+        openshift = _openshift(client)
+        has_registry, gpu_policies = _has_registry(client), _gpu_policies(client)
+        data_science = _data_science(client)
+        nodes: dict[str, NodeFacts] = {}
+        for labels in node_selectors:
+            selector = ",".join(f"{name}={value}" for name, value in labels.items())
+            found = _read(client, "/api/v1/nodes", labelSelector=selector)["items"]
+            nodes |= {node.name: node for node in map(_node, found)}
+    except kubernetes.client.ApiException as error:
+        if error.status == _UNAUTHORIZED:
+            raise _unknown(kubeconfig, settings) from None
+        reason = f"it refuses to answer (HTTP {error.status} {error.reason})"
+        if error.status in _FORBIDDEN:
+            reason += "; whoever deploys has to be an administrator, who may read nodes and namespaces"
+        raise silent(kubeconfig, settings, reason) from None
+    except kubernetes.config.ConfigException as error:
+        raise silent(kubeconfig, settings, f"nobody could sign in: {error}") from None
+    except HTTPError as error:
+        raise silent(kubeconfig, settings, f"no answer within {_SECONDS:g} s: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise silent(kubeconfig, settings, f"what answers is no API server ({error!r})") from None
+    minor = "".join(character for character in version["minor"] if character.isdigit())
+    return ClusterFacts(
+        identifier=uid or identity(kubeconfig),
+        version=f"{version['major']}.{minor}",
+        nodes=tuple(nodes.values()),
+        has_admission_policies=judges,
+        priority_classes=frozenset(item["metadata"]["name"] for item in ranks),
+        default_priority=_default_priority(ranks),
+        storage_classes=frozenset(item["metadata"]["name"] for item in classes),
+        openshift=openshift,
+        has_registry=has_registry,
+        gpu_policies=gpu_policies,
+        data_science=data_science,
+    )
+
+
+def _unknown(kubeconfig: Kubeconfig, settings: KubernetesSettings) -> KubeconfigError:
+    """Return the error of a cluster that answers, and knows nobody by what the kubeconfig signs in with."""
+    return KubeconfigError(
+        ConfigError(
+            path=("kubernetes", "context"),
+            value=MISSING if settings.context is None else settings.context,
+            message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not know who asks (HTTP 401 "
+            "Unauthorized): what the kubeconfig signs in with has ended, or was never right",
+            expected="a user who has signed in, and is an administrator of the cluster",
+            hint="sign in anew (`oc login` on OpenShift), or name another context",
+        )
+    )
+
+
+def require_identity(kubeconfig: Kubeconfig, settings: KubernetesSettings, facts: ClusterFacts) -> None:
+    """Raise KubeconfigError where the settings say which cluster the stack is for, and this is another one."""
+    if settings.identifier in (None, facts.identifier):
+        return
+    raise KubeconfigError(
+        ConfigError(
+            path=("kubernetes", "identifier"),
+            value=settings.identifier,
+            message=f"the kubeconfig leads to another cluster: {kubeconfig.cluster} at {kubeconfig.server} is "
+            f"{facts.identifier}",
+            expected="the cluster that the stack is for, by whichever kubeconfig and context",
+            hint="take that cluster's kubeconfig or context; a stack of its own is for another cluster",
+        )
+    )
+
+
+def identity(kubeconfig: Kubeconfig) -> str:
+    """Return what tells a cluster from all others without asking it: its address and certificate authority."""
+    text = f"{kubeconfig.server}\n{kubeconfig.authority or ''}"
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def _read(client: Any, path: str, **query: str) -> Any:
+    """Return what the API server answers as it is.
+
+    The client's own models refuse what they do not know, and each update would spend a second on importing them.
+    Raises kubernetes.client.ApiException where the answer is an error.
+    """
+    request = client.param_serialize(
+        "GET",
+        path,
+        query_params=list(query.items()),
+        header_params={"Accept": "application/json"},
+        auth_settings=["BearerToken"],
+    )
+    answer = client.call_api(*request, _request_timeout=_SECONDS)
+    answer.read()
+    return json.loads(client.response_deserialize(answer, {"2XX": "bytes"}).data)
+
+
+def _unless(client: Any, statuses: Collection[int], path: str) -> Mapping[str, Any] | None:
+    """Return the object that the API server answers, None where it answers one of these HTTP statuses instead.
+
+    Raises TypeError for what is no object: JSON's null is an answer, and does not say that there is none.
+    """
+    import kubernetes
+
+    try:
+        found = _read(client, path)
+    except kubernetes.client.ApiException as error:
+        if error.status in statuses:
+            return None
+        raise
+    if not isinstance(found, Mapping):
+        raise TypeError(f"{path} is {found!r:.100}")
+    return found
+
+
+def _uid(client: Any) -> str | None:
+    """Return the uid of namespace kube-system, which lives as long as the cluster; None where it may not be read."""
+    found = _unless(client, _FORBIDDEN, "/api/v1/namespaces/kube-system")
+    return None if found is None else str(found["metadata"]["uid"])
+
+
+def _has_admission_policies(client: Any) -> bool:
+    """Return whether the cluster's discovery lists the policies: before 1.30, and where they are off, it does not."""
+    found = _unless(client, _ABSENT, "/apis/admissionregistration.k8s.io/v1/")
+    return found is not None and any(kind["name"] == "validatingadmissionpolicies" for kind in found["resources"])
+
+
+def _openshift(client: Any) -> str | None:
+    """Return the version of OpenShift that was last installed to its end, None where there is no ClusterVersion.
+
+    During an update the newest entry of the history is partial (openshift/api, config/v1/types_cluster_version.go).
+    """
+    found = _unless(client, _ABSENT, "/apis/config.openshift.io/v1/clusterversions/version")
+    if found is None:
+        return None
+    status = found["status"]
+    completed = [item["version"] for item in status.get("history") or () if item["state"] == "Completed"]
+    return str(completed[0] if completed else status["desired"]["version"])
+
+
+def _has_registry(client: Any) -> bool:
+    """Return whether nothing says that OpenShift's registry of images is off.
+
+    On machines of one's own it is, until somebody gives it storage (openshift/api, imageregistry/v1; OpenShift
+    documentation, "Configuring the registry for bare metal").
+    """
+    found = _asked(client, "imageregistry.operator.openshift.io", "v1", "configs", "cluster")
+    return found is None or (found.get("spec") or {}).get("managementState") != "Removed"
+
+
+def _gpu_policies(client: Any) -> tuple[GpuPolicy, ...]:
+    """Return how the GPU operator hands out GPUs (NVIDIA/gpu-operator, api/nvidia/v1/clusterpolicy_types.go)."""
+    found = _asked(client, "nvidia.com", "v1", "clusterpolicies") or {}
+    return tuple(_gpu_policy(item) for item in found.get("items") or ())
+
+
+def _gpu_policy(item: Mapping[str, Any]) -> GpuPolicy:
+    """Return what a policy has the toolkit obey, if it brings one: by itself variables, and no mounts.
+
+    Source: NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer/toolkit/toolkit.go.
+    """
+    spec = item.get("spec") or {}
+    toolkit = spec.get("toolkit") or {}
+    given = {each["name"]: str(each.get("value", "")).lower() for each in toolkit.get("env") or ()}
+    brings = toolkit.get("enabled", True)
+    return GpuPolicy(
+        name=item["metadata"]["name"],
+        by_variable=brings and given.get(BY_VARIABLE) not in _FALSE,
+        by_mount=brings and given.get(BY_MOUNT, "false") not in _FALSE,
+        cdi=bool((spec.get("cdi") or {}).get("enabled")),
+        is_others=_is_others(item),
+    )
+
+
+def _data_science(client: Any) -> tuple[str, ...]:
+    """Return what somebody has had OpenShift AI run (opendatahub-io/opendatahub-operator, apis/datasciencecluster)."""
+    found = _asked(client, "datasciencecluster.opendatahub.io", "v1", "datascienceclusters") or {}
+    return tuple(item["metadata"]["name"] for item in found.get("items") or () if _is_others(item))
+
+
+def _is_others(item: Mapping[str, Any]) -> bool:
+    """Tell whether an object for which a stack would wait is no stack's: on its own there stands for what it waits."""
+    return _WAITED_FOR not in (item["metadata"].get("annotations") or {})
+
+
+def _asked(client: Any, group: str, version: str, plural: str, name: str | None = None) -> Mapping[str, Any] | None:
+    """Return an object, or all of a kind, that not every cluster has and not every user may read; None without."""
+    path = "/".join(("/apis", group, version, plural, *filter(None, [name])))
+    return _unless(client, (*_ABSENT, *_FORBIDDEN), path)
+
+
+def _default_priority(classes: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the default class that is none of the platform's, which are there from the first update on.
+
+    Of several the API server takes the lowest (kubernetes v1.34.2, plugin/pkg/admission/priority).
+    """
+    own = {item["metadata"]["name"]: item["value"] for item in classes if item.get("globalDefault")}
+    default = min(own, key=lambda name: (own[name], name), default=None)
+    return None if default in PRIORITIES else default
+
+
+def _node(item: Mapping[str, Any]) -> NodeFacts:
+    return NodeFacts(
+        name=item["metadata"]["name"],
+        labels=item["metadata"].get("labels") or {},
+        allocatable={name: canonical(amount) for name, amount in (item["status"].get("allocatable") or {}).items()},
+    )

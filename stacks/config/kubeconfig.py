@@ -1,0 +1,268 @@
+"""The cluster that a kubeconfig names, and whether it answers."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import ssl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPSHandler, ProxyHandler, build_opener, getproxies
+
+import yaml
+
+from stacks.config.errors import MISSING, ConfigError, cut
+from stacks.settings.kubernetes import KUBECONFIGS, KubernetesSettings, holds_contents
+from stacks.settings.mirror import resolve_path
+
+ANSWER_SECONDS: Final = 5.0
+"""How long a cluster may take to answer before it counts as one that does not."""
+
+_PATH = ("kubernetes", "kubeconfig")
+_OAUTH: Final = "sha256~"
+"""Begins the access tokens of OpenShift's own sign-in, which `oc login` writes into a kubeconfig and which end after a
+day (OpenShift documentation, "Configuring the internal OAuth server", accessTokenMaxAgeSeconds: 86400)."""
+_INLINED: Final = (
+    ("cluster", "certificate-authority"),
+    ("user", "client-certificate"),
+    ("user", "client-key"),
+)
+
+
+class KubeconfigError(Exception):
+    """The kubeconfig cannot be used; `problem` says why."""
+
+    def __init__(self, problem: ConfigError) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kubeconfig:
+    """One context of a kubeconfig file, by itself.
+
+    contents: a kubeconfig with this context alone, and files that it names put inside; secret.
+    cluster: the name of the cluster's entry. server: its address.
+    authority: its certificate authority as PEM, None where the system's are to be trusted.
+    insecure: its certificate is not verified. proxy: through which it is reached, None for the environment's.
+    ends: its user signs in by a token that ends after a day.
+    """
+
+    contents: str
+    cluster: str
+    server: str
+    authority: str | None
+    insecure: bool
+    proxy: str | None
+    ends: bool = False
+
+    def warnings(self) -> Iterator[str]:
+        """Yield that others may stand in for the cluster, and that the state will hold what lets nobody in any more."""
+        if self.insecure:
+            yield (
+                f"the kubeconfig of cluster {self.cluster} has insecure-skip-tls-verify: whoever stands between is "
+                "taken for the cluster, and given its credentials and the stack's secrets. Have it hold the cluster's "
+                "certificate-authority-data (`oc login --certificate-authority=FILE`)"
+            )
+        if self.ends:
+            yield (
+                f"the kubeconfig of cluster {self.cluster} signs in by a token of `oc login`, which ends after a day. "
+                "The state keeps it until the next update, and every command then ends with Unauthorized: sign in anew "
+                "and run `pulumi up --refresh=false`, or take a user that stays (docs/openshift.md, Sign in)"
+            )
+
+
+def read(settings: KubernetesSettings, *, base: Path, environment: Mapping[str, str]) -> Kubeconfig:
+    """Return the context that the settings name, of the file that they name, else of $KUBECONFIG or ~/.kube/config.
+
+    base: the folder that a relative path of the settings counts from. Raises KubeconfigError when the file is absent,
+    is no kubeconfig, or lacks the context.
+    """
+    try:
+        file, named = _file(settings, base, environment)
+    except (RuntimeError, ValueError) as error:
+        raise _unreadable(settings.kubeconfig or "$KUBECONFIG", settings, str(error)) from None
+    document = _load(file, settings, named)
+    try:
+        return _context(document, file, settings, named)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _malformed(file, settings, f"an entry has the wrong form ({error})", named) from None
+
+
+def _context(document: Mapping[str, Any], file: Path, settings: KubernetesSettings, named: str) -> Kubeconfig:
+    """Return the context that is wanted; raises TypeError and the like for entries of another form than kubectl's."""
+    wanted = settings.context
+    if wanted is None and document.get("current-context"):
+        wanted = str(document["current-context"])
+    contexts = _entries(document, "contexts", "context")
+    if wanted not in contexts:
+        raise KubeconfigError(
+            ConfigError(
+                path=("kubernetes", "context"),
+                value=MISSING if settings.context is None else settings.context,
+                message=f"{file} has no context {wanted!r}" if wanted is not None else f"{file} has no current context",
+                expected=", ".join(contexts) or "no context at all: the file has none",
+                hint="name one of those, or run `kubectl config use-context`",
+            )
+        )
+    context = contexts[wanted]
+    cluster = _entries(document, "clusters", "cluster").get(str(context.get("cluster")))
+    user = _entries(document, "users", "user").get(str(context.get("user")), {})
+    server = cluster.get("server") if cluster else None
+    if cluster is None or not isinstance(server, str) or urlsplit(server).scheme not in ("https", "http"):
+        raise _malformed(file, settings, f"context {wanted!r} names no cluster with a server's address", named)
+    partial = {"cluster": dict(cluster), "user": dict(user)}
+    for section, entry in _INLINED:
+        _inline(partial[section], entry, file, settings, named)
+    authority = partial["cluster"].get("certificate-authority-data")
+    try:
+        pem = base64.b64decode(authority, validate=True).decode() if authority else None
+    except (binascii.Error, UnicodeDecodeError, TypeError):
+        raise _malformed(file, settings, "its certificate-authority-data is not base64", named) from None
+    return Kubeconfig(
+        contents=yaml.safe_dump(_alone(str(wanted), context, partial), sort_keys=False),
+        cluster=str(context["cluster"]),
+        server=server,
+        authority=pem,
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        proxy=cluster.get("proxy-url"),
+        ends=str(user.get("token", "")).startswith(_OAUTH),
+    )
+
+
+def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, seconds: float = ANSWER_SECONDS) -> None:
+    """Ask the API server whether it is ready; raises KubeconfigError when it does not say so within bounds.
+
+    An answer that refuses the question (401, 403) is an answer: whether the user may do what is asked shows later.
+    """
+    try:
+        tls = ssl.create_default_context(cadata=kubeconfig.authority)
+    except ssl.SSLError as error:
+        raise silent(kubeconfig, settings, f"its certificate authority cannot be read: {error.reason}") from None
+    if kubeconfig.insecure:
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    proxies = {"https": kubeconfig.proxy, "http": kubeconfig.proxy} if kubeconfig.proxy else getproxies()
+    try:
+        opener = build_opener(HTTPSHandler(context=tls), ProxyHandler(proxies))
+        opener.open(f"{kubeconfig.server.rstrip('/')}/readyz", timeout=seconds).close()
+    except HTTPError as error:
+        if error.code not in (401, 403):
+            raise silent(kubeconfig, settings, f"it says that it is not ready (HTTP {error.code})") from None
+    except (URLError, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise silent(kubeconfig, settings, f"no answer within {seconds:g} s: {reason}") from None
+    except (HTTPException, ValueError, AttributeError) as error:
+        raise silent(kubeconfig, settings, f"its address or its proxy's is none: {error}") from None
+
+
+def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, str]) -> tuple[Path, str]:
+    """Return the file and where its name comes from; of several in $KUBECONFIG, the first that exists."""
+    if settings.kubeconfig is not None:
+        return resolve_path(settings.kubeconfig, base), "the setting"
+    if variable := environment.get("KUBECONFIG"):
+        if holds_contents(variable):
+            raise KubeconfigError(
+                ConfigError(
+                    path=_PATH,
+                    message="$KUBECONFIG has a kubeconfig's contents, and not the path of a file",
+                    expected=KUBECONFIGS,
+                    hint="export the path of the file",
+                )
+            )
+        files = [resolve_path(name, base) for name in variable.split(os.pathsep) if name]
+        return next((file for file in files if file.exists()), files[0]), "$KUBECONFIG"
+    return resolve_path("~/.kube/config", base), "the default ~/.kube/config"
+
+
+def _unreadable(what: str, settings: KubernetesSettings, reason: str) -> KubeconfigError:
+    return KubeconfigError(
+        ConfigError(
+            path=_PATH,
+            value=settings.kubeconfig or MISSING,
+            message=f"{cut(what)} cannot be read: {reason}",
+            expected=KUBECONFIGS,
+            hint="start the cluster that writes it (`make up` starts a local one), set "
+            "mlbatch:kubernetes.kubeconfig, or export KUBECONFIG",
+        )
+    )
+
+
+def _load(file: Path, settings: KubernetesSettings, named: str) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise _unreadable(f"{file} (from {named})", settings, str(error.strerror)) from None
+    except ValueError as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise _malformed(file, settings, "it is not YAML", named) from None
+        raise _unreadable(f"the path (from {named})", settings, str(error)) from None
+    except yaml.YAMLError:
+        raise _malformed(file, settings, "it is not YAML", named) from None
+    if not isinstance(document, dict) or document.get("kind", "Config") != "Config":
+        raise _malformed(file, settings, "it is not of kind Config", named)
+    return document
+
+
+def _entries(document: Mapping[str, Any], section: str, content: str) -> dict[Any, dict[str, Any]]:
+    entries = document.get(section)
+    if not isinstance(entries, list):
+        return {}
+    return {
+        str(entry.get("name")): entry[content]
+        for entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get(content), dict)
+    }
+
+
+def _inline(part: dict[str, Any], entry: str, file: Path, settings: KubernetesSettings, named: str) -> None:
+    """Put a file that an entry names, relative to the kubeconfig, into the entry's `-data` form."""
+    if (name := part.pop(entry, None)) is None or f"{entry}-data" in part:
+        return
+    try:
+        part[f"{entry}-data"] = base64.b64encode((file.parent / name).read_bytes()).decode()
+    except OSError as error:
+        # In the place of a key's file the key itself may stand.
+        what = entry if entry == "client-key" else f"{entry} {cut(str(name))}"
+        raise _malformed(file, settings, f"its {what} cannot be read: {error.strerror}", named) from None
+
+
+def _alone(name: str, context: Mapping[str, Any], partial: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "contexts": [{"name": name, "context": dict(context)}],
+        "clusters": [{"name": context["cluster"], "cluster": dict(partial["cluster"])}],
+        "users": [{"name": context.get("user"), "user": dict(partial["user"])}],
+    }
+
+
+def _malformed(file: Path, settings: KubernetesSettings, reason: str, named: str) -> KubeconfigError:
+    return KubeconfigError(
+        ConfigError(
+            path=_PATH,
+            value=settings.kubeconfig or MISSING,
+            message=f"{file} (from {named}) is no kubeconfig that can be used: {reason}",
+            expected=KUBECONFIGS,
+            hint="correct the file, or name another one",
+        )
+    )
+
+
+def silent(kubeconfig: Kubeconfig, settings: KubernetesSettings, reason: str) -> KubeconfigError:
+    """Return the error of a cluster that does not answer, or not as it is needed."""
+    return KubeconfigError(
+        ConfigError(
+            path=_PATH,
+            value=settings.kubeconfig or MISSING,
+            message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not answer: {reason}",
+            expected="a kubeconfig whose cluster answers; a preview needs it as much as an update",
+            hint="start the cluster (`make up` starts a local one), or name another kubeconfig or context",
+        )
+    )

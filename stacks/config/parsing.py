@@ -1,0 +1,476 @@
+"""From a stack's configuration to its sections: types, keys and single values, every mistake at once.
+
+Each section, and each team, is read by itself, so that a mistake in one hides none in another.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from annotated_types import Ge, Le, MaxLen, MinLen
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from components.kubernetes.quantity import Quantity
+from stacks.config.engine_yaml import date_hint
+from stacks.config.errors import MISSING, NAMESPACE, ConfigError, Path, form, key, listed, nearest, unknown_key
+from stacks.config.secrets import Concealed
+from stacks.config.secrets import of_target as secrets_of
+from stacks.derived.partial import PartialSettings
+from stacks.settings import PlatformSettings
+from stacks.settings.tenancy import TeamSettings
+from stacks.targets import registry
+from stacks.targets.spec import TargetSpec
+
+_QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
+_SWITCHES = ("true", "false", "yes", "no", "on", "off", "none")
+"""What people write for a switch, or for one of some words."""
+_AMOUNT = re.compile(r"\s*[-+]?[0-9.][0-9.,_e+-]*\s*[A-Za-z%]{0,5}\s*|")
+"""What people write for a number or an amount."""
+_WANTED = {
+    "string_type": "a text",
+    "string_unicode": "a text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a mapping",
+    type(None): "nothing",
+}
+
+
+def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tuple[PartialSettings, list[ConfigError]]:
+    """Return the sections of a configuration, by key without the project's name, and what is wrong with them.
+
+    secrets: the keys of the secrets that are set, which are not in `raw`. Of a configuration without a known target,
+    the sections of every target are read.
+    """
+    target, errors = _target(raw.get("target"))
+    partial = PartialSettings(raw=raw, target=target, secrets=secrets)
+    owners = [target] if target is not None else list(registry.every())
+    for name, value in raw.items():
+        if name != "target" and not any(name in owner.sections for owner in owners):
+            errors += _not_here(name, value, target)
+    if target is not None:
+        errors += _foreign_secrets(secrets, target)
+    for name, info in _sections(owners).items():
+        value = _section(raw.get(name))
+        if isinstance(value, Concealed):
+            errors.append(_encrypted((name,), owners))
+            if name == "teams":
+                _unread_teams(partial)
+        elif name == "teams":
+            errors += _read_teams(partial, [] if value is None else value)
+        elif info.is_required() and value in (None, {}):
+            # The engine hands sections that are not set over as empty ones.
+            errors += [_missing((name,), info)] if target is not None else []
+        elif value is None:
+            partial.sections[name] = info.get_default(call_default_factory=True)
+        else:
+            section, found = _parse(_plain(info.annotation), (name,), value)
+            errors += found
+            if section is not None:
+                partial.sections[name] = section
+    return partial, errors
+
+
+def whole(partial: PartialSettings) -> PlatformSettings | None:
+    """Return the complete tree, None while a section could not be read."""
+    target = partial.target
+    if target is None or None in partial.teams or not partial.sections.keys() | {"teams"} >= set(target.sections):
+        return None
+    given = {"target": target.name, **partial.sections, "teams": tuple(partial.teams)}
+    settings: PlatformSettings = target.settings.model_validate(given)
+    return settings
+
+
+def _encrypted(path: Path, owners: list[TargetSpec[Any]]) -> ConfigError:
+    names = dict.fromkeys(name for owner in owners for name in secrets_of(owner))
+    return ConfigError(
+        path=path,
+        message="a value in this section is encrypted, and Pulumi makes a secret of the whole section",
+        expected=f"plain values in sections; what is secret has a key of its own: {listed(map(key, zip(names)))}",
+        hint="write what stands under `secure` in plain, or move it to its own key",
+    )
+
+
+def _section(value: object) -> object:
+    """Return a section's value: the engine hands a key with nothing after it over as an empty text."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
+    path, known = ("target",), registry.NAMES
+    if value is None:
+        hint = f"run `pulumi config set {key(path)} {known[0]}`"
+        return None, [_required(path, listed(known), hint)]
+    if isinstance(value, Concealed):
+        hint = f"run `pulumi config set {key(path)} <target>`, without --secret"
+        return None, [ConfigError(path=path, message="this value is encrypted", expected=listed(known), hint=hint)]
+    if isinstance(value, str) and value in known:
+        return registry.find(value), []
+    return None, [_not_known(path, value, "target", known)]
+
+
+def _sections(owners: list[TargetSpec[Any]]) -> Mapping[str, FieldInfo]:
+    """Return the sections of targets by key; of one that several have, the first's."""
+    found: dict[str, FieldInfo] = {}
+    for owner in owners:
+        for name in owner.sections:
+            found.setdefault(name, owner.settings.model_fields[name])
+    return found
+
+
+def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[ConfigError]:
+    """Return the mistake of a key that the target does not know: it is another's, or means nothing at all."""
+    if ":" in name:
+        return [_other_namespace(name)]
+    owners = [owner.name for owner in registry.every() if name in owner.sections]
+    if target is None or not owners:
+        every = [target] if target is not None else registry.every()
+        known = ["target", *(each for owner in every for each in (*owner.sections, *secrets_of(owner)))]
+        return [unknown_key((name,), dict.fromkeys(known))]
+    if not value:
+        return []  # the engine hands sections that are not set over as empty ones
+    only = f"target {owners[0]}" if len(owners) == 1 else f"targets {listed(owners)}"
+    return [
+        ConfigError(
+            path=(name,),
+            value=form(value),
+            message=f"this section is for {only} only",
+            expected=f"nothing on other targets than {listed(owners)}",
+            hint=f"remove mlbatch:{name}, or set mlbatch:target to {listed(owners, ' or ')}",
+        )
+    ]
+
+
+def _other_namespace(name: str) -> ConfigError:
+    """Return the mistake of a key under a name that is nearly the project's; `name` is the key with it."""
+    return ConfigError(
+        path=(name.partition(":")[2],),
+        message=f"it stands in the configuration as {name}, which nobody reads: this project is {NAMESPACE}",
+        expected=f"keys that start with {NAMESPACE}:",
+        hint=f"rename {name} to {NAMESPACE}:{name.partition(':')[2]}",
+    )
+
+
+def _foreign_secrets(given: frozenset[str], target: TargetSpec[Any]) -> Iterator[ConfigError]:
+    for name in sorted(given.difference(secrets_of(target))):
+        yield ConfigError(
+            path=(name,),
+            message=f"target {target.name} has no use for this secret",
+            expected=listed(secrets_of(target)),
+            hint=f"run `pulumi config rm {key((name,))}`",
+        )
+
+
+def _unread_teams(partial: PartialSettings) -> None:
+    """Let nothing be judged that depends on which teams there are."""
+    partial.teams.append(None)
+    partial.team_names.append(None)
+
+
+def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
+    if not isinstance(value, list):
+        _unread_teams(partial)
+        return [_wrong_type(("teams",), value, "a list", "a list of teams, each with name, members and quota")]
+    errors: list[ConfigError] = []
+    for index, item in enumerate(value):
+        team, found = _parse(TeamSettings, ("teams", index), item)
+        name = item.get("name") if isinstance(item, dict) else None
+        # Of two teams of one name nobody knows which is meant, so that nothing is judged by the second.
+        partial.teams.append(None if name in partial.team_names else team)
+        partial.team_names.append(name)
+        errors += found
+    return errors
+
+
+def _parse(annotation: Any, path: Path, value: object) -> tuple[Any, list[ConfigError]]:
+    """Read a value by pydantic's rules for JSON, in which a list is a tuple and a string may be an enumeration's."""
+    try:
+        return TypeAdapter(annotation).validate_json(json.dumps(value, default=str)), []
+    except ValidationError as error:
+        details = error.errors()
+        return None, [
+            _error(annotation, path, detail) for detail in details if not _misspelt(annotation, detail, details)
+        ]
+
+
+def _misspelt(root: Any, error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
+    """Whether a key is missing because it is misspelt, which is said already."""
+    if error["type"] != "missing":
+        return False
+    *place, name = error["loc"]
+    known = list(_keys(_type_at(root, tuple(place))))
+    strange = [other["loc"] for other in errors if other["type"] == "extra_forbidden"]
+    return any(list(found[:-1]) == place and nearest(found[-1], known) == name for found in strange)
+
+
+def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
+    """Put one finding of pydantic's into our words."""
+    found, location = _told(root, path, error), error["loc"]
+    if error["input"] is None and error["type"] not in ("missing", "extra_forbidden"):
+        return _nothing(found, _has_default(root, location))
+    found = replace(found, hint=date_hint(error["input"]) or found.hint)
+    return replace(found, value=MISSING) if _is_entry(root, location) else found
+
+
+def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
+    """Return what one finding of pydantic's means for a value that is there."""
+    location, kind, value = error["loc"], error["type"], error["input"]
+    where = (*path, *location)
+    context = error.get("ctx", {})
+    if kind == "missing":
+        model = _type_at(root, location[:-1])
+        return _missing(where, next(info for info in model.model_fields.values() if info.alias == location[-1]))
+    if kind == "extra_forbidden":
+        return unknown_key(where, _keys(_type_at(root, location[:-1])))
+    if kind == "dict_type" and not hasattr(_type_at(root, location), "model_fields"):
+        return _wrong_type(where, value, "a mapping", "a mapping of names to texts")
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        return _wrong_type(
+            where, value, "a mapping", f"a mapping with the keys {listed(_keys(_type_at(root, location)))}"
+        )
+    if kind == "rejected":
+        return ConfigError(
+            path=where,
+            value=MISSING if context["secret"] else _judged(value),
+            message=context["message"],
+            expected=context["expected"],
+            hint=context["hint"],
+        )
+    if kind in ("choice", "enum", "literal_error"):
+        known = list(context["known"]) if kind == "choice" else _members(_type_at(root, location))
+        return _not_known(where, value, context["what"] if kind == "choice" else " ".join(_words(where[-1])), known)
+    if kind == "quantity":
+        return ConfigError(
+            path=where,
+            value=_amount(value),
+            message=context["reason"],
+            expected=_QUANTITIES,
+            hint=_quantity_hint(value),
+        )
+    if kind in ("greater_than_equal", "less_than_equal"):
+        return ConfigError(
+            path=where,
+            value=value,
+            message="this number is out of range",
+            expected=_range(*_bounds(root, location)),
+            hint=f"set {key(where)} to a number in that range",
+        )
+    if kind in ("string_too_short", "string_too_long"):
+        return _wrong_length(where, value, *_lengths(root, location))
+    return _wrong_type(where, value, wanted := _WANTED.get(kind, "another value"), wanted)
+
+
+def _wrong_length(path: Path, value: object, low: int, high: int) -> ConfigError:
+    return ConfigError(
+        path=path,
+        value=value,
+        message=f"this text has {len(str(value))} characters",
+        expected=f"{low} to {high} characters",
+        hint=f"set {key(path)} to a text of such a length, or remove the key for its default",
+    )
+
+
+def _range(low: object, high: object) -> str:
+    return f"{'a whole number' if isinstance(low, int) and isinstance(high, int) else 'a number'} from {low} to {high}"
+
+
+def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]) -> ConfigError:
+    if (text := next((text for text in known if _is_number(text, value)), None)) is not None:
+        return ConfigError(
+            path=path,
+            value=value,
+            message="this is a number, of which YAML leaves out the zeros at its end",
+            expected=listed(known),
+            hint=f'write "{text}" in quotes',
+        )
+    # An empty text, and what YAML reads as false, is how one writes that one wants none.
+    is_nothing = value is False or (isinstance(value, str) and not value.strip())
+    meant = nearest("none" if is_nothing else value, known)
+    return ConfigError(
+        path=path,
+        value=_if_near(value, [*known, *_SWITCHES]),
+        message=f"this {what} is not known",
+        expected=listed(known),
+        hint=f"did you mean {meant}?" if meant else f"take one of those that are known: {listed(known)}",
+    )
+
+
+def _is_number(text: str, value: object) -> bool:
+    """Return whether a value is the number that YAML reads a text without quotes as."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return float(text) == value
+    except ValueError:
+        return False
+
+
+def _missing(path: Path, info: FieldInfo) -> ConfigError:
+    annotation = _plain(info.annotation)
+    if annotation in (int, float):
+        return _required(path, _range(*_marks(info)), f"add {path[-1]}")
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _required(path, f"a mapping with the keys {listed(_keys(annotation))}", f"add {path[-1]}")
+    if path[-1] == "name":
+        return _required(path, "a text", "add name")
+    if annotation is Quantity:
+        return _required(path, _QUANTITIES, f"add {path[-1]}, 0 for none")
+    return _required(path, _KINDS.get(annotation, "a value"), f"add {path[-1]}")
+
+
+def _required(path: Path, expected: str, hint: str) -> ConfigError:
+    return ConfigError(path=path, message="this key is required and is not there", expected=expected, hint=hint)
+
+
+def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigError:
+    found = _KINDS.get(type(value), "something else")
+    hint = " without quotes" if isinstance(value, str) and wanted in ("a whole number", "true or false") else ""
+    hint = " in quotes" if not isinstance(value, str | list | dict) and wanted == "a text" else hint
+    return ConfigError(
+        path=path,
+        value=_out_of_place(value, wanted),
+        message=f"this is {found}",
+        expected=allowed,
+        hint=f"write {wanted}{hint}",
+    )
+
+
+def _out_of_place(value: object, wanted: str) -> object:
+    """Return a value of another type than the one that is wanted, as far as it cannot be a password."""
+    if wanted == "a text":
+        return form(value) if isinstance(value, list | dict) else value
+    return _amount(value) if wanted.endswith("number") else _if_near(value, _SWITCHES)
+
+
+def _amount(value: object) -> object:
+    """Return what was written for a number: texts as far as they look like one."""
+    is_strange = isinstance(value, str) and not _AMOUNT.fullmatch(value)
+    return MISSING if is_strange else form(value) if isinstance(value, list | dict) else value
+
+
+def _if_near(value: object, known: typing.Iterable[str]) -> object:
+    """Return what was written for one of some words: a text or a number that is like none may be a password."""
+    if isinstance(value, list | dict):
+        return form(value)
+    return value if isinstance(value, bool) or nearest(value, known) else MISSING
+
+
+def _judged(value: object) -> object:
+    """Return a value that a rule has refused as a message may show it."""
+    return [item if isinstance(item, str) else form(item) for item in value] if isinstance(value, list) else value
+
+
+def _is_entry(root: Any, location: Path) -> bool:
+    """Whether a value stands in a mapping whose names are the user's, where any text may be a password."""
+    return any(typing.get_origin(_type_at(root, location[:end])) in (dict, Mapping) for end in range(len(location)))
+
+
+def _has_default(root: Any, location: Path) -> bool:
+    """Whether a key may be left out."""
+    fields = getattr(_type_at(root, location[:-1]), "model_fields", {}).values()
+    return any(info.alias in location[-1:] and not info.is_required() for info in fields)
+
+
+def _nothing(found: ConfigError, has_default: bool) -> ConfigError:
+    """Return the mistake of a key with nothing behind it. found: what is said of any other value that is refused."""
+    hint = "write a value behind it" + (", or remove the key for its default" if has_default else "")
+    return replace(found, value=None, message="nothing stands behind this key", hint=hint)
+
+
+def _quantity_hint(value: object) -> str:
+    text = str(value)
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    unit = text[len(number) :].strip().lower().removesuffix("b")
+    binary = {"ki": "Ki", "mi": "Mi", "gi": "Gi", "ti": "Ti", "k": "k", "g": "G", "t": "T", "mb": "M"}
+    if isinstance(value, str) and text[:1].isdigit() and unit in binary and f"{number}{binary[unit]}" != text:
+        return f"did you mean {json.dumps(number.strip() + binary[unit])}?"
+    if text.startswith("-"):
+        return "write 0 for none of it"
+    return "write digits, and a suffix of m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei where one is needed"
+
+
+def _keys(model: Any) -> Iterator[str]:
+    """Return the keys of a section that may be set."""
+    fields = model.model_fields.items()
+    return (info.alias or name for name, info in fields if info.annotation is not type(None))
+
+
+def _type_at(root: Any, location: tuple[str | int, ...]) -> Any:
+    """Return the type of what stands at a location below a type, without `| None`, annotations and lists."""
+    current = _plain(root)
+    for part in location:
+        fields = getattr(current, "model_fields", {})
+        if isinstance(part, str):
+            current = _plain(next((info.annotation for info in fields.values() if info.alias == part), str))
+    return current
+
+
+def _members(annotation: Any) -> list[str]:
+    """Return what an enumeration or a literal type allows."""
+    if typing.get_origin(annotation) is typing.Literal:
+        return [str(member) for member in typing.get_args(annotation)]
+    return [str(member) for member in annotation]
+
+
+def _words(name: str | int) -> list[str]:
+    """Return the words of a key in camelCase."""
+    return re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", str(name).replace("_", " ")) or [str(name)]
+
+
+def _bounds(root: Any, location: tuple[str | int, ...]) -> tuple[object, object]:
+    """Return the smallest and the largest number that a field may have."""
+    return _marks(_info_at(root, location))
+
+
+def _lengths(root: Any, location: tuple[str | int, ...]) -> tuple[int, int]:
+    """Return how few and how many characters a text may have."""
+    marks = _info_at(root, location).metadata
+    return (
+        next(mark.min_length for mark in marks if isinstance(mark, MinLen)),
+        next(mark.max_length for mark in marks if isinstance(mark, MaxLen)),
+    )
+
+
+def _info_at(root: Any, location: tuple[str | int, ...]) -> FieldInfo:
+    fields: Mapping[str, FieldInfo] = _type_at(root, location[:-1]).model_fields
+    return next(info for info in fields.values() if info.alias == location[-1])
+
+
+def _marks(info: FieldInfo) -> tuple[object, object]:
+    marks = [*info.metadata]
+    for argument in typing.get_args(info.annotation):
+        marks += getattr(argument, "__metadata__", ())
+    flat = [mark for entry in marks for mark in (getattr(entry, "metadata", None) or [entry])]
+    return next(mark.ge for mark in flat if isinstance(mark, Ge)), next(
+        mark.le for mark in flat if isinstance(mark, Le)
+    )
+
+
+def _plain(annotation: Any) -> Any:
+    if typing.get_origin(annotation) is typing.Annotated:
+        return _plain(typing.get_args(annotation)[0])
+    if typing.get_origin(annotation) in (types.UnionType, typing.Union, tuple):
+        # None, or the dots of a tuple of any length, stand behind.
+        return _plain(typing.get_args(annotation)[0])
+    return annotation

@@ -1,0 +1,60 @@
+"""A stack's `Pulumi.<stack>.yaml`, for what is run without the engine, which would hand the configuration over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stacks.config import engine_yaml, secrets
+from stacks.config.errors import NAMESPACE, listed
+
+
+def configuration(stack: str, folder: Path) -> dict[str, Any]:
+    """Return a stack's configuration by key without the project's name; secrets are there by their keys alone.
+
+    Raises ValueError where the folder has no such stack, or its file is no stack's.
+    """
+    file = folder / f"Pulumi.{stack}.yaml"
+    if not file.is_file():
+        known = sorted(each.name.split(".", 1)[1].removesuffix(".yaml") for each in folder.glob("Pulumi.*.yaml"))
+        raise ValueError(f"there is no {file.name} here; the stacks that have a file: {listed(known)}")
+    try:
+        whole = value_of(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file.name}: {error}") from None
+    found = (whole.get("config") or {}) if isinstance(whole, Mapping) else whole
+    if not isinstance(found, Mapping | None):
+        raise ValueError(f"{file.name}: it has no mapping `config` of keys such as {NAMESPACE}:target")
+    prefix = f"{NAMESPACE}:"
+    return {
+        name.removeprefix(prefix): secrets.HIDDEN if _has_secret(value) else value
+        for name, value in (found or {}).items()
+        if isinstance(name, str) and name.startswith(prefix)
+    }
+
+
+def _has_secret(value: object) -> bool:
+    """Whether something of a value is encrypted, of which the engine makes a secret as a whole.
+
+    What counts as such is as in Pulumi's SDK (`go/common/resource/config/object.go`, isSecureValue).
+    """
+    if isinstance(value, list):
+        return any(map(_has_secret, value))
+    if not isinstance(value, Mapping):
+        return False
+    is_secure = len(value) == 1 and isinstance(value.get("secure"), str)
+    return is_secure or any(map(_has_secret, value.values()))
+
+
+def value_of(text: str) -> Any:
+    """Return what a text says, as the engine reads YAML; raises ValueError, which names the line without showing it."""
+    try:
+        return engine_yaml.load(text)
+    except yaml.YAMLError as error:
+        # The whole message quotes the line, in which a secret may stand.
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = f"line {mark.line + 1}" if mark is not None else "this"
+        raise ValueError(f"{where} is no YAML: {problem or 'it has characters that none may have'}") from None

@@ -1,0 +1,1 @@
+"""Values that follow from the settings: node pools, quotas, limits."""

@@ -1,0 +1,1 @@
+"""The targets: each folder has the settings, facts, rules and deployment of one."""

@@ -1,0 +1,486 @@
+"""What no single setting of target `aks` shows: options that exclude each other, and what the region or AKS lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING, Final
+
+from components.azure import versions
+from components.azure.aks import RETIRED_TAG, infiniband_deployment
+from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_PAIR, REGIONS_WITHOUT_ZONES
+from stacks.config.errors import MISSING, ConfigError, Path, key, listed
+from stacks.settings import addresses, cidr
+from stacks.targets.aks.settings import support
+from stacks.targets.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY, STORAGE_SKUS
+
+if TYPE_CHECKING:
+    from stacks.targets.aks.settings.azure import AzureSettings, GpuPoolSettings
+
+_SUBNET_RESERVED: Final = 5
+"""Addresses of each subnet that Azure keeps for itself."""
+_PRIVATE: Final = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+"""Networks that are nobody's on the internet (RFC 1918)."""
+_TAKEN: Final = (
+    "127.0.0.0/8",
+    "168.63.129.16/32",
+    "169.254.0.0/16",
+    "172.30.0.0/16",
+    "172.31.0.0/16",
+    "192.0.2.0/24",
+    "224.0.0.0/3",
+)
+"""What neither a virtual network nor pods nor Services may have (learn.microsoft.com/azure/virtual-network/
+virtual-networks-faq; azure/aks/configure-azure-cni)."""
+_LONGEST_DEPLOYMENT: Final = 64
+_LONGEST_NODES_GROUP: Final = 80
+_POD_PREFIX: Final = 24
+"""Prefix length of the piece of the pods' network that each node takes."""
+
+
+def check(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Yield what is wrong between the values of section azure."""
+    rules: tuple[Callable[[AzureSettings], Iterator[ConfigError]], ...] = (
+        _version,
+        _api_server,
+        _access,
+        _region,
+        _zones,
+        _autoscale,
+        _pools,
+        _network,
+        _grace,
+        _reserved,
+        _ranges,
+        _groups,
+        _names,
+        _redundancy,
+        _tags,
+    )
+    for rule in rules:
+        yield from rule(azure)
+
+
+def _version(azure: AzureSettings) -> Iterator[ConfigError]:
+    version = azure.kubernetes_version
+    if azure.support == LONG_TERM and azure.tier != "Premium":
+        yield ConfigError(
+            path=("azure", "support"),
+            value=azure.support,
+            message=f"long-term support is part of tier Premium, and mlbatch:azure.tier is {azure.tier}",
+            expected="official, or longTerm with tier Premium",
+            hint="set mlbatch:azure.tier to Premium, or remove support",
+        )
+    if version.count(".") > 1 and azure.upgrades.kubernetes != "none":
+        yield ConfigError(
+            path=("azure", "kubernetesVersion"),
+            value=version,
+            message="it names a patch, and mlbatch:azure.upgrades.kubernetes goes on to newer ones by itself, which "
+            "each update of the stack would try to take back",
+            expected="a minor version, or one with its patch and the channel none",
+            hint=f'set it to "{version.rpartition(".")[0]}", or remove mlbatch:azure.upgrades.kubernetes',
+        )
+    yield from support.check(azure)
+    image = next(image for image in versions.NODE_IMAGES if image.os_sku == azure.os_sku)
+    minor = int(version.split(".")[1])
+    if image.last is not None and not image.first <= minor <= image.last:
+        yield ConfigError(
+            path=("azure", "osSku"),
+            value=azure.os_sku,
+            message=f"AKS has this node image for Kubernetes 1.{image.first} to 1.{image.last}, not for {version}",
+            expected=listed(
+                other.os_sku for other in versions.NODE_IMAGES if other.last is None or minor <= other.last
+            ),
+            hint="take Ubuntu, or an older version of Kubernetes",
+        )
+
+
+def _api_server(azure: AzureSettings) -> Iterator[ConfigError]:
+    access, path = azure.api_server, ("azure", "apiServer")
+    chosen = [
+        name
+        for name, is_set in (
+            ("authorizedRanges", bool(access.authorized_ranges)),
+            ("private", access.private),
+            ("public", access.public),
+        )
+        if is_set
+    ]
+    allowed = "exactly one of authorizedRanges, private: true and public: true"
+    others = [text for text in access.authorized_ranges if text not in (ANYBODY, NODES_ONLY)]
+    if ANYBODY not in access.authorized_ranges and (wide := addresses.too_wide(others)):
+        yield ConfigError(
+            path=(*path, "authorizedRanges"),
+            value=list(access.authorized_ranges),
+            message=f"together these are {wide[0]}, which is next to every address there is",
+            expected=allowed,
+            hint="name your own networks, or say public: true in place of authorizedRanges if that is meant",
+        )
+    for text in others:
+        if addresses.within(text, addresses.NOT_PUBLIC):
+            yield ConfigError(
+                path=(*path, "authorizedRanges", access.authorized_ranges.index(text)),
+                value=text,
+                message="nobody comes to the API server's public address from this network: it is none of the internet",
+                expected="networks as the internet sees them",
+                hint="name the addresses under which your network appears on the internet, or set private to true",
+            )
+    if ANYBODY in access.authorized_ranges:
+        yield ConfigError(
+            path=(*path, "authorizedRanges", access.authorized_ranges.index(ANYBODY)),
+            value=ANYBODY,
+            message="this is every address, so the API server would be open to everybody",
+            expected=allowed,
+            hint="name your own networks, or say public: true in place of authorizedRanges if that is meant",
+        )
+    elif not chosen:
+        yield ConfigError(
+            path=(*path, "authorizedRanges"),
+            value=MISSING,
+            message="nothing says who may reach the API server, which would be everybody",
+            expected=allowed,
+            hint='name your networks, such as ["203.0.113.0/24"], or set private or public to true',
+        )
+    elif len(chosen) > 1:
+        yield ConfigError(
+            path=path,
+            value=MISSING,
+            message=f"{' and '.join(chosen)} exclude each other",
+            expected=allowed,
+            hint="keep the one that is meant",
+        )
+    if NODES_ONLY in access.authorized_ranges and len(access.authorized_ranges) > 1:
+        yield ConfigError(
+            path=(*path, "authorizedRanges", access.authorized_ranges.index(NODES_ONLY)),
+            value=NODES_ONLY,
+            message="AKS reads this as: nobody but the nodes, which the other networks contradict",
+            expected=f"{NODES_ONLY} alone, or networks without it",
+            hint="remove it",
+        )
+
+
+def _access(azure: AzureSettings) -> Iterator[ConfigError]:
+    access = azure.access
+    if not access.local_accounts and not access.admin_groups:
+        yield ConfigError(
+            path=("azure", "access", "adminGroups"),
+            value=MISSING,
+            message="local accounts are off and no group administers the cluster, so nobody could sign in",
+            expected="object ids of Entra groups, one of them with whoever deploys the stack in it",
+            hint="add a group (`az ad group show --group NAME --query id`), or set localAccounts and login: local",
+        )
+    if access.login == LOCAL and not access.local_accounts:
+        yield ConfigError(
+            path=("azure", "access", "login"),
+            value=access.login,
+            message="local accounts are off, so the cluster has no certificate to sign in with",
+            expected="azurecli, workloadidentity, spn or msi; local only with localAccounts: true",
+            hint="take azurecli, or set localAccounts to true",
+        )
+    if access.login != LOCAL and access.local_accounts and not access.admin_groups:
+        yield ConfigError(
+            path=("azure", "access", "login"),
+            value=access.login,
+            message="no group administers the cluster, so Entra signs nobody in",
+            expected="local, or another login with groups in adminGroups",
+            hint="set it to local, or add a group to adminGroups",
+        )
+
+
+def _region(azure: AzureSettings) -> Iterator[ConfigError]:
+    others = [other.name for other in GPU_SIZES.values() if other.regions and azure.location in other.regions]
+    for path, pool in azure.gpu_pools.items():
+        size = pool.size
+        if pool.any_region or size.regions is None or azure.location in size.regions:
+            continue
+        yield ConfigError(
+            path=("azure", "location"),
+            value=azure.location,
+            message=f"this region does not offer {size.name}, as of {REGIONS_AS_OF}",
+            expected=listed(sorted(size.regions)),
+            hint=f"take one of those, or a size that {azure.location} has ({listed(others)}); if Azure has it there by "
+            f"now, set {key((*path, 'anyRegion'))} to true",
+        )
+
+
+def _zones(azure: AzureSettings) -> Iterator[ConfigError]:
+    system: Path = ("azure", "systemPool")
+    pools = {path: pool.zones for path, pool in azure.gpu_pools.items()}
+    for path, zones in {system: azure.system_pool.zones, **pools}.items():
+        if zones and azure.location in REGIONS_WITHOUT_ZONES:
+            yield ConfigError(
+                path=(*path, "zones"),
+                value=list(zones),
+                message=f"region {azure.location} has no availability zones",
+                expected="[]",
+                hint="set it to [], or take another region",
+            )
+    for path, pool in azure.gpu_pools.items():
+        if pool.proximity_placement_group and len(pool.zones) > 1:
+            yield ConfigError(
+                path=(*path, "proximityPlacementGroup"),
+                value=True,
+                message=f"the group is in one data centre, and the nodes are to be in {len(pool.zones)} zones",
+                expected="one zone or none with a proximity placement group, or several zones without",
+                hint="name one zone in zones, or remove proximityPlacementGroup",
+            )
+
+
+def _autoscale(azure: AzureSettings) -> Iterator[ConfigError]:
+    for path, pool in azure.gpu_pools.items():
+        yield from _scaling(path, pool)
+
+
+def _scaling(path: Path, pool: GpuPoolSettings) -> Iterator[ConfigError]:
+    scaling = pool.autoscale
+    if scaling is None:
+        return
+    if scaling.min > scaling.max:
+        yield ConfigError(
+            path=(*path, "autoscale", "min"),
+            value=scaling.min,
+            message=f"this is more than max, which is {scaling.max}",
+            expected=f"a whole number from 0 to {scaling.max}",
+            hint="lower min, or raise max",
+        )
+    elif not scaling.min <= pool.count <= scaling.max:
+        side = "above the autoscaler's maximum" if pool.count > scaling.max else "below the autoscaler's minimum"
+        yield ConfigError(
+            path=(*path, "count"),
+            value=pool.count,
+            message=f"this is {side}",
+            expected=f"a whole number from {scaling.min} to {scaling.max}",
+            hint=f"set it to a number in that range, or change {key((*path, 'autoscale'))}",
+        )
+
+
+def _pools(azure: AzureSettings) -> Iterator[ConfigError]:
+    taken = {azure.system_pool.name: "the system pool"}
+    for path, pool in azure.gpu_pools.items():
+        if pool.name in taken:
+            yield ConfigError(
+                path=(*path, "name"),
+                value=pool.name,
+                message=f"{taken[pool.name]} has this name too",
+                expected="a name that no other pool has",
+                hint="give one of the two another name",
+            )
+        taken.setdefault(pool.name, key(path))
+
+
+def _network(azure: AzureSettings) -> Iterator[ConfigError]:
+    net = azure.network
+    found = {
+        "vnetCidr": IPv4Network(net.vnet_cidr),
+        "nodeCidr": IPv4Network(net.node_cidr),
+        "podCidr": IPv4Network(net.pod_cidr),
+        "serviceCidr": IPv4Network(net.service_cidr),
+    }
+    if not found["nodeCidr"].subnet_of(found["vnetCidr"]):
+        yield _bad_network(
+            "nodeCidr",
+            net.node_cidr,
+            "the nodes' subnet is not in the virtual network",
+            f"a network in {net.vnet_cidr}",
+            "take a part of it, or widen vnetCidr",
+        )
+    told = {error.path[-1] for error in _reserved(azure)}
+    for first, second in (("podCidr", "vnetCidr"), ("serviceCidr", "vnetCidr"), ("serviceCidr", "podCidr")):
+        if found[first].overlaps(found[second]) and not told & {first, second}:
+            told.add(first)
+            yield _bad_network(
+                first,
+                str(found[first]),
+                f"it overlaps with {second}, {found[second]}, so that some addresses would mean two things",
+                f"a network that shares no address with {found[second]}",
+            )
+    if found["serviceCidr"].prefixlen <= 12 or found["serviceCidr"].prefixlen > 28:
+        yield _bad_network(
+            "serviceCidr",
+            net.service_cidr,
+            "AKS takes no network of this size for Services",
+            "a prefix length from 13 to 28",
+            "take a /16, as AKS has it by default",
+        )
+    yield from _room(azure, found["nodeCidr"], found["podCidr"])
+
+
+def _room(azure: AzureSettings, node_network: IPv4Network, pod_network: IPv4Network) -> Iterator[ConfigError]:
+    """Hold that all nodes have addresses, and one more, which an upgrade of the system pool adds for a while."""
+    nodes = azure.system_pool.count + sum(pool.most_nodes for pool in azure.gpu_pools.values())
+    rooms = (
+        (
+            "nodeCidr",
+            node_network,
+            node_network.num_addresses - _SUBNET_RESERVED,
+            "an address each, and five of Azure's",
+            32 - (nodes + _SUBNET_RESERVED).bit_length(),
+        ),
+        (
+            "podCidr",
+            pod_network,
+            pod_network.num_addresses // 2 ** (32 - _POD_PREFIX),
+            f"a /{_POD_PREFIX} each",
+            _POD_PREFIX - nodes.bit_length(),
+        ),
+    )
+    for name, network, room, share, prefix in rooms:
+        if room < nodes + 1:
+            yield _bad_network(
+                name,
+                str(network),
+                f"it has room for {max(0, room)} nodes ({share}), and there can be {nodes}, and one more in an upgrade",
+                f"a network for {nodes + 1} nodes",
+                f"take a /{prefix} or larger"
+                + (", and a virtual network (vnetCidr) that has it" if name == "nodeCidr" else ""),
+            )
+
+
+def _bad_network(
+    name: str, value: str, wrong: str, allowed: str, fix: str = "take another network, as small or as large"
+) -> ConfigError:
+    path: Path = ("azure", "network", name)
+    return ConfigError(path=path, value=value, message=wrong, expected=allowed, hint=fix)
+
+
+def _grace(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Hold what GB200 and GB300 need (Azure/ai-infrastructure-on-azure, infrastructure_references/aks/README.md)."""
+    size = next((pool.size for pool in azure.gpu_pools.values() if pool.size.refuses_infiniband_feature), None)
+    if size is None:
+        return
+    if azure.feature.assume_registered:
+        yield ConfigError(
+            path=("azure", "feature", "assumeRegistered"),
+            value=True,
+            message=f"InfiniBand of {size.name} works only while the subscription does not have AKSInfinibandSupport",
+            expected="false with this VM size",
+            hint="remove it, and run `az feature unregister --namespace Microsoft.ContainerService --name "
+            "AKSInfinibandSupport` if the feature is registered",
+        )
+    if azure.os_sku == "Ubuntu2204" or int(azure.kubernetes_version.split(".")[1]) < 35:
+        yield ConfigError(
+            path=("azure", "osSku"),
+            value=azure.os_sku,
+            message=f"{size.name} needs Ubuntu 24.04",
+            expected="Ubuntu with Kubernetes 1.35 or later",
+            hint="set osSku to Ubuntu, and kubernetesVersion to 1.35 or later",
+        )
+
+
+def _ranges(azure: AzureSettings) -> Iterator[ConfigError]:
+    if azure.storage is None:
+        return
+    for index, text in enumerate(azure.storage.allowed_ranges):
+        network = IPv4Network(text)
+        path: Path = ("azure", "storage", "allowedRanges", index)
+        if network.prefixlen in (0, 31):
+            yield ConfigError(
+                path=path,
+                value=text,
+                message="Azure takes no such network here" if network.prefixlen else "this is every address",
+                expected="public networks with a prefix length from 1 to 30, or of one address (/32)",
+                hint="write single addresses, or a larger network" if network.prefixlen else "name your own networks",
+            )
+        elif addresses.within(text, addresses.NOT_PUBLIC) or any(network.overlaps(private) for private in _PRIVATE):
+            yield ConfigError(
+                path=path,
+                value=text,
+                message="a storage account's firewall takes public networks only",
+                expected="public networks; the nodes' subnet is let in anyway",
+                hint="remove it, or write the address that the network has on the internet",
+            )
+
+
+def _reserved(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Refuse networks in which Azure or AKS has addresses of its own, or nobody can have one."""
+    for name, value in (
+        ("vnetCidr", azure.network.vnet_cidr),
+        ("podCidr", azure.network.pod_cidr),
+        ("serviceCidr", azure.network.service_cidr),
+    ):
+        if (found := cidr.overlapping(IPv4Network(value), _TAKEN)) is not None:
+            yield _bad_network(
+                name,
+                value,
+                f"it has addresses of {found} in it, which Azure and AKS keep for themselves",
+                f"a network without {listed(_TAKEN)}",
+            )
+
+
+def _names(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Hold the names that are made of others to their lengths."""
+    longest = _LONGEST_DEPLOYMENT - len(infiniband_deployment(""))
+    if azure.registers_feature and len(azure.cluster_name) > longest:
+        yield ConfigError(
+            path=("azure", "clusterName"),
+            value=azure.cluster_name,
+            message=f"the deployment that registers InfiniBand is named {infiniband_deployment(azure.cluster_name)}, "
+            f"and may have {_LONGEST_DEPLOYMENT} characters",
+            expected=f"at most {longest} characters",
+            hint="write a shorter name",
+        )
+    if len(azure.nodes_group) > _LONGEST_NODES_GROUP:
+        given = azure.node_resource_group is not None
+        yield ConfigError(
+            path=("azure", "nodeResourceGroup" if given else "resourceGroup"),
+            value=azure.nodes_group if given else azure.resource_group,
+            message=f"AKS' own group would be {azure.nodes_group}, and may have {_LONGEST_NODES_GROUP} characters",
+            expected=f"at most {_LONGEST_NODES_GROUP - (0 if given else 4)} characters"
+            + ("" if given else ", or a name of its own in mlbatch:azure.nodeResourceGroup"),
+            hint="write a shorter name",
+        )
+
+
+def _redundancy(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Refuse copies in zones that the region does not have, and in the region's pair where it has none."""
+    storage = azure.storage
+    if storage is None:
+        return
+    lacks = []
+    if "ZRS" in storage.sku and azure.location in REGIONS_WITHOUT_ZONES:
+        lacks.append(f"it keeps copies in several zones, and region {azure.location} has none")
+    if _is_geo_redundant(storage.sku) and azure.location in REGIONS_WITHOUT_PAIR:
+        lacks.append(f"it keeps copies in the region's pair, and region {azure.location} has none")
+    good = [
+        sku
+        for sku in STORAGE_SKUS
+        if not ("ZRS" in sku and azure.location in REGIONS_WITHOUT_ZONES)
+        and not (_is_geo_redundant(sku) and azure.location in REGIONS_WITHOUT_PAIR)
+    ]
+    if lacks:
+        yield ConfigError(
+            path=("azure", "storage", "sku"),
+            value=storage.sku,
+            message="; ".join(lacks),
+            expected=listed(good),
+            hint="take one of those, or another region",
+        )
+
+
+def _is_geo_redundant(sku: str) -> bool:
+    return sku.endswith(("GRS", "GZRS"))
+
+
+def _tags(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Hold the tags to those that the platform adds."""
+    own = [RETIRED_TAG] if any(pool.skip_gpu_driver_install_tag for pool in azure.gpu_pools.values()) else []
+    if len(azure.tags) + len(own) > MOST_TAGS:
+        yield ConfigError(
+            path=("azure", "tags"),
+            value=dict(azure.tags),
+            message=f"with {listed(own)}, which mlbatch:azure.gpuPool.skipGpuDriverInstallTag adds, these are "
+            f"{len(azure.tags) + len(own)} tags",
+            expected=f"at most {MOST_TAGS - len(own)} tags",
+            hint=f"remove {len(azure.tags) + len(own) - MOST_TAGS} of them",
+        )
+
+
+def _groups(azure: AzureSettings) -> Iterator[ConfigError]:
+    if azure.nodes_group.lower() == azure.resource_group.lower():
+        yield ConfigError(
+            path=("azure", "nodeResourceGroup"),
+            value=azure.nodes_group,
+            message="AKS creates this group itself, and the stack creates one of the same name",
+            expected="a name that no group has",
+            hint="remove the key, or write another name",
+        )

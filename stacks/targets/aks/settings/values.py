@@ -1,0 +1,320 @@
+"""Values of section azure: names, networks, keys, sizes, each with its rules.
+
+Names keep to Azure's rules (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules), which are
+checked here because Azure tells of a bad name only after half of the rest exists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from ipaddress import IPv4Network, NetmaskValueError, ip_network
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from components.azure import versions
+from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
+from stacks.config.errors import another_name, listed, nearest, shown
+from stacks.settings import ssh_key
+from stacks.settings.model import Rule, form, matching, reject
+
+STORAGE_SKUS: Final = ("Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_GZRS", "Standard_RAGRS")
+LEAST_SYSTEM_VCPUS: Final = 4
+"""Two NVIDIA operators, Kueue, AppWrapper, Volcano and Prometheus do not fit beside AKS' own pods on two."""
+LEAST_RSA_BITS: Final = 2048
+ANYBODY: Final = "0.0.0.0/0"
+NODES_ONLY: Final = "0.0.0.0/32"
+"""AKS' notation for an API server that only the cluster's own nodes reach."""
+SSH_KEY: Final = r"\s*ssh-rsa[\s\S]*"
+SSH_KEYS: Final = f"a public RSA key of at least {LEAST_RSA_BITS} bits in one line, such as ssh-rsa AAAA... name"
+LONG_TERM: Final = "longTerm"
+LOCAL: Final = "local"
+
+
+_NO_ADMIN: Final = (
+    "root|a|actuser|adm|admin[12]?|administrator|aspnet|backup|console|david|guest|john|owner|server|sql|support"
+    "|support_388945a0|sys|test[1-3]?|user[1-5]?"
+)
+"""Names of administrators that Azure takes for no machine (Microsoft.Compute, OSProfile.adminUsername)."""
+_RESERVED_TAGS: Final = ("aks-managed", "azure", "microsoft", "windows")
+"""How no tag's name begins (learn.microsoft.com/azure/azure-resource-manager/management/tag-resources, and
+azure/aks/use-tags)."""
+_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+MOST_TAGS: Final = 50
+_TAG_NAME: Final = 128
+"""What storage accounts allow; other resources take 512."""
+_TAG_VALUE: Final = 256
+_MOST_RANGES: Final = 200
+_ZONES: Final = ("1", "2", "3")
+GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_GUIDS: Final = "a GUID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
+_NETWORKS: Final = "an IPv4 network such as 10.128.0.0/20"
+
+
+def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str]) -> Rule:
+    """Return a validator of a name. suggest: from a refused name to one that might do."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            better = suggest(value)
+            is_good = re.fullmatch(pattern, better) is not None
+            reject(
+                message=f"Azure refuses this name of a {what}",
+                expected=allowed,
+                hint=another_name(value, better if is_good else ""),
+                secret=":" in value,  # as in user:password
+            )
+        return value
+
+    return matching(check, pattern, allowed)
+
+
+def _letters_and_digits(value: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", value.lower())
+
+
+def _hyphenated(value: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")
+
+
+ResourceGroupName = Annotated[
+    str,
+    _named(
+        "resource group",
+        r"[A-Za-z0-9_().-]{0,89}[A-Za-z0-9_()-]",
+        "1 to 90 of a-z, A-Z, 0-9, _, -, . and parentheses, not with a . at the end",
+        lambda value: _hyphenated(value)[:90].strip("-"),
+    ),
+]
+ClusterName = Annotated[
+    str,
+    _named(
+        "cluster",
+        r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?",
+        "1 to 63 letters, digits, _ and -, with a letter or digit first and last",
+        lambda value: _hyphenated(value)[:63].strip("-"),
+    ),
+]
+RegistryName = Annotated[
+    str,
+    _named(
+        "registry",
+        r"[A-Za-z0-9]{5,50}",
+        "5 to 50 letters and digits, unique in all of Azure",
+        lambda value: _letters_and_digits(value).ljust(5, "0")[:50],
+    ),
+]
+AccountName = Annotated[
+    str,
+    _named(
+        "storage account",
+        r"[a-z0-9]{3,24}",
+        "3 to 24 lower-case letters and digits, unique in all of Azure",
+        lambda value: _letters_and_digits(value).ljust(3, "0")[:24],
+    ),
+]
+ContainerName = Annotated[
+    str,
+    _named(
+        "container",
+        r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*",
+        "3 to 63 lower-case letters, digits and single hyphens, with a letter or digit first and last",
+        lambda value: _hyphenated(value).ljust(3, "0")[:63].strip("-"),
+    ),
+]
+PoolName = Annotated[
+    str,
+    _named(
+        "node pool",
+        r"[a-z][a-z0-9]{0,11}",
+        "1 to 12 lower-case letters and digits, with a letter first",
+        lambda value: _letters_and_digits(value).lstrip("0123456789")[:12],
+    ),
+]
+AdminName = Annotated[
+    str,
+    _named(
+        "nodes' administrator",
+        rf"(?!(?:{_NO_ADMIN})$)[a-z_][a-z0-9_-]{{0,31}}",
+        "1 to 32 lower-case letters, digits, _ and -, with a letter or _ first; not a name that everybody tries, such "
+        "as root, admin, user or test",
+        lambda value: "azureuser",
+    ),
+]
+
+
+def _guid(value: str) -> str:
+    if not GUID.fullmatch(value):
+        reject(
+            message="this is no id as Azure and Entra write them",
+            expected=_GUIDS,
+            hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
+        )
+    if value == _NOBODY:
+        reject(
+            message="this is nobody's id",
+            expected=_GUIDS,
+            hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
+        )
+    return value.lower()
+
+
+TimeOfDay = Annotated[
+    str,
+    form(
+        re.compile("([01][0-9]|2[0-3]):[0-5][0-9]"),
+        "hours and minutes, 00:00 to 23:59",
+        message="this is no time of day",
+        hint='write it in quotes, such as "02:00"',
+    ),
+]
+UtcOffset = Annotated[
+    str,
+    form(
+        re.compile("[+-](0[0-9]|1[0-4]):[0-5][0-9]"),
+        "a sign, hours and minutes, such as +00:00",
+        message="this is no offset from universal time",
+        hint='write it as "+01:00"',
+    ),
+]
+KubernetesVersion = Annotated[
+    str,
+    form(
+        re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?"),
+        "a minor version such as 1.35, or one with a patch such as 1.35.7",
+        message="this is no version of Kubernetes",
+        hint=f'for example "{versions.DEFAULT}"',
+    ),
+]
+Guid = Annotated[str, matching(_guid, GUID.pattern, _GUIDS)]
+
+
+def _cidr(value: str) -> str:
+    return str(_network(value))
+
+
+def _network(value: str) -> IPv4Network:
+    """Return an IPv4 network; refuses what is none, and addresses of a machine in one."""
+    allowed = _NETWORKS
+    try:
+        loose = ip_network(value, strict=False)
+    except (NetmaskValueError, ValueError):
+        reject(message="this is no network", expected=allowed, hint="write an address, a slash and the prefix length")
+    if not isinstance(loose, IPv4Network):
+        reject(message="this is an IPv6 network", expected=allowed, hint="write an IPv4 network")
+    if str(loose.network_address) != value.split("/")[0]:
+        reject(message="this is the address of a machine in a network", expected=allowed, hint=f"did you mean {loose}?")
+    return loose
+
+
+Cidr = Annotated[str, matching(_cidr, r"[0-9.]+(/[0-9.]+)?", _NETWORKS)]
+
+
+def ranges(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return networks that may reach the API server, of which AKS takes so many."""
+    if len(values) > _MOST_RANGES:
+        reject(
+            message=f"these are {len(values)} networks",
+            expected=f"at most {_MOST_RANGES}, AKS' limit",
+            hint="put neighbouring networks together",
+        )
+    return values
+
+
+def _zones(values: tuple[str, ...]) -> tuple[str, ...]:
+    bad = [value for value in values if value not in _ZONES]
+    if bad or len(set(values)) < len(values):
+        reject(
+            message=f"there is no zone {shown(bad[0])}" if bad else "a zone stands here twice",
+            expected='any of "1", "2" and "3", each once; [] for wherever there is room',
+            hint='for example ["1"]',
+        )
+    return values
+
+
+_Zone = Annotated[str, WithJsonSchema({"type": "string", "enum": list(_ZONES)})]
+Zones = Annotated[tuple[_Zone, ...], AfterValidator(_zones)]
+
+
+def tags(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Return tags as Azure Resource Manager takes them."""
+    allowed = (
+        f"at most {MOST_TAGS} tags, with names of 1 to {_TAG_NAME} characters other than <>%&\\?/ and values of at "
+        f"most {_TAG_VALUE} characters"
+    )
+    lowered = [name.lower() for name in values]
+    if len(values) > MOST_TAGS:
+        reject(
+            message=f"these are {len(values)} tags", expected=allowed, hint=f"remove {len(values) - MOST_TAGS} of them"
+        )
+    for name, value in values.items():
+        if not 0 < len(name) <= _TAG_NAME or re.search(r"[<>%&\\?/]", name):
+            reject(message=f"Azure refuses the tag name {name!r}", expected=allowed, hint="write another name")
+        if name.lower().startswith(_RESERVED_TAGS):
+            reject(
+                message=f"Azure keeps names like {name!r} to itself",
+                expected=f"names that begin with none of {listed(_RESERVED_TAGS)}; {allowed}",
+                hint="write another name",
+            )
+        if len(value) > _TAG_VALUE:
+            reject(
+                message=f"the value of tag {name!r} has {len(value)} characters", expected=allowed, hint="shorten it"
+            )
+        if lowered.count(name.lower()) > 1:
+            reject(
+                message=f"tag {name!r} stands here twice, for Azure does not tell cases apart",
+                expected=allowed,
+                hint="remove one",
+            )
+    return values
+
+
+def ssh_public_key(value: str) -> str:
+    """Return a public key, without blanks around it; refuses all that AKS does (Azure/AKS issues 1172 and 4431)."""
+    # Only this target needs it, and every start of the program would pay for the import.
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    allowed = SSH_KEYS
+    new = "`ssh-keygen -t rsa -b 4096 -f ~/.ssh/aks` makes a pair; put the content of ~/.ssh/aks.pub here"
+    key, public = ssh_key.load(value, allowed=allowed, new=new)
+    if not isinstance(public, RSAPublicKey):
+        reject(message=f"AKS takes no keys of type {key.split()[0]}", expected=allowed, hint=new)
+    if public.key_size < LEAST_RSA_BITS:
+        reject(message=f"this key has {public.key_size} bits", expected=allowed, hint=new)
+    return key
+
+
+def gpu_size(value: str) -> str:
+    """Return a VM size of the GPU pool."""
+    if value not in GPU_SIZES:
+        meant = nearest(value, GPU_SIZES)
+        has_none = is_vm_size(value) and not family_of(value).startswith("N")
+        reject(
+            message="this VM size has no GPU" if has_none else "the platform knows no such VM size with NVIDIA GPUs",
+            expected=listed(GPU_SIZES),
+            hint=f"did you mean {meant}?" if meant and not has_none else "take one of those",
+        )
+    return value
+
+
+def system_size(value: str) -> str:
+    """Return a VM size of the system pool, as AKS asks it to be."""
+    allowed = f"a VM size of at least {LEAST_SYSTEM_VCPUS} vCPUs with neither GPUs (N...) nor bursts (B...)"
+    fix = "for example Standard_D4s_v5"
+    if not is_vm_size(value):
+        reject(message="this is no name of a VM size", expected=allowed, hint=fix)
+    if family_of(value).startswith("N"):
+        reject(message="this VM size has GPUs, which the cluster's own pods do not use", expected=allowed, hint=fix)
+    if family_of(value).startswith("B"):
+        reject(message="AKS takes no burstable VM size for system pools", expected=allowed, hint=fix)
+    vcpus = vcpus_of(value)
+    if vcpus is None or vcpus < LEAST_SYSTEM_VCPUS:
+        reject(
+            message="nothing says how many vCPUs this old VM size has"
+            if vcpus is None
+            else f"{vcpus} vCPUs are too few for the cluster's own pods and the platform's controllers",
+            expected=allowed,
+            hint=fix,
+        )
+    return value

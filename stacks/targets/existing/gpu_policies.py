@@ -1,0 +1,65 @@
+"""What the cluster's own GPU operator leaves open: GPUs past a request, and health checks that see none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from components.health import autopilot
+from components.nodes.gpu_operator import BY_MOUNT, BY_VARIABLE
+from stacks.config.cluster_facts import GpuPolicy
+from stacks.config.errors import key
+from stacks.derived.partial import PartialSettings
+from stacks.settings.gpu import GpuSettings
+from stacks.settings.health import HealthSettings
+from stacks.settings.nvshare import NvshareSettings
+from stacks.settings.tenancy import QueueingSettings
+
+_GUARDED: Final = ("health", "autopilot", "guardedGpus")
+_RUNTIME: Final = ("health", "autopilot", "runtimeClass")
+
+
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield what does not go with how the operator hands out GPUs. The platform's own is as the platform wants it."""
+    gpu = partial.section(GpuSettings)
+    if gpu is None or gpu.operator or partial.facts is None:
+        return
+    for policy in partial.facts.gpu_policies:
+        yield from _open(partial, policy)
+        yield from _unseen(partial, policy)
+
+
+def _open(partial: PartialSettings, policy: GpuPolicy) -> Iterator[str]:
+    """Yield a policy by which a pod takes GPUs that its queue never counted."""
+    queueing, nvshare = partial.section(QueueingSettings), partial.section(NvshareSettings)
+    if queueing is None or not queueing.enabled:
+        return
+    shares = nvshare is not None and nvshare.enabled
+    obeyed = {
+        BY_VARIABLE: policy.by_variable,
+        BY_MOUNT: policy.by_mount and not shares,  # by mounts NVshare's plugin hands on
+    }
+    left = [name for name, is_obeyed in obeyed.items() if is_obeyed]
+    if left:
+        yield (
+            f"the GPU operator's ClusterPolicy {policy.name} lets a pod take GPUs that it does not ask for, and that "
+            f'no queue counts: set {" and ".join(left)} to "false" in its spec.toolkit.env (docs/existing.md)'
+        )
+
+
+def _unseen(partial: PartialSettings, policy: GpuPolicy) -> Iterator[str]:
+    """Yield Autopilot's pods where they see no GPU, and so mark no node."""
+    health = partial.section(HealthSettings)
+    if health is None or not health.autopilot.enabled:
+        return
+    own = health.autopilot
+    lacks = {
+        f"{key(_RUNTIME)}: {autopilot.RUNTIME_CLASS}": policy.cdi and own.runtime_class is None,
+        f"{key(_GUARDED)}: true": not policy.by_variable and not own.guarded_gpus,
+    }
+    missing = [setting for setting, is_missing in lacks.items() if is_missing]
+    if missing:
+        yield (
+            f"Autopilot's pods see no GPU as the GPU operator's ClusterPolicy {policy.name} hands them out, and mark "
+            f"no node: set {' and '.join(missing)}"
+        )

@@ -1,0 +1,144 @@
+"""Which operators run jobs on OpenShift: the platform's own, or OpenShift AI's, and what that asks of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from components import catalogue
+from components.catalogue import OpenShiftAi
+from components.compatibility import goes_with, numbers
+from components.scheduling.packing import Packing
+from components.workloads.pretraining import Kind
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import MISSING, ConfigError, Path, key, listed
+from stacks.derived.partial import PartialSettings
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.scheduling import SchedulingSettings
+from stacks.settings.tenancy import QueueingSettings
+from stacks.settings.workloads import WorkloadsSettings
+from stacks.targets.openshift.settings import Operators, OperatorsSettings
+
+SECTION: Final = "openshift"
+_OWN: Final[tuple[Path, ...]] = (
+    ("queueing", "kueueVersion"),
+    ("queueing", "appwrapperVersion"),
+    ("queueing", "trainingOperator"),
+    ("queueing", "kuberay"),
+    ("queueing", "jobSet"),
+    ("queueing", "trainer"),
+)
+"""What the platform's own operators are installed by."""
+
+
+def chosen(partial: PartialSettings) -> OpenShiftAi | None:
+    """Return the release of OpenShift AI that brings the operators, None where the platform does."""
+    settings = partial.section(OperatorsSettings)
+    return settings.release if settings is not None and settings.operators is Operators.OPENSHIFT_AI else None
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what does not go with OpenShift AI's operators."""
+    release = chosen(partial)
+    if release is None:
+        return
+    if partial.facts is not None:
+        yield from _cluster(release, partial.facts)
+    yield from _both_ways(partial)
+    yield from _missing_in_kueue(partial, release)
+    yield from _missing_trainer(partial, release)
+    monitoring = partial.section(MonitoringSettings)
+    if monitoring is not None and monitoring.enabled:
+        yield ConfigError(
+            path=("monitoring", "enabled"),
+            value=True,
+            message="OpenShift AI has its Kueue read by OpenShift's own Prometheus, and the platform's dashboards and "
+            "alerts for queues would show nothing",
+            expected=f"false, or {key((SECTION, 'operators'))}: {Operators.PLAIN}",
+            hint="remove the key, and look at queues in OpenShift's console",
+        )
+
+
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield what OpenShift AI's operators do less well than the platform's."""
+    release = chosen(partial)
+    if release is not None:
+        yield (
+            f"OpenShift AI {release.version} brings Kueue {release.kueue}, older than the platform's own: a team "
+            "borrows less by default, so that it does not wait for its own GPUs (docs/openshift.md)"
+        )
+
+
+def _cluster(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield a release that the catalog of the cluster's OpenShift does not have."""
+    if facts.openshift is None or goes_with(release.openshift, facts.openshift):
+        return
+    first, last = release.openshift
+    fitting = [each.version for each in catalogue.OPENSHIFT_AI if goes_with(each.openshift, facts.openshift)]
+    yield ConfigError(
+        path=(SECTION, "version"),
+        value=release.version,
+        message=f"no catalog of OpenShift {facts.openshift}, which this cluster has, is known to have OpenShift AI "
+        f"{release.version}: those of OpenShift {first} to {last} have it",
+        expected=listed(sorted(fitting, key=numbers)) if fitting else f"an OpenShift from {first} to {last}",
+        hint="choose one of these" if fitting else f"set {key((SECTION, 'operators'))} to {Operators.PLAIN}",
+    )
+
+
+def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what says how the platform's own operators are installed, and queues that are off."""
+    queueing = partial.section(QueueingSettings)
+    if queueing is not None and not queueing.enabled:
+        yield ConfigError(
+            path=(SECTION, "operators"),
+            value=Operators.OPENSHIFT_AI.value,
+            message=f"{key(('queueing', 'enabled'))} is false, and OpenShift AI is installed for its queues",
+            expected=f"{Operators.PLAIN}, or {key(('queueing', 'enabled'))}: true",
+            hint="remove one of the two keys",
+        )
+    for path in _OWN:
+        if partial.written(path) is not MISSING:
+            yield ConfigError(
+                path=path,
+                message="there are two ways to the operators of jobs, and both would be taken at once: OpenShift AI "
+                f"brings its own ({key((SECTION, 'operators'))}), with definitions of the same names",
+                expected=f"nothing, or {key((SECTION, 'operators'))}: {Operators.PLAIN}",
+                hint="remove the key",
+            )
+
+
+def _missing_trainer(partial: PartialSettings, release: OpenShiftAi) -> Iterator[ConfigError]:
+    """Yield a TrainJob: these releases have no operator of them."""
+    workloads = partial.section(WorkloadsSettings)
+    if workloads is not None and workloads.pretraining.enabled and workloads.pretraining.kind is Kind.TRAIN_JOB:
+        yield ConfigError(
+            path=("workloads", "pretraining", "kind"),
+            value=Kind.TRAIN_JOB.value,
+            message=f"OpenShift AI {release.version} has no Kubeflow Trainer, which creates the pods of TrainJobs",
+            expected=Kind.PYTORCH_JOB.value,
+            hint="set it to PyTorchJob",
+        )
+
+
+def _missing_in_kueue(partial: PartialSettings, release: OpenShiftAi) -> Iterator[ConfigError]:
+    """Yield what the Kueue of a release does not know."""
+    path = ("recovery", "recoveryTimeoutSeconds")
+    if partial.written(path) is not MISSING:
+        yield ConfigError(
+            path=path,
+            value=partial.written(path),
+            message=f"Kueue {release.kueue} of OpenShift AI {release.version} has no waitForPodsReady.recoveryTimeout: "
+            "a job whose pods have gone counts from its start again",
+            expected="nothing",
+            hint=f"remove the key, and set {key(('recovery', 'startTimeoutMinutes'))}, which holds for both",
+        )
+    scheduling = partial.section(SchedulingSettings)
+    if scheduling is not None and scheduling.packing is Packing.TOPOLOGY:
+        yield ConfigError(
+            path=("scheduling", "packing"),
+            value=Packing.TOPOLOGY.value,
+            message=f"Kueue {release.kueue} of OpenShift AI {release.version} serves no Topology, or one behind a "
+            "gate of its alpha features",
+            expected=listed([each.value for each in Packing if each is not Packing.TOPOLOGY]),
+            hint="choose one of these",
+        )

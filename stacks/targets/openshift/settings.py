@@ -1,0 +1,323 @@
+"""The configuration of target `openshift`: that of an existing cluster, and what OpenShift's guides add to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field
+from pydantic.alias_generators import to_camel
+
+from components import catalogue
+from components.catalogue import CertifiedGpuOperator, OpenShiftAi
+from components.nodes import certified_gpu_operator
+from components.olm.subscription import CATALOG_NAMESPACE, Source
+from components.openshift_ai import installation
+from components.storage import nfs
+from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.settings.gpu import ProvidedGpuSettings
+from stacks.settings.model import SettingsModel, choice, form, matching, reject
+from stacks.settings.monitoring import TAKEN_PORTS, MonitoringSettings
+from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, is_label, label_error, qualified_errors
+from stacks.settings.workbench import WorkbenchSettings
+from stacks.targets.existing.settings import ExistingSettings
+
+_SERVER: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
+_SERVERS: Final = "a name or an address, such as nfs.example.org or 192.168.98.96, without a scheme and a path"
+_PATH: Final = re.compile(r"(?!.*/\.\.(/|$))/[^/\s]+(/[^/\s]+)*")
+_PATHS: Final = "the absolute path of a folder, such as /export/mlbatch, without .. and spaces"
+"""Of `/` the provisioner cuts more off a volume's path than it should, and leaves the folder of a deleted claim where
+it was (kubernetes-sigs/nfs-subdir-external-provisioner, provisioner.go, Delete)."""
+
+
+def _server(value: str) -> str:
+    if not is_host(value):
+        reject(
+            message="this cannot be the name or address of an NFS server",
+            expected=_SERVERS,
+            hint="write the server alone here, and what it exports in path",
+        )
+    return value
+
+
+class NfsSettings(SettingsModel):
+    """StorageClass for an existing NFS server. Not created without `server`."""
+
+    server: Annotated[str, matching(_server, _SERVER.pattern, _SERVERS)] | None = None
+    """Name or address of the server. All nodes must have access."""
+    path: (
+        Annotated[
+            str,
+            form(
+                _PATH,
+                _PATHS,
+                message="this cannot be the path of an export",
+                hint="write it as `showmount --exports <server>` shows it, without a / at its end",
+            ),
+        ]
+        | None
+    ) = None
+    """Exported path. Each claim gets a folder in it."""
+    storage_class: ClassName = "nfs-client"
+    """Name of the StorageClass. The stack also uses it if neither `cluster.storageClasses` nor a layer names a class.
+    """
+    provisioner_name: str | None = None
+    """Provisioner name in the StorageClass, such as k8s-sigs.io/nfs. Default: made from the release."""
+    hostmount_anyuid: bool = False
+    """Give the provisioner OpenShift's SCC hostmount-anyuid, as in MLBatch's tutorial. Its pod can then mount folders
+    of the node. By default it has its own SCC, which allows only NFS.
+    """
+    release: str = nfs.RELEASE
+    """Prefix of the names of the provisioner's objects."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is to be a provisioner."""
+        return self.server is not None
+
+    @property
+    def provisioner(self) -> str:
+        """The name under which the provisioner serves the class."""
+        return self.provisioner_name or nfs.provisioner_name(self.release)
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold that an export is named whole, and names to Kubernetes' rules."""
+        for name, value, missing, expected in (
+            ("server", self.server, "which NFS server has the volumes", _SERVERS),
+            ("path", self.path, "what the server exports", _PATHS),
+        ):
+            if value is None and self.model_fields_set:
+                yield ConfigError(
+                    path=(*path, name),
+                    message=f"nothing says {missing}",
+                    expected=expected,
+                    hint=f"add {name}, or remove {key(path)} where the cluster has storage classes of its own",
+                )
+        if self.provisioner_name is not None:
+            yield from _provisioner((*path, "provisionerName"), self.provisioner_name)
+        if not is_label(self.release) or not is_label(nfs.full_name(self.release)):
+            yield ConfigError(
+                path=(*path, "release"),
+                value=self.release,
+                message="Kubernetes would reject names that begin so",
+                expected=f"at most {LABEL_LENGTH} of a-z, 0-9 and -, with a letter or digit first and last",
+                hint=f"remove the key for {nfs.RELEASE}",
+            )
+
+
+def _provisioner(path: Path, name: str) -> Iterator[ConfigError]:
+    """Yield a name that Kubernetes refuses, or keeps for volumes that it makes itself: no claim would ever be bound."""
+    if name.startswith("kubernetes.io/"):
+        yield ConfigError(
+            path=path,
+            value=name,
+            message="Kubernetes looks among its own for a provisioner with this prefix, and asks no other",
+            expected="a name with another prefix, such as k8s-sigs.io/nfs",
+            hint="write the prefix of a domain of your own, or remove the key",
+        )
+        return
+    yield from qualified_errors(path, name, name)
+
+
+class Operators(StrEnum):
+    """Where Kueue, AppWrapper, KubeRay and the training operator come from.
+
+    plain: upstream's manifests. openshift-ai: OpenShift AI, which the Operator Lifecycle Manager installs.
+    """
+
+    PLAIN = "plain"
+    OPENSHIFT_AI = "openshift-ai"
+
+
+_VERSIONS: Final = tuple(release.version for release in catalogue.OPENSHIFT_AI)
+
+
+class OperatorsSettings(SettingsModel):
+    """Operators that run jobs: the platform's or those of OpenShift AI. A workbench needs OpenShift AI."""
+
+    operators: Operators = Operators.PLAIN
+    """`plain`: Kueue, AppWrapper, KubeRay and the training operator from upstream manifests, as in `queueing`.
+    `openshift-ai`: those of OpenShift AI, installed by Operator Lifecycle Manager, with MLBatch's changes.
+    """
+    version: Annotated[str, choice("OpenShift AI version", _VERSIONS)] = _VERSIONS[0]
+    """Version of OpenShift AI."""
+    channel: str | None = None
+    """Channel of the catalog that has this version. Default: MLBatch's."""
+    catalog: str = installation.CATALOG
+    """Name of the CatalogSource with OpenShift AI, such as a mirror."""
+    catalog_namespace: str = CATALOG_NAMESPACE
+    """Namespace of the CatalogSource."""
+    approve: bool = True
+    """Approve the InstallPlan for this version, and no other. If false, the update waits until an administrator
+    approves it.
+    """
+    install_minutes: Annotated[int, Field(ge=5, le=120)] = 30
+    """Maximum minutes to wait for the operator, and again for its components."""
+    open_to_all: bool = False
+    """From 2.19 on: let all pods of the cluster connect to OpenShift AI's operators, like MLBatch's NetworkPolicy. If
+    false, only the API server, OpenShift's Prometheus and the operators can.
+    """
+
+    @property
+    def release(self) -> OpenShiftAi:
+        """What the catalogue knows of the version."""
+        return catalogue.find_openshift_ai(self.version)
+
+    @property
+    def chosen_channel(self) -> str:
+        """The channel that the settings name, else MLBatch's."""
+        return self.channel or self.release.channels[0]
+
+    @property
+    def source(self) -> Source:
+        """Where OLM finds it."""
+        return Source(channel=self.chosen_channel, catalog=self.catalog, catalog_namespace=self.catalog_namespace)
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold that the section says one way, a channel that leads to the version, and names to Kubernetes' rules."""
+        if self.operators is Operators.PLAIN:
+            for name in sorted(self.model_fields_set - {"operators"}):
+                yield ConfigError(
+                    path=(*path, to_camel(name)),
+                    message="this is about OpenShift AI, and the platform's own operators are installed",
+                    expected=f"nothing, or {key((*path, 'operators'))}: {Operators.OPENSHIFT_AI}",
+                    hint=f"remove the key, or set {key((*path, 'operators'))}",
+                )
+        elif self.chosen_channel not in self.release.channels:
+            yield ConfigError(
+                path=(*path, "channel"),
+                value=self.channel,
+                message=f"this is no channel of the catalog that leads to OpenShift AI {self.version}",
+                expected=listed(self.release.channels),
+                hint=f"remove the key for {self.release.channels[0]}",
+            )
+        elif self.open_to_all and self.release.patched_whole:
+            yield ConfigError(
+                path=(*path, "openToAll"),
+                value=self.open_to_all,
+                message=f"nothing closes the ports of OpenShift AI {self.version}",
+                expected="no such key before 2.19",
+                hint="remove the key",
+            )
+        for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
+            yield from label_error((*path, name), value)
+
+
+_GPU_OPERATORS: Final = tuple(release.version for release in catalogue.CERTIFIED_GPU_OPERATORS)
+_OF_OPERATOR: Final = (
+    "operator_version",
+    "catalog",
+    "catalog_namespace",
+    "approve",
+    "install_minutes",
+    "install_driver",
+    "install_toolkit",
+    "drain_for_drivers",
+)
+
+
+class OpenShiftGpuSettings(ProvidedGpuSettings):
+    """Drivers and device plugins of the GPU nodes."""
+
+    operator: bool = False
+    """Install NVIDIA's GPU operator with Operator Lifecycle Manager, and its ClusterPolicy. Needs Node Feature
+    Discovery. Set to false if the cluster has the operator.
+    """
+    operator_version: Annotated[str, choice("certified GPU operator version", _GPU_OPERATORS)] = _GPU_OPERATORS[0]
+    """Version of NVIDIA's GPU operator, in the catalog of certified operators."""
+    catalog: str = certified_gpu_operator.CATALOG
+    """Name of the CatalogSource with the operator, such as a mirror."""
+    catalog_namespace: str = CATALOG_NAMESPACE
+    """Namespace of the CatalogSource."""
+    approve: bool = True
+    """Approve the InstallPlan for this version, and no other. If false, the update waits until an administrator
+    approves it.
+    """
+    install_minutes: Annotated[int, Field(ge=5, le=180)] = 60
+    """Maximum minutes to wait for the operator, and again for the drivers of all nodes."""
+
+    @property
+    def release(self) -> CertifiedGpuOperator:
+        """What the catalogue knows of the version."""
+        return catalogue.find_certified_gpu_operator(self.operator_version)
+
+    @property
+    def brings_metrics(self) -> bool:
+        """No: OpenShift's own Prometheus finds them, and another one reads them by the operator's namespace."""
+        return False
+
+    @property
+    def source(self) -> Source:
+        """Where OLM finds it."""
+        return Source(channel=self.release.channel, catalog=self.catalog, catalog_namespace=self.catalog_namespace)
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold that the operator is to be installed where something is said of it, with the drivers that it has."""
+        for name in _OF_OPERATOR if not self.operator else ():
+            if name in self.model_fields_set:
+                yield ConfigError(
+                    path=(*path, to_camel(name)),
+                    message="this is about a GPU operator that the stack installs, and the cluster's own is used",
+                    expected=f"nothing, or {key((*path, 'operator'))}: true",
+                    hint=f"remove the key, or set {key((*path, 'operator'))}",
+                )
+        if self.driver_version is not None:
+            yield ConfigError(
+                path=(*path, "driverVersion"),
+                value=self.driver_version,
+                message="a certified GPU operator brings the driver that it was certified with, by its digest",
+                expected="nothing",
+                hint=f"remove the key, and choose {key((*path, 'operatorVersion'))}",
+            )
+        for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
+            yield from label_error((*path, name), value)
+
+
+_OPENSHIFTS_PORTS: Final[Mapping[int, str]] = {
+    1936: "the router of OpenShift",
+    9099: "the version operator of OpenShift",
+    9100: "the node exporter of OpenShift",
+    9101: "the node exporter of OpenShift",
+    22623: "the machine config server of OpenShift",
+}
+"""Ports of nodes by who listens there (docs.openshift.com, "Networking requirements for user-provisioned
+infrastructure")."""
+
+
+class OpenShiftMonitoringSettings(MonitoringSettings):
+    """Prometheus, Alertmanager and Grafana."""
+
+    taken_ports: ClassVar[Mapping[int, str]] = {**TAKEN_PORTS, **_OPENSHIFTS_PORTS}
+
+    enabled: bool = False
+    definitions: bool = False
+    node_exporter_port: Annotated[int, Field(ge=1024, le=65535)] = 9110
+    gpu_operator_namespace: str | None = "nvidia-gpu-operator"
+    privileged_accounts: bool = False
+    """Let the chart's seven service accounts run privileged pods, as in MLBatch's tutorial. If false, each gets only
+    the rights that its pods use: its own user, and access to the node for the node exporter.
+    """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Leave the definitions to OpenShift, whose operators put theirs back."""
+        yield from super().check(path)
+        if self.enabled and self.definitions:
+            yield ConfigError(
+                path=(*path, "definitions"),
+                value=True,
+                message="OpenShift has these definitions, of its own version, and puts them back when they are changed",
+                expected="false",
+                hint="remove the key",
+            )
+
+
+class OpenShiftSettings(ExistingSettings):
+    """Configuration of a stack on OpenShift."""
+
+    openshift: OperatorsSettings = OperatorsSettings()
+    gpu: OpenShiftGpuSettings = OpenShiftGpuSettings()
+    nfs: NfsSettings = NfsSettings()
+    monitoring: OpenShiftMonitoringSettings = OpenShiftMonitoringSettings()
+    workbench: WorkbenchSettings = WorkbenchSettings()

@@ -1,0 +1,146 @@
+"""What the workbench of OpenShift AI asks of the rest of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from components import names
+from components.compatibility import numbers
+from components.kubernetes.quantity import ZERO
+from components.nodes import certified_gpu_operator
+from components.storage import nfs
+from components.tenancy.quota import Quota
+from components.workbench.object_store import StoreKind
+from stacks.config.errors import ConfigError, key, listed
+from stacks.config.secrets import OBJECT_STORE_SECRET_KEY
+from stacks.derived.partial import PartialSettings
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.workbench import Store, WorkbenchSettings
+from stacks.settings.workloads import WorkloadsSettings
+from stacks.targets.openshift import operators
+from stacks.targets.openshift.settings import Operators, OperatorsSettings
+from stacks.targets.spec import Planned
+from stacks.validation.names import not_reserved
+
+SECTION: Final = "workbench"
+
+
+def enabled(partial: PartialSettings) -> WorkbenchSettings | None:
+    """Return the section where the workbench is to be."""
+    settings = partial.section(WorkbenchSettings)
+    return settings if settings is not None and settings.enabled else None
+
+
+def namespaces(partial: PartialSettings) -> list[str]:
+    """Return the namespaces of the object stores that the workbench may have."""
+    return [kind.value for kind in StoreKind] if enabled(partial) is not None else []
+
+
+def quotas(partial: PartialSettings) -> Mapping[str, Quota]:
+    """Return what the workbench's queue takes of the nodes, as no other queue borrows it."""
+    settings = enabled(partial)
+    return {} if settings is None else {SECTION: {**dict.fromkeys(names.RESOURCES, ZERO), **settings.queue.amounts()}}
+
+
+def planned(partial: PartialSettings) -> Iterator[Planned]:
+    """Yield what is named after the workbench and is not in its own namespaces."""
+    settings = enabled(partial)
+    if settings is None:
+        return
+    store = settings.object_store
+    if store.kind is not Store.EXTERNAL and not store.guide_credentials:
+        for name in settings.passwords:
+            yield Planned("RandomPassword", "", name, (SECTION, "name"))
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what the workbench lacks."""
+    settings = enabled(partial)
+    if settings is None:
+        return
+    yield from _operators(partial)
+    yield from _registry(partial)
+    yield from _version(partial, settings)
+    yield from _secret(partial, settings)
+    yield from _namespace(partial, settings)
+
+
+def _operators(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield a workbench whose notebook nobody runs: only OpenShift AI does, and it brings its own Kueue and KubeRay."""
+    settings = partial.section(OperatorsSettings)
+    if settings is None or settings.operators is Operators.OPENSHIFT_AI:
+        return
+    way = ("openshift", "operators")
+    yield ConfigError(
+        path=(SECTION, "enabled"),
+        value=True,
+        message="OpenShift AI runs its notebook and queues its Ray clusters, and the platform's own operators are "
+        f"installed instead ({key(way)}: {Operators.PLAIN})",
+        expected=f"false, or {key(way)}: {Operators.OPENSHIFT_AI}",
+        hint=f"set {key(way)} to {Operators.OPENSHIFT_AI}",
+    )
+
+
+def _registry(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield a notebook whose image nobody could pull: OpenShift AI has its images in the cluster's own registry."""
+    if partial.facts is not None and not partial.facts.has_registry:
+        yield ConfigError(
+            path=(SECTION, "enabled"),
+            value=True,
+            message="notebooks come from OpenShift's own registry of images, and this cluster's is Removed, as it is "
+            "on machines of one's own until it has storage",
+            expected="false, or a cluster whose registry runs",
+            hint="give the registry storage, and set managementState of configs.imageregistry.operator.openshift.io "
+            "cluster to Managed",
+        )
+
+
+def _version(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
+    """Yield a version of the image that came with a later OpenShift AI."""
+    release, version = operators.chosen(partial), settings.notebook_version
+    if release is None or version is None or numbers(version.since) <= numbers(release.version):
+        return
+    older = [each.name for each in settings.notebook_image.versions if numbers(each.since) <= numbers(release.version)]
+    yield ConfigError(
+        path=(SECTION, "version"),
+        value=settings.version,
+        message=f"{settings.image} has this version from OpenShift AI {version.since} on, and the stack installs "
+        f"{release.version}",
+        expected=listed(older),
+        hint=f"take {older[0]}, or a later {key((operators.SECTION, 'version'))}",
+    )
+
+
+def _secret(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
+    """Yield an external store without its secret key, and a secret key that opens nothing."""
+    external, given = settings.object_store.kind is Store.EXTERNAL, OBJECT_STORE_SECRET_KEY in partial.secrets
+    if external and not given:
+        yield ConfigError(
+            path=(SECTION, "objectStore", "kind"),
+            value=settings.object_store.kind.value,
+            message="nothing says by which secret key the external store lets the workbench in",
+            expected=f"the secret {key((OBJECT_STORE_SECRET_KEY,))} beside it, or kind: {Store.SEAWEEDFS}",
+            hint=f"run `pulumi config set --secret {key((OBJECT_STORE_SECRET_KEY,))}`, which asks for the value",
+        )
+    if given and not external:
+        yield ConfigError(
+            path=(OBJECT_STORE_SECRET_KEY,),
+            message=f"the stack runs the store, {settings.object_store.kind}, and makes its keys itself",
+            expected=f"no such secret, or {key((SECTION, 'objectStore', 'kind'))}: {Store.EXTERNAL}",
+            hint=f"run `pulumi config rm {key((OBJECT_STORE_SECRET_KEY,))}`",
+        )
+
+
+def _namespace(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
+    """Yield a project in somebody else's namespace."""
+    monitoring, workloads = partial.section(MonitoringSettings), partial.section(WorkloadsSettings)
+    others = [section.namespace for section in (monitoring, workloads) if section is not None]
+    yield from not_reserved(
+        partial,
+        (SECTION, "namespace"),
+        settings.namespace,
+        message="this namespace is a team's, or belongs to the cluster or to another layer of the platform",
+        hint="name another namespace for the workbench",
+        own={*others, *(team.name for team in partial.known_teams), nfs.NAMESPACE, certified_gpu_operator.NAMESPACE},
+    )
