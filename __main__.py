@@ -4,8 +4,8 @@ import gc
 
 import pulumi
 
-from stacks import deploy
 from stacks.config.inputs import load
+from stacks.deploy import deploy
 
 # What a run makes lives until its end: looking for cycles in it as often as by default takes an eighth of the time.
 gc.set_threshold(100_000)

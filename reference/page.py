@@ -12,7 +12,7 @@ import yaml
 
 from reference.schema import SECRETS, secrets_of, sections
 from stacks.config.errors import NAMESPACE, listed
-from stacks.targets import registry
+from stacks.targets.registry import TARGETS
 from stacks.targets.spec import TargetSpec
 
 EXAMPLES: Final = Path(__file__).parent / "examples"
@@ -88,7 +88,7 @@ class _Tables:
         self._homes: dict[str, str] = {}
         self.tables: dict[str, _Table] = {}
         config = schema["properties"]["config"]
-        rules = zip(registry.every(), config["allOf"], strict=True)
+        rules = zip(TARGETS.values(), config["allOf"], strict=True)
         conditions = {spec.name: rule["then"]["properties"] for spec, rule in rules}
         for name, owners in sections().items():
             for spec in owners:
@@ -164,7 +164,7 @@ def _lines(schema: Mapping[str, Any]) -> Iterator[str]:
     yield _INTRODUCTION.format(namespace=NAMESPACE)
     yield _TARGETS.format(namespace=NAMESPACE)
     yield from ("| target | the platform lands on |", "| --- | --- |")
-    yield from (f"| `{spec.name}` | {_cell(spec.summary)} |" for spec in registry.every())
+    yield from (f"| `{spec.name}` | {_cell(spec.summary)} |" for spec in TARGETS.values())
     yield from ("", "| section | targets |", "| --- | --- |")
     for name, owners in sections().items():
         yield f"| [`{NAMESPACE}:{name}`](#{_anchor(f'{NAMESPACE}:{name}')}) | {_names(owners)} |"

@@ -21,7 +21,7 @@ from reference import descriptions
 from stacks.config import secrets
 from stacks.config.errors import NAMESPACE, listed
 from stacks.settings.model import SettingsModel
-from stacks.targets import registry
+from stacks.targets.registry import SECRET_KEYS, TARGETS
 from stacks.targets.spec import TargetSpec
 
 TARGET: Final = f"{NAMESPACE}:target"
@@ -49,7 +49,7 @@ _OWN: Final = {
 
 def schema() -> dict[str, Any]:
     """Return the schema of a file Pulumi.<stack>.yaml of this project."""
-    specs = list(registry.every())
+    specs = list(TARGETS.values())
     refs, generated = models_json_schema(
         [(spec.settings, "validation") for spec in specs],
         ref_template=_DEFINITION,
@@ -80,17 +80,16 @@ def schema() -> dict[str, Any]:
 def sections() -> Mapping[str, list[TargetSpec[Any]]]:
     """Return the targets that have each section, by its key, in an order that keeps to each target's own."""
     order: TopologicalSorter[str] = TopologicalSorter()
-    for spec in registry.every():
+    for spec in TARGETS.values():
         for before, after in pairwise(spec.sections):
             order.add(after, before)
-    return {name: [spec for spec in registry.every() if name in spec.sections] for name in order.static_order()}
+    return {name: [spec for spec in TARGETS.values() if name in spec.sections] for name in order.static_order()}
 
 
 def secrets_of() -> Mapping[str, list[TargetSpec[Any]]]:
     """Return the targets that have each secret, by its key."""
     return {
-        name: [spec for spec in registry.every() if name in (*secrets.COMMON, *spec.secrets)]
-        for name in secrets.known()
+        name: [spec for spec in TARGETS.values() if name in (*secrets.COMMON, *spec.secrets)] for name in SECRET_KEYS
     }
 
 
@@ -108,7 +107,7 @@ def _config(specs: list[TargetSpec[Any]], trees: Mapping[str, Any]) -> dict[str,
         # Where targets differ, what holds is said below, under the condition of the target.
         same = all(other == first for other in others)
         properties[f"{NAMESPACE}:{name}"] = {**(first if same else {}), "description": text}
-        for spec in registry.every():
+        for spec in TARGETS.values():
             if spec not in owners:
                 conditions[spec.name][f"{NAMESPACE}:{name}"] = False
             elif not same:

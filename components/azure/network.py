@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import pulumi
 from pulumi_azure_native import network
 
-from components.azure.scope import ResourceScope
-
-SUBNET: Final = "nodes"
+from components.azure.scope import SUBNET, ResourceScope
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+SUBNET: Final = "nodes"
+"""Name of the subnet of the nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)

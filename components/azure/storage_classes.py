@@ -9,7 +9,7 @@ from typing import Any, Final
 import pulumi
 
 from components.azure.blob_driver import DRIVER
-from components.azure.network import SUBNET
+from components.azure.scope import SUBNET
 from components.kubernetes.manifests import Document, Manifest
 
 BLOB: Final = "azureblob-fuse-premium"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_openstack import networking
 
+from components.openstack import notes
+
 
 @dataclass(frozen=True, kw_only=True)
 class AddressArgs:
@@ -37,15 +39,10 @@ class Address(pulumi.ComponentResource):
             security_group_ids=[args.group_id],
             opts=options,
         )
-        floating = networking.FloatingIp(name, pool=args.pool, description=description(args.name), opts=options)
+        floating = networking.FloatingIp(name, pool=args.pool, description=notes.address(args.name), opts=options)
         self.reachable = networking.FloatingIpAssociate(
             name, floating_ip=floating.address, port_id=port.id, opts=options
         )
         self.port_id = port.id
         self.address = floating.address
         self.register_outputs({"port_id": self.port_id, "address": self.address})
-
-
-def description(name: str) -> str:
-    """Return by what a floating address of a name is known, for it has no name of its own."""
-    return f"The address of {name}"

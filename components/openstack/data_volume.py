@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_openstack import blockstorage
 
-from components.openstack.machine import CLUSTER
+from components.openstack import notes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,17 +39,12 @@ class DataVolume(pulumi.ComponentResource):
         volume = blockstorage.Volume(
             name,
             name=args.name,
-            description=description(args.name),
+            description=notes.data_volume(args.name),
             size=args.size_gib,
             volume_type=args.kind,
-            metadata={CLUSTER: args.cluster},
+            metadata={notes.CLUSTER: args.cluster},
             enable_online_resize=True,
             opts=pulumi.ResourceOptions(parent=self, protect=args.protect, retain_on_delete=True),
         )
         self.id = volume.id
         self.register_outputs({"id": self.id})
-
-
-def description(name: str) -> str:
-    """Return by what the volume of a VM's name is told from another one of that name."""
-    return f"Data of {name}"

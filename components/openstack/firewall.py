@@ -11,11 +11,9 @@ import pulumi
 from pulumi_openstack import networking
 
 from components.layer import Layer
+from components.openstack import notes
 
 SSH: Final = 22
-SSH_RULE: Final = "SSH from "
-"""How the descriptions of the rules begin that let somebody sign in."""
-_OWNER: Final = ", of stack "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,22 +53,12 @@ class Firewall(Layer):
     def __init__(self, name: str, args: FirewallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openstack:Firewall", name, None, opts)
         options = pulumi.ResourceOptions(parent=self)
-        text = description(args.name, args.owner)
+        text = notes.firewall(args.name, args.owner)
         group = networking.SecGroup(name, name=args.name, description=text, opts=options)
         rules = {rule: _rule(rule, reason, group, self) for rule, reason in _wanted(args).items()}
         self.ready = [made for rule, made in rules.items() if rule.port == SSH]
         self.group_id = group.id
         self.register_outputs({"group_id": self.group_id})
-
-
-def description(name: str, owner: str) -> str:
-    """Return the description of a stack's security group, by which others see whose it is."""
-    return f"Who may reach {name}{_OWNER}{owner}"
-
-
-def owner(text: str) -> str:
-    """Return the stack of a security group's description, nothing where it names none."""
-    return text.partition(_OWNER)[2]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +72,7 @@ class _Reason:
 def _wanted(args: FirewallArgs) -> Mapping[Opening, _Reason]:
     """Return each rule with what asks for it."""
     wanted = {
-        _canonical(SSH, cidr): _Reason(description=f"{SSH_RULE}{who}", former=f"ssh-{who}")
+        _canonical(SSH, cidr): _Reason(description=f"{notes.SSH_RULE}{who}", former=f"ssh-{who}")
         for who, cidr in args.ssh.items()
     }
     for what, opening in args.ports.items():

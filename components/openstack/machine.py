@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import pulumi
 from pulumi_openstack import compute
 
-IMAGE: Final = "mlbatch-image"
-"""Under which the VM's metadata keep the name of the image that it was made from."""
-CLUSTER: Final = "mlbatch-cluster"
-"""Under which they, and the volume's, keep which cluster was asked for, as `cluster_note` writes it."""
+from components.openstack.notes import CLUSTER, IMAGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +83,6 @@ class Machine(pulumi.ComponentResource):
         )
         self.id = instance.id
         self.register_outputs({"id": self.id})
-
-
-def cluster_note(kubernetes: str, api_port: int) -> str:
-    """Return by what a cluster is told from another one on the same volume: what its node cannot change."""
-    return f"Kubernetes {kubernetes}, port {api_port}"
 
 
 def _boot_volume(image_id: pulumi.Input[str], size_gib: int | None) -> list[compute.InstanceBlockDeviceArgs] | None:

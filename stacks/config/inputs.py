@@ -23,8 +23,7 @@ from pulumi.runtime.config import CONFIG, get_config_env
 
 from components.artifacts import Mirror
 from components.workloads.synthetic import SyntheticJob
-from stacks import validation
-from stacks.config import cluster_facts, load_trace, parsing, secrets
+from stacks.config import cluster_facts, exposure, load_trace, parsing, secrets
 from stacks.config import kubeconfig as kubeconfigs
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import NAMESPACE, ConfigError, SettingsError, cut
@@ -39,7 +38,9 @@ from stacks.settings.mlops import MlopsSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
+from stacks.targets.registry import SECRET_KEYS
 from stacks.targets.spec import TargetSpec, UnansweredError
+from stacks.validation import rules
 
 S = TypeVar("S", bound=PlatformSettings)
 _NEARLY: Final = 0.8
@@ -100,7 +101,7 @@ def load() -> StackInputs[Any]:
     for warning in inputs.warnings:
         pulumi.log.warn(warning)
     config = pulumi.Config(NAMESPACE)
-    given = {name: config.get_secret(name) for name in secrets.known()}
+    given = {name: config.get_secret(name) for name in SECRET_KEYS}
     return replace(inputs, secrets={name: value for name, value in given.items() if value is not None})
 
 
@@ -143,10 +144,9 @@ def interpret(
     base: the folder that relative paths count from. environment: for $KUBECONFIG and a cloud's credentials.
     Raises SettingsError with every problem that was found.
     """
-    exposed = list(secrets.exposed(raw))
-    keys = secrets.known()
-    plain = {name: value for name, value in raw.items() if name not in keys}
-    partial, errors = parsing.read(plain, frozenset(raw).intersection(keys))
+    exposed = list(exposure.exposed(raw))
+    plain = {name: value for name, value in raw.items() if name not in SECRET_KEYS}
+    partial, errors = parsing.read(plain, frozenset(raw).intersection(SECRET_KEYS))
     named_cluster = None
     kubernetes = partial.section(KubernetesSettings)
     if kubernetes is not None and (partial.target is None or partial.target.has_kubeconfig):
@@ -164,7 +164,7 @@ def interpret(
             partial.site = partial.target.ask(partial, environment)
         except UnansweredError as error:
             unanswered = error.problem
-    errors += validation.check(partial)
+    errors += rules.check(partial)
     mirrors = partial.section(MirrorSettings)
     if mirrors is not None:
         errors += _mirror(mirrors, partial, base)
@@ -185,7 +185,7 @@ def interpret(
         load=jobs,
         warnings=(
             *(named_cluster.kubeconfig.warnings() if named_cluster is not None else ()),
-            *validation.warnings(partial),
+            *rules.warnings(partial),
         ),
     )
 

@@ -26,7 +26,7 @@ from stacks.config.secrets import of_target as secrets_of
 from stacks.derived.partial import PartialSettings
 from stacks.settings import PlatformSettings
 from stacks.settings.tenancy import TeamSettings
-from stacks.targets import registry
+from stacks.targets.registry import TARGETS
 from stacks.targets.spec import TargetSpec
 
 _QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
@@ -65,7 +65,7 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
     """
     target, errors = _target(raw.get("target"))
     partial = PartialSettings(raw=raw, target=target, secrets=secrets)
-    owners = [target] if target is not None else list(registry.every())
+    owners = [target] if target is not None else list(TARGETS.values())
     for name, value in raw.items():
         if name != "target" and not any(name in owner.sections for owner in owners):
             errors += _not_here(name, value, target)
@@ -118,7 +118,7 @@ def _section(value: object) -> object:
 
 
 def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
-    path, known = ("target",), registry.NAMES
+    path, known = ("target",), tuple(TARGETS)
     if value is None:
         hint = f"run `pulumi config set {key(path)} {known[0]}`"
         return None, [_required(path, listed(known), hint)]
@@ -126,7 +126,7 @@ def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
         hint = f"run `pulumi config set {key(path)} <target>`, without --secret"
         return None, [ConfigError(path=path, message="this value is encrypted", expected=listed(known), hint=hint)]
     if isinstance(value, str) and value in known:
-        return registry.find(value), []
+        return TARGETS[value], []
     return None, [_not_known(path, value, "target", known)]
 
 
@@ -143,9 +143,9 @@ def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[
     """Return the mistake of a key that the target does not know: it is another's, or means nothing at all."""
     if ":" in name:
         return [_other_namespace(name)]
-    owners = [owner.name for owner in registry.every() if name in owner.sections]
+    owners = [owner.name for owner in TARGETS.values() if name in owner.sections]
     if target is None or not owners:
-        every = [target] if target is not None else registry.every()
+        every = [target] if target is not None else TARGETS.values()
         known = ["target", *(each for owner in every for each in (*owner.sections, *secrets_of(owner)))]
         return [unknown_key((name,), dict.fromkeys(known))]
     if not value:

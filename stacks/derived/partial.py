@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from components import catalogue, names
 from components.compatibility import SCHEDULER_PLUGINS_KUBERNETES, goes_with
@@ -13,47 +13,29 @@ from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from stacks.config.cluster_facts import ClusterFacts, comes_with_admission_policies
-from stacks.config.errors import MISSING, Path
+from stacks.config.cluster_facts import comes_with_admission_policies
+from stacks.config.errors import Path
+from stacks.config.sections import Sections
 from stacks.derived.borrowing import borrowing_limits
 from stacks.derived.quotas import slack_quota, team_quotas
-from stacks.settings.model import SettingsModel
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.scheduling import SchedulingSettings
-from stacks.settings.tenancy import QueueingSettings, QuotaSettings, TeamSettings
+from stacks.settings.tenancy import QueueingSettings, QuotaSettings
 from stacks.targets.spec import TargetSpec
-
-M = TypeVar("M", bound=SettingsModel)
 
 
 @dataclass
-class PartialSettings:
+class PartialSettings(Sections):
     """The sections of a configuration that could be read. Checks work on it, and say nothing about what is missing.
 
-    raw: the configuration as it was written, by key. target: None for one that is not known. sections: by key, without
-        the teams.
-    teams: None stands for one that could not be read; team_names: the name of each as it was written.
-    secrets: the keys of the secrets that are set.
-    facts: what the cluster says of itself, None where nobody asked or it did not answer.
-    site: what the cloud says in which the target makes its own, in the target's words; None likewise.
+    target: None for one that is not known.
     which: position of the node pool that `pool`, quotas and limits are about; see `of_pool`.
 
     Set everything before the first look at what is derived, which is kept.
     """
 
-    raw: Mapping[str, object] = field(default_factory=dict)
     target: TargetSpec[Any] | None = None
-    sections: dict[str, SettingsModel] = field(default_factory=dict)
-    teams: list[TeamSettings | None] = field(default_factory=list)
-    team_names: list[object] = field(default_factory=list)
-    secrets: frozenset[str] = frozenset()
-    facts: ClusterFacts | None = None
-    site: object = None
     which: int = 0
-
-    def section(self, model: type[M]) -> M | None:
-        """Return the section of a model, None when it could not be read or the target has none."""
-        return next((section for section in self.sections.values() if isinstance(section, model)), None)
 
     @cached_property
     def reserved(self) -> Quota:
@@ -137,7 +119,7 @@ class PartialSettings:
     @cached_property
     def fabric(self) -> Fabric | None:
         """What a pod that takes a whole GPU node asks of the network."""
-        return self.target.fabric(self, self.pool) if self.target is not None and self.pool is not None else None
+        return self.target.fabric(self, self.which) if self.target is not None and self.pool is not None else None
 
     @cached_property
     def kubernetes_version(self) -> str | None:
@@ -192,21 +174,6 @@ class PartialSettings:
             return None
         own = [self.slack, *self.queues.values()]
         return {name: sum((quota[name] for quota in own), start=ZERO) for name in self.slack}
-
-    def written(self, path: Path) -> object:
-        """Return what stands at a path of the configuration, MISSING where nothing does."""
-        value: Any = self.raw
-        for part in path:
-            try:
-                value = value[part]
-            except (KeyError, IndexError, TypeError):
-                return MISSING
-        return value
-
-    @property
-    def known_teams(self) -> list[TeamSettings]:
-        """The teams that could be read."""
-        return [team for team in self.teams if team is not None]
 
     @cached_property
     def quotas(self) -> Mapping[str, Quota]:

@@ -1,24 +1,20 @@
-"""The targets by name. A target is a folder beside this module, whose module `target` has its TargetSpec as TARGET."""
+"""All targets, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import import_module
+from collections.abc import Mapping
 from typing import Any, Final
 
+from stacks.config.secrets import COMMON
+from stacks.targets.aks.target import AKS
+from stacks.targets.cpouta.target import CPOUTA
+from stacks.targets.existing.target import EXISTING
+from stacks.targets.openshift.target import OPENSHIFT
+from stacks.targets.simulated.target import SIMULATED
 from stacks.targets.spec import TargetSpec
 
-NAMES: Final = ("simulated", "aks", "existing", "openshift", "cpouta")
-
-
-def find(name: str) -> TargetSpec[Any]:
-    """Return a target; loads its module, not its SDKs. Raises KeyError for a name that none has."""
-    if name not in NAMES:
-        raise KeyError(name)
-    target: TargetSpec[Any] = import_module(f"stacks.targets.{name}.target").TARGET
-    return target
-
-
-def every() -> Iterator[TargetSpec[Any]]:
-    """Yield all targets."""
-    return (find(name) for name in NAMES)
+TARGETS: Final[Mapping[str, TargetSpec[Any]]] = {
+    spec.name: spec for spec in (SIMULATED, AKS, EXISTING, OPENSHIFT, CPOUTA)
+}
+SECRET_KEYS: Final = tuple(dict.fromkeys([*COMMON, *(name for spec in TARGETS.values() for name in spec.secrets)]))
+"""The keys of the secrets of every target."""

@@ -24,7 +24,6 @@ from stacks.settings.gpu import GpuSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings, QuotaSettings
 from stacks.settings.volcano import VolcanoSettings
-from stacks.targets.spec import TargetSpec
 
 _VERSION = "the cluster's Kubernetes version"
 
@@ -129,8 +128,8 @@ def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None
         driver=gpu.driver,
         kubernetes=partial.kubernetes_version,
     )
-    target = partial.target or TargetSpec
-    return combination, assess(combination, kubernetes=".".join(map(str, target.version_path)) or _VERSION)
+    path = partial.target.version_path if partial.target is not None else ()
+    return combination, assess(combination, kubernetes=".".join(map(str, path)) or _VERSION)
 
 
 def _format(combination: Combination) -> str:
@@ -144,7 +143,7 @@ def offers_ports(partial: PartialSettings) -> bool:
     gpu = partial.section(GpuSettings)
     if gpu is None or partial.target is None or (gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV):
         return True
-    return partial.target.offers_ports(partial)
+    return partial.pool is not None and partial.pool.shape.resources[names.INFINIBAND].nano > 0
 
 
 def quotas_given(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings]]:

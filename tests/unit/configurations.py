@@ -7,17 +7,17 @@ from typing import Any
 
 import yaml
 
-from stacks import validation
 from stacks.config import parsing
 from stacks.config.errors import ConfigError
 from stacks.derived.partial import PartialSettings
+from stacks.validation import rules
 from tests.unit.conftest import ROOT
 
 
 def errors_of(raw: Mapping[str, object], *secrets: str) -> list[ConfigError]:
     """Return everything that is wrong with a configuration, without asking a cluster."""
     partial, found = parsing.read(raw, frozenset(secrets))
-    return found + validation.check(partial)
+    return found + rules.check(partial)
 
 
 def partial_of(raw: Mapping[str, object], *secrets: str) -> PartialSettings:
@@ -30,7 +30,7 @@ def partial_of(raw: Mapping[str, object], *secrets: str) -> PartialSettings:
 def settings_of(raw: Mapping[str, object]) -> Any:
     """Return the whole tree of a configuration without a mistake."""
     partial = partial_of(raw)
-    assert [str(error) for error in validation.check(partial)] == []
+    assert [str(error) for error in rules.check(partial)] == []
     settings = parsing.whole(partial)
     assert settings is not None
     return settings

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from hypothesis import strategies as st
 
 from stacks.config.errors import Path
-from stacks.targets import registry
+from stacks.targets.registry import TARGETS
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -90,7 +90,7 @@ NASTY: tuple[object, ...] = (
 @cache
 def schema_of(target: str) -> Schema:
     """Return the schema of a target's settings as their models say it, without the parts that it has no use for."""
-    spec = registry.find(target)
+    spec = TARGETS[target]
     schema = spec.settings.model_json_schema(by_alias=True)
     return {**schema, "properties": {name: schema["properties"][name] for name in ("target", *spec.sections)}}
 

@@ -78,7 +78,7 @@ def deployed(mirror: Mirror, raw: Mapping[str, Any], outputs: dict[str, Any] | N
     stack = loaded(mirror, raw)
 
     def program() -> None:
-        from stacks import deploy
+        from stacks.deploy import deploy
 
         found = deploy(stack)
         if outputs is not None:

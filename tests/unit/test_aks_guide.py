@@ -18,9 +18,9 @@ from components.health.thresholds import Scope
 from stacks.config import secrets
 from stacks.settings.tenancy import TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
-from stacks.targets import registry
 from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.targets.aks.settings.health import AksHealthSettings
+from stacks.targets.registry import TARGETS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "aks.md").read_text()
@@ -107,7 +107,7 @@ def test_settings_that_the_guide_names_exist(key: str) -> None:
 
 def test_secrets_are_set_as_secrets() -> None:
     """Those of alerts are in the page about monitoring, which this one links."""
-    asked = set(secrets.of_target(registry.find("aks"))) - set(secrets.ALERT_ADDRESSES.values())
+    asked = set(secrets.of_target(TARGETS["aks"])) - set(secrets.ALERT_ADDRESSES.values())
     assert set(re.findall(r"pulumi config set --secret mlbatch:(\w+)", TEXT)) == asked
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from components.artifacts import Mirror
 from components.azure import roles
-from stacks import deploy
 from stacks.config.secrets import Concealed
+from stacks.deploy import deploy
 from tests.unit.harness import Record, build
 from tests.unit.test_aks import CALLS, CLUSTER, POOL, deployed, loaded, only, provided, settings, shipped
 

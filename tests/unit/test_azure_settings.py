@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from pulumi_azure_native import containerregistry, containerservice, storage
 
 from components import names
-from stacks import validation
 from stacks.config.errors import ConfigError, key
-from stacks.targets.aks.settings import azure as settings
+from stacks.targets.aks.settings import options as settings
 from stacks.targets.aks.settings import support
 from stacks.targets.aks.settings.azure import AzureSettings
+from stacks.validation import rules
 from tests.unit.configurations import errors_of, partial_of
 
 GROUP = "6f1c1b0e-3f0a-4f5e-9a57-2f3f0d4c7a11"
@@ -757,7 +757,7 @@ def test_no_date_takes_the_updates_from_a_cluster_that_runs(
     monkeypatch.setattr(support, "today", lambda: day)
     raw = {"target": "aks", "azure": changed(changes)}
     assert [str(problem) for problem in problems(changed(changes))] == []
-    found = [text for text in validation.warnings(partial_of(raw)) if "kubernetesVersion" in text and "AKS" in text]
+    found = [text for text in rules.warnings(partial_of(raw)) if "kubernetesVersion" in text and "AKS" in text]
     assert len(found) == bool(wanted), found
     assert all(re.search(wanted, text) for text in found), found
 

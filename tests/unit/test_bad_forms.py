@@ -12,10 +12,10 @@ import pytest
 import yaml
 from pulumi.runtime.config import set_all_config
 
-from stacks import validation
 from stacks.config import engine_yaml, inputs
 from stacks.config.errors import key
-from stacks.targets import registry
+from stacks.targets.registry import TARGETS
+from stacks.validation import rules
 from tests.unit.configurations import ROOT, aks, errors_of, partial_of
 from tests.unit.settings_strategies import at, paths, put
 from tests.unit.test_cpouta_settings import shipped as cpouta
@@ -115,7 +115,7 @@ SECRET_BY_FORM = {
 }
 
 
-@pytest.mark.parametrize("target", registry.NAMES)
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("form", SECRET_BY_FORM)
 def test_what_is_a_secret_by_its_form_is_in_no_message_wherever_it_was_pasted(form: str, target: str) -> None:
     raw = yaml.safe_load((ROOT / "reference" / "examples" / f"{target}.yaml").read_text())["config"]
@@ -267,7 +267,7 @@ def test_one_mistake_is_one_problem(raw: dict[str, Any], keys: list[str]) -> Non
 
 def test_a_section_with_nothing_behind_it_is_one_that_is_not_there() -> None:
     """`mlbatch:kubernetes:` reaches the program as an empty text."""
-    for target in registry.every():
+    for target in TARGETS.values():
         given = valid() if target.name == "simulated" else aks() if target.name == "aks" else {"target": target.name}
         for section in set(target.sections) - {"azure", *given}:
             assert said({**given, section: ""}) == said(given)
@@ -297,14 +297,14 @@ def test_a_date_that_yaml_makes_of_a_tag_is_told_with_its_way_out() -> None:
 def test_a_text_that_only_looks_like_a_date_is_none() -> None:
     (problem,) = errors_of(aks({"storage": {"account": "abc", "container": "2024-01-02 00:00"}}))
     assert "YAML" not in problem.hint
-    assert validation.warnings(partial_of(aks({"tags": {"since": "2024-01-02", "at": "2024-01-02 00:00:00"}}))) == []
+    assert rules.warnings(partial_of(aks({"tags": {"since": "2024-01-02", "at": "2024-01-02 00:00:00"}}))) == []
 
 
 def test_a_date_that_is_allowed_is_warned_of() -> None:
     (date,) = engine_yaml.load("[2024-01-02]")
     raw = aks({"tags": {"since": date}}, health={"nodeCheck": {"enabled": True, "trigger": date}})
     hint = 'is "2024-01-02 00:00:00 +0000 UTC"; YAML makes a date of it: write it in quotes, as "2024-01-02"'
-    found = [warning for warning in validation.warnings(partial_of(raw)) if "YAML" in warning]
+    found = [warning for warning in rules.warnings(partial_of(raw)) if "YAML" in warning]
     assert found == [f"mlbatch:azure.tags.since {hint}", f"mlbatch:health.nodeCheck.trigger {hint}"]
 
 

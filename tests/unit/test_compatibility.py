@@ -10,12 +10,13 @@ import pytest
 from components import catalogue
 from components.azure.compatibility import blobfuse_fault, identity_fault
 from components.compatibility import ROWS, Combination, Row, Verdict, assess
-from stacks import validation
 from stacks.config import secrets
 from stacks.config.errors import ConfigError
+from stacks.config.exposure import exposed
 from stacks.config.parsing import read
 from stacks.settings.gpu import GpuSettings, ScratchSettings
 from stacks.targets.aks.settings import AksGpuSettings
+from stacks.validation import rules
 from tests.unit.configurations import aks, errors_of, partial_of
 
 TOKEN = "sv=2024-11-04&sr=c&sp=rl&se=2026-12-01&sig=c2VjcmV0"
@@ -104,7 +105,7 @@ class TestGpuRules:
 
     def test_the_defaults_are_fine_and_warn_of_nothing(self) -> None:
         assert self.problems({}) == []
-        assert validation.warnings(partial_of(aks())) == []
+        assert rules.warnings(partial_of(aks())) == []
 
     def test_a_broken_pair_is_an_error_with_what_to_change(self) -> None:
         value = {"operatorVersion": "v26.3.2", "fabric": {"operatorVersion": "26.4.0"}}
@@ -134,20 +135,18 @@ class TestGpuRules:
     def test_an_unknown_pair_is_a_warning_and_no_error(self) -> None:
         value = {"fabric": {"operatorVersion": "26.4.0"}}
         assert self.problems(value) == []
-        (warning,) = validation.warnings(partial_of(aks(gpu=value)))
+        (warning,) = rules.warnings(partial_of(aks(gpu=value)))
         assert "network operator 26.4.0" in warning
         assert "known to work: GPU operator v26.3.3 with network operator 26.1.0 or 26.1.2" in warning
 
     def test_another_infiniband_driver_than_the_operators_own_is_a_warning(self) -> None:
         value = {"fabric": {"driverVersion": "doca3.2.0-25.10-1.2.8.0-2"}}
         assert self.problems(value) == []
-        (warning,) = validation.warnings(partial_of(aks(gpu=value)))
+        (warning,) = rules.warnings(partial_of(aks(gpu=value)))
         assert "released with driver doca3.3.0-26.01-1.0.0.0-0" in warning
         assert "remove mlbatch:gpu.fabric.driverVersion" in warning
-        assert (
-            validation.warnings(partial_of(aks(gpu={"fabric": {"driverVersion": "doca3.3.0-26.01-1.0.0.0-0"}}))) == []
-        )
-        (warning,) = validation.warnings(partial_of(aks(gpu={"fabric": {**value["fabric"], "enabled": False}})))
+        assert rules.warnings(partial_of(aks(gpu={"fabric": {"driverVersion": "doca3.3.0-26.01-1.0.0.0-0"}}))) == []
+        (warning,) = rules.warnings(partial_of(aks(gpu={"fabric": {**value["fabric"], "enabled": False}})))
         assert "mlbatch:gpu.fabric.enabled is false, so that these do nothing: driverVersion" in warning
 
     @pytest.mark.parametrize("version", ["latest", "26.1.0", "doca3.3.0-26.01-1.0.0.0-0-ubuntu22.04-amd64", "5.8"])
@@ -275,7 +274,7 @@ class TestTokens:
 
     def test_each_is_reported_with_its_key_and_without_itself(self) -> None:
         raw = {"storage": {"volumes": [{"container": f"olmo?{TOKEN}"}]}, "target": "aks", "note": TOKEN}
-        problems = list(secrets.exposed(raw))
+        problems = list(exposed(raw))
         assert [problem.path for problem in problems] == [("storage", "volumes", 0, "container"), ("note",)]
         for problem in problems:
             assert "c2VjcmV0" not in str(problem)

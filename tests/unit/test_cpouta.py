@@ -16,8 +16,8 @@ import yaml
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
 from components.openstack.first_boot.kept import _Keeping
-from stacks import deploy
 from stacks.config.inputs import interpret
+from stacks.deploy import deploy
 from stacks.targets.cpouta import infrastructure
 from stacks.targets.cpouta.interfaces import interfaces
 from stacks.targets.cpouta.outputs import installed

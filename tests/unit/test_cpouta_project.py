@@ -17,10 +17,9 @@ from keystoneauth1 import exceptions as signing
 from openstack import exceptions as answers
 from requests import RequestException
 
-from stacks import validation as every
 from stacks.config import inputs, parsing
 from stacks.config.errors import ConfigError, SettingsError, key
-from stacks.targets.cpouta import project_facts, validation
+from stacks.targets.cpouta import project_facts, project_rules
 from stacks.targets.cpouta.project_facts import (
     FlavorFacts,
     ProjectError,
@@ -31,6 +30,7 @@ from stacks.targets.cpouta.project_facts import (
     VolumeFacts,
 )
 from stacks.targets.cpouta.settings import OpenstackSettings
+from stacks.validation import rules as every
 from tests.unit.configurations import ROOT, settings_of
 from tests.unit.test_cpouta_settings import shipped
 
@@ -70,7 +70,7 @@ def openstack(**values: Any) -> OpenstackSettings:
 
 def refused(facts: ProjectFacts, **values: Any) -> list[ConfigError]:
     wanted = openstack(**values)
-    return [*validation.offers(wanted, facts), *validation.room(wanted, facts)]
+    return [*project_rules.offers(wanted, facts), *project_rules.room(wanted, facts)]
 
 
 def test_a_fresh_project_of_cpouta_suffices() -> None:
@@ -208,7 +208,7 @@ def test_what_a_stack_takes_that_it_has_not_yet(
 ) -> None:
     """changed: of a fresh project; None for one that has the whole stack."""
     facts = TestWhatIsThere.FULL if changed is None else replace(FACTS, **changed)
-    assert {what: need.amount for what, need in validation.needs(openstack(**values), facts).items()} == amounts
+    assert {what: need.amount for what, need in project_rules.needs(openstack(**values), facts).items()} == amounts
 
 
 @pytest.mark.parametrize(
@@ -226,11 +226,11 @@ def test_a_rule_lets_in_everybody_by_its_source_alone(source: str | None, is_wid
 
 
 def test_an_image_of_cscs_name_that_is_not_cscs_is_told() -> None:
-    (said,) = validation.warnings(openstack(), replace(FACTS, own_images=frozenset({"Ubuntu-22.04"})))
+    (said,) = project_rules.warnings(openstack(), replace(FACTS, own_images=frozenset({"Ubuntu-22.04"})))
     assert said.startswith("mlbatch:openstack.image: Ubuntu-22.04 is the name of an image of CSC's, and the one that")
     assert "`openstack image show image-1` says whose it is" in said
     own = replace(FACTS, images={"ours": "image-9"}, own_images=frozenset({"ours"}))
-    assert list(validation.warnings(openstack(image="ours", ubuntu="22.04"), own)) == []
+    assert list(project_rules.warnings(openstack(image="ours", ubuntu="22.04"), own)) == []
 
 
 def test_of_several_images_of_a_name_the_newest_public_one_is_taken_whatever_was_uploaded_since() -> None:
@@ -268,7 +268,7 @@ def test_a_volume_of_another_stack_is_told_to_have_that_ones_password() -> None:
 
 def test_what_the_project_has_twice_is_told_for_nobody_else_knows_of_it() -> None:
     doubles = {"floating ip": ("a1", "a2"), "volume": ("v1", "v2", "v3")}
-    address, volume = validation.warnings(openstack(), replace(FACTS, doubles=doubles))
+    address, volume = project_rules.warnings(openstack(), replace(FACTS, doubles=doubles))
     assert "more than one floating ip in the project, of which the stack has one at most: a1, a2; an update" in address
     assert address.endswith("`openstack floating ip delete` takes another one away")
     assert volume.endswith("`openstack volume delete` takes another one away; look first what is on it")
@@ -327,11 +327,11 @@ class TestWhatIsThere:
         assert error.expected == "Kubernetes 1.34.0, port 6443"
         assert "set mlbatch:openstack.kind.recreate to true, which removes it with all of its data" in str(error)
         assert refused(facts, kind={**changed, "recreate": True}) == []
-        (gone,) = validation.warnings(openstack(kind={**changed, "recreate": True}), facts)
+        (gone,) = project_rules.warnings(openstack(kind={**changed, "recreate": True}), facts)
         assert (
             "the cluster on the volume, which has Kubernetes 1.34.0, port 6443, is REMOVED WITH ALL OF ITS DATA" in gone
         )
-        assert list(validation.warnings(openstack(kind={"recreate": True}), facts)) == []
+        assert list(project_rules.warnings(openstack(kind={"recreate": True}), facts)) == []
         assert self.FULL.volume is not None
         nobody = replace(facts, server=None, quotas={})
         assert refused(nobody, kind=changed) == []
@@ -349,7 +349,7 @@ class TestWhatIsThere:
 
     def test_a_volume_that_is_another_ones_takes_nothing_of_the_quota(self) -> None:
         full = replace(self.FULL, volume=VolumeFacts(size_gib=100, status="available", has_system=False))
-        assert validation.needs(openstack(volume={"existing": VOLUME}), full)["gigabytes"].amount == 0
+        assert project_rules.needs(openstack(volume={"existing": VOLUME}), full)["gigabytes"].amount == 0
 
     def test_a_first_volume_to_boot_from_is_what_takes_more(self) -> None:
         volumes, gigabytes = refused(self.FULL, bootVolume=101)
@@ -362,18 +362,18 @@ class TestWhatIsThere:
         assert (error.message, error.expected) == ("the volume has 500 GiB, and volumes do not shrink", "at least 500")
 
     def test_a_flavor_that_adds_gpus_replaces_the_vm_and_says_so(self) -> None:
-        (warning,) = validation.warnings(openstack(flavor="gpu.1.1gpu"), self.FULL)
+        (warning,) = project_rules.warnings(openstack(flavor="gpu.1.1gpu"), self.FULL)
         assert "the VM is replaced; its address, its volume and what is on that stay" in warning
 
     def test_another_flavor_is_a_resize_where_csc_has_one(self) -> None:
-        (within,) = validation.warnings(openstack(flavor="standard.3xlarge"), self.FULL)
+        (within,) = project_rules.warnings(openstack(flavor="standard.3xlarge"), self.FULL)
         assert within.endswith("the VM is resized from standard.xxlarge to standard.3xlarge, which restarts it")
-        (across,) = validation.warnings(openstack(flavor="hpc.6.14core"), self.FULL)
+        (across,) = project_rules.warnings(openstack(flavor="hpc.6.14core"), self.FULL)
         assert "most VMs do not survive another family of flavors), so that the VM is replaced" in across
         with_gpu = replace(self.FULL, server=ServerFacts(flavor="gpu.1.1gpu"))
-        (gpus,) = validation.warnings(openstack(flavor="gpu.1.2gpu"), with_gpu)
+        (gpus,) = project_rules.warnings(openstack(flavor="gpu.1.2gpu"), with_gpu)
         assert "a VM with GPUs would not boot again), so that the VM is replaced" in gpus
-        assert list(validation.warnings(openstack(), self.FULL)) == []
+        assert list(project_rules.warnings(openstack(), self.FULL)) == []
 
     def test_who_else_was_let_in_is_told_and_an_address_that_changes_is_not(self) -> None:
         rules = (
@@ -384,7 +384,7 @@ class TestWhatIsThere:
             RuleFacts(ports="all", source=None, description=""),
         )
         web = [{"name": "web", "port": 443, "source": "203.0.113.7/32"}]
-        said = list(validation.warnings(openstack(ports=web), replace(self.FULL, rules=rules)))
+        said = list(project_rules.warnings(openstack(ports=web), replace(self.FULL, rules=rules)))
         assert [text.partition(", which")[0] for text in said] == [
             "the security group mlops-platform lets in 0.0.0.0/0 (port: 22)",
             "the security group mlops-platform lets in everybody (port: all)",
@@ -403,7 +403,7 @@ class TestWhatIsThere:
     )
     def test_what_a_rule_calls_itself_hides_it_from_nobody(self, ports: str, source: str, description: str) -> None:
         rule = RuleFacts(ports=ports, source=source, description=description)
-        (said,) = validation.warnings(openstack(), replace(self.FULL, rules=(rule,)))
+        (said,) = project_rules.warnings(openstack(), replace(self.FULL, rules=(rule,)))
         assert said.startswith(
             f'the security group mlops-platform lets in {source} (port: {ports}, described as "{description}")'
         )
@@ -414,19 +414,21 @@ class TestWhatIsThere:
             RuleFacts(ports="22", source="0.0.0.0/0", description=""),
             RuleFacts(ports="all", source=None, description=""),
         )
-        (said, empty) = validation.warnings(openstack(), replace(self.FULL, other_groups={"default": group, "new": ()}))
+        (said, empty) = project_rules.warnings(
+            openstack(), replace(self.FULL, other_groups={"default": group, "new": ()})
+        )
         assert said.startswith("the VM is in the security group default, too")
         assert "lets in 0.0.0.0/0 (port: 22), everybody (port: all): " in said
         assert "`openstack server remove security group mlops-platform default`" in said
         assert "the group lets in nobody yet" in empty
 
     def test_a_port_that_no_rule_guards_is_told(self) -> None:
-        (off,) = validation.warnings(openstack(), replace(self.FULL, unguarded=("p2",), is_left_out=True))
+        (off,) = project_rules.warnings(openstack(), replace(self.FULL, unguarded=("p2",), is_left_out=True))
         assert off == (
             "port security of the VM's port p2 is switched off, so that no rule holds and everybody reaches all of the "
             "VM: `openstack port set --enable-port-security --security-group mlops-platform p2` switches it on"
         )
-        (left,) = validation.warnings(openstack(), replace(self.FULL, is_left_out=True))
+        (left,) = project_rules.warnings(openstack(), replace(self.FULL, is_left_out=True))
         assert left.startswith("the VM's port mlops-platform is not in the security group mlops-platform")
 
 

@@ -10,9 +10,9 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from stacks import validation
 from stacks.config.errors import ConfigError, key
 from stacks.targets.cpouta.settings import MOST_KEYS
+from stacks.validation import rules
 from tests.unit.configurations import ROOT, errors_of, partial_of, settings_of
 
 PRIVATE = (
@@ -171,7 +171,7 @@ class TestSources:
 
     def test_the_examples_address_is_warned_of_and_ones_own_is_not(self) -> None:
         def said(source: str) -> list[str]:
-            return list(validation.warnings(partial_of(shipped(sshFrom={"me": source}))))
+            return list(rules.warnings(partial_of(shipped(sshFrom={"me": source}))))
 
         (warning,) = said("203.0.113.7/32")
         assert warning.startswith("mlbatch:openstack.sshFrom.me: 203.0.113.7/32 is kept for examples")
@@ -339,9 +339,9 @@ class TestCluster:
     )
     def test_a_kubernetes_without_fixes_is_warned_of(self, kubernetes: str, since: str) -> None:
         own = {"me": "86.50.1.1/32"}
-        (warning,) = validation.warnings(partial_of(shipped(sshFrom=own, kind={"kubernetes": kubernetes})))
+        (warning,) = rules.warnings(partial_of(shipped(sshFrom=own, kind={"kubernetes": kubernetes})))
         assert f"Kubernetes {kubernetes} gets no fixes since {since}" in warning
-        assert list(validation.warnings(partial_of(shipped(sshFrom=own)))) == []
+        assert list(rules.warnings(partial_of(shipped(sshFrom=own)))) == []
 
 
 class TestVolume:
@@ -426,7 +426,7 @@ class TestGpus:
         raw = {"queueing": {"enabled": True}, "tenancy": {"enabled": True}, "teams": teams}
 
         def said(flavor: str, **gpu: bool) -> list[str]:
-            found = validation.warnings(partial_of({**shipped(flavor=flavor), **raw, "gpu": gpu}))
+            found = rules.warnings(partial_of({**shipped(flavor=flavor), **raw, "gpu": gpu}))
             return [text for text in found if text.startswith("mlbatch:gpu.operator")]
 
         (warning,) = said("gpu.1.1gpu")

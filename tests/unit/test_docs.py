@@ -13,7 +13,7 @@ import pytest
 from components import catalogue
 from components.tenancy.promises import Promise
 from emulator.toolchain import OPENDATAHUB_KUEUE, PULUMI_VERSION, pinned_version
-from stacks.targets import registry
+from stacks.targets.registry import TARGETS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -163,7 +163,7 @@ def test_each_promise_stands_in_the_table_of_promises() -> None:
 
 def test_each_target_has_a_guide_an_example_and_a_row_in_the_readme() -> None:
     rows = text_of(ROOT / "README.md")
-    for name in registry.NAMES:
+    for name in TARGETS:
         assert (ROOT / "reference" / "examples" / f"{name}.yaml").is_file(), name
         assert f"| `{name}` |" in rows, name
         assert name == "simulated" or (ROOT / "docs" / f"{name}.md").is_file(), name

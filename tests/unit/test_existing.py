@@ -16,11 +16,11 @@ import yaml
 from components.artifacts import Mirror
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy.promises import Promise
-from stacks import deploy
 from stacks.config import inputs
 from stacks.config.cluster_facts import ClusterFacts, NodeFacts, comes_with_admission_policies
 from stacks.config.errors import SettingsError
 from stacks.config.inputs import StackInputs
+from stacks.deploy import deploy
 from tests.reachability import End, Reachability
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, build

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from stacks import validation
 from stacks.config import parsing
 from stacks.config.cluster_facts import ClusterFacts, GpuPolicy
+from stacks.validation import rules
 from tests.unit.test_existing import NODES, shipped
 from tests.unit.test_nvshare import config as sharing
 
@@ -23,7 +23,7 @@ def said(raw: Mapping[str, Any], policy: GpuPolicy) -> list[str]:
     partial, wrong = parsing.read(raw)
     assert wrong == []
     partial.facts = ClusterFacts(identifier="own", version="1.34", nodes=NODES, gpu_policies=(policy,))
-    return [text for text in validation.warnings(partial) if "ClusterPolicy" in text]
+    return [text for text in rules.warnings(partial) if "ClusterPolicy" in text]
 
 
 def with_autopilot(**values: Any) -> dict[str, Any]:

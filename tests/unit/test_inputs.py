@@ -12,8 +12,10 @@ from pulumi.runtime.config import set_all_config
 
 from stacks.config import inputs, secrets
 from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.exposure import exposed
 from stacks.config.kubeconfig import Kubeconfig
-from stacks.targets import registry
+from stacks.targets.registry import SECRET_KEYS, TARGETS
+from stacks.validation import rules
 from tests.unit.configurations import aks
 from tests.unit.test_settings import valid
 
@@ -93,11 +95,11 @@ def problems_of(raw: dict[str, object], tmp_path: Path, monkeypatch: pytest.Monk
     return str(error.value)
 
 
-@pytest.mark.parametrize("name", secrets.known())
+@pytest.mark.parametrize("name", SECRET_KEYS)
 def test_a_secret_in_plain_text_is_refused_and_not_shown(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for target in registry.every():
+    for target in TARGETS.values():
         for value in ("correct-horse-battery", "[secret]", "[empty secret]"):
             said = problems_of({"target": target.name, name: value}, tmp_path, monkeypatch, [])
             assert f"mlbatch:{name}\n    wrong:   this is a secret, and it stands in plain text" in said
@@ -120,7 +122,7 @@ def test_a_target_that_is_encrypted_is_told(tmp_path: Path, monkeypatch: pytest.
     assert "mlbatch:target\n    wrong:   this value is encrypted" in said
 
 
-@pytest.mark.parametrize("name", secrets.known())
+@pytest.mark.parametrize("name", SECRET_KEYS)
 def test_a_secret_that_is_one_is_no_mistake(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = "aks" if name == secrets.BLOB_SAS_TOKEN else "simulated"
     raw: dict[str, object] = {"target": target, name: "correct-horse-battery"}
@@ -179,7 +181,7 @@ def test_a_signature_anywhere_in_the_configuration_is_refused_and_not_shown(
     ],
 )
 def test_a_signature_goes_where_it_is_used(raw: dict[str, object], fix: str) -> None:
-    (problem,) = secrets.exposed(raw)
+    (problem,) = exposed(raw)
     assert problem.hint.removesuffix(", which asks for the value") == fix
 
 
@@ -189,7 +191,8 @@ def test_a_target_that_makes_its_cluster_names_none() -> None:
         made.require_cluster()
 
 
-def test_there_is_no_target_of_another_name() -> None:
-    with pytest.raises(KeyError, match="moon"):
-        registry.find("moon")
-    assert [target.name for target in registry.every()] == ["simulated", "aks", "existing", "openshift", "cpouta"]
+def test_each_target_has_a_folder_and_its_rules_are_checked() -> None:
+    assert list(TARGETS) == ["simulated", "aks", "existing", "openshift", "cpouta"]
+    folder = Path(rules.__file__).parents[1] / "targets"
+    assert {file.parent.name for file in folder.glob("*/deploy.py")} == set(TARGETS)
+    assert {file.parent.name for file in folder.glob("*/rules.py")} == set(rules.OF_TARGETS)

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from components.tenancy.promises import Promise
-from stacks import validation
 from stacks.config import parsing
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import ConfigError
 from stacks.derived.partial import PartialSettings
-from stacks.validation import isolation
+from stacks.validation import isolation, rules
 from tests.unit.configurations import aks, errors_of
 
 PROMISES = [str(promise) for promise in Promise]
@@ -24,7 +23,7 @@ def judged(*, has_policies: bool, **sections: Any) -> tuple[list[ConfigError], l
     """Return errors and warnings of a configuration on a cluster that has said whether it has the API."""
     partial, found = parsing.read({"target": "simulated", "teams": TEAMS, **sections})
     partial.facts = ClusterFacts(identifier="lab", version="1.34", has_admission_policies=has_policies)
-    return found + validation.check(partial), validation.warnings(partial)
+    return found + rules.check(partial), rules.warnings(partial)
 
 
 def accepted(*promises: str) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stacks import validation
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import ConfigError, key
+from stacks.validation import rules
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.test_existing import NODES, UID, shipped
 from tests.unit.test_settings import changed
@@ -279,9 +279,9 @@ def test_the_unusual_is_allowed(raw: dict[str, Any]) -> None:
 def warned(raw: dict[str, Any], facts: ClusterFacts | None = None) -> str:
     partial = partial_of(raw)
     partial.facts = facts
-    errors: list[ConfigError] = validation.check(partial)
+    errors: list[ConfigError] = rules.check(partial)
     assert [str(error) for error in errors] == []
-    return "\n".join(validation.warnings(partial))
+    return "\n".join(rules.warnings(partial))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from components.kubernetes.network import (
 from components.observability.prometheus import scrapers
 from components.queueing import network as operators
 from components.queueing.network import OperatorsNetworkArgs
-from stacks import validation
+from stacks.validation import rules
 from tests.reachability import End, Reachability
 from tests.unit.configurations import aks, errors_of, partial_of, settings_of
 from tests.unit.releases import FOLDER
@@ -384,7 +384,7 @@ def test_on_aks_policies_that_nothing_enforces_are_refused() -> None:
 
 def test_doing_without_policies_is_said_where_there_are_teams() -> None:
     def warnings(raw: dict[str, Any]) -> list[str]:
-        return validation.warnings(partial_of(raw))
+        return rules.warnings(partial_of(raw))
 
     (warning,) = warnings(valid(enabled=False))
     assert warning.startswith("mlbatch:tenancy.network.enabled is false: any pod reaches the pods of every team")

@@ -41,13 +41,14 @@ from components.observability.receivers import Receiver
 from components.queueing import appwrapper, kueue
 from components.queueing.appwrapper import AppWrappersArgs
 from components.queueing.kueue import KueueArgs
-from stacks import validation
 from stacks.config import secrets
 from stacks.config.errors import ConfigError, SettingsError
+from stacks.config.exposure import exposed
 from stacks.config.inputs import interpret
 from stacks.layers import monitoring as layer
 from stacks.layers import releases
 from stacks.settings import PlatformSettings
+from stacks.validation import rules
 from tests.unit import whole_stacks
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record, build, strings
@@ -540,19 +541,19 @@ class TestReceivers:
 
     def test_a_secret_that_nobody_is_told_by_is_warned_of(self) -> None:
         one = {"receivers": [{"kind": "slack"}]}
-        (warning,) = validation.warnings(partial_of(aks(), "alertSlackUrl"))
+        (warning,) = rules.warnings(partial_of(aks(), "alertSlackUrl"))
         assert warning.startswith("mlbatch:alertSlackUrl is set, and nobody is told there")
-        assert validation.warnings(partial_of(aks(monitoring=one), "alertSlackUrl")) == []
-        (warning,) = validation.warnings(partial_of(aks(monitoring=one), "alertSlackUrl", "alertPagerdutyKey"))
+        assert rules.warnings(partial_of(aks(monitoring=one), "alertSlackUrl")) == []
+        (warning,) = rules.warnings(partial_of(aks(monitoring=one), "alertSlackUrl", "alertPagerdutyKey"))
         assert "mlbatch:monitoring.receivers has no receiver of kind pagerduty" in warning
-        assert validation.warnings(partial_of(aks(monitoring={"enabled": False}), "alertSlackUrl")) == []
+        assert rules.warnings(partial_of(aks(monitoring={"enabled": False}), "alertSlackUrl")) == []
 
     def test_receivers_of_the_charts_alerts_alone_are_warned_of(self) -> None:
         off = {"alerts": False, "receivers": [{"kind": "slack"}]}
-        (warning,) = validation.warnings(partial_of(aks(monitoring=off), "alertSlackUrl"))
+        (warning,) = rules.warnings(partial_of(aks(monitoring=off), "alertSlackUrl"))
         assert "mlbatch:monitoring.alerts is false" in warning
         assert "alerts of the chart kube-prometheus-stack alone" in warning
-        assert validation.warnings(partial_of(aks(monitoring={"alerts": False}))) == []
+        assert rules.warnings(partial_of(aks(monitoring={"alerts": False}))) == []
 
     def test_an_unknown_one_is_told(self) -> None:
         (error,) = errors_of(aks(monitoring={"receivers": [{"kind": "pager"}]}))
@@ -571,12 +572,12 @@ class TestReceivers:
         ],
     )
     def test_a_secret_that_reaches_nobody_is_told_and_not_shown(self, name: str, value: str, is_refused: bool) -> None:
-        found = list(secrets.exposed({**aks(), name: secrets.concealed(name, value)}))
+        found = list(exposed({**aks(), name: secrets.concealed(name, value)}))
         assert [error.path for error in found] == ([(name,)] if is_refused else [])
         assert not any(value.strip() in str(error) for error in found)
 
     def test_an_address_in_plain_text_is_told(self) -> None:
-        (error,) = secrets.exposed({**aks(), "alertSlackUrl": self.URL})
+        (error,) = exposed({**aks(), "alertSlackUrl": self.URL})
         assert "plain text" in error.message
         assert self.URL not in str(error)
 

@@ -22,7 +22,7 @@ from components.artifacts import Mirror
 from components.kubernetes.in_cluster import Api, Json
 from components.olm import installer
 from components.tenancy.promises import Promise
-from stacks import deploy
+from stacks.deploy import deploy
 from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 from tests.unit.test_openshift import loaded, refused, registered, shipped

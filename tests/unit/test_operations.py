@@ -11,8 +11,8 @@ import yaml
 from pydantic import BaseModel
 
 from components import catalogue
-from stacks.config import secrets
 from stacks.targets.aks.settings import AksSettings
+from stacks.targets.registry import SECRET_KEYS
 from tests.unit.test_aks_guide import model_of
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def test_every_variable_is_set_before_it_is_used(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_settings_that_are_named_exist(page: Path) -> None:
-    known = set(secrets.known())
+    known = set(SECRET_KEYS)
     keys = set(re.findall(r"mlbatch:(\w+(?:\.\w+)*)", text_of(page)))
     assert [key for key in sorted(keys) if key not in known and not exists(key)] == []
 

@@ -24,8 +24,8 @@ from components.tenancy.flavor import FlavorArgs, resource_flavor
 from components.workloads import gang, submission
 from components.workloads.gang import GangArgs
 from components.workloads.submission import Submission, SubmissionMode
-from stacks import deploy
 from stacks.config.errors import ConfigError
+from stacks.deploy import deploy
 from stacks.layers.jobs import Jobs
 from stacks.settings.submission import SubmissionSettings
 from tests.unit import test_existing

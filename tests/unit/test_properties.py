@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from components.artifacts import Mirror
 from components.kubernetes.quantity import canonical
-from stacks import deploy, validation
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError
 from stacks.config.parsing import read
+from stacks.deploy import deploy
 from stacks.derived.partial import PartialSettings
+from stacks.validation import rules
 from tests.unit import test_certified_gpu_operator, test_cpouta, test_cpouta_settings, test_openshift
 from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build, strings
@@ -62,7 +63,7 @@ def judged(target: str, raw: Mapping[str, Any]) -> list[ConfigError]:
         return errors_of(raw)
     partial, found = read(raw)
     partial.facts = CLUSTERS[target]
-    return found + validation.check(partial)
+    return found + rules.check(partial)
 
 
 def assert_told(target: str, raw: Mapping[str, Any]) -> None:

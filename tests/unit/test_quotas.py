@@ -12,10 +12,10 @@ import pytest
 from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
-from stacks import validation
 from stacks.derived.quotas import empty_shares, slack_quota, team_quotas
 from stacks.settings.machines import MACHINES
 from stacks.settings.tenancy import QuotaSettings, TeamSettings
+from stacks.validation import rules
 from tests.unit.configurations import partial_of
 
 GIVEN = QuotaSettings.model_validate({"cpu": "10", "memory": "100Gi", "nvidia.com/gpu": "3"}, strict=False)
@@ -144,7 +144,7 @@ def test_nothing_left_is_nothing_shared() -> None:
 def test_the_reader_of_a_run_is_told_of_a_share_without_gpus(shares: dict[str, int], said: str | None) -> None:
     teams = [{"name": name, "users": [], "share": share} for name, share in shares.items()]
     raw = {"target": "simulated", "nodes": {"count": 3, "gpusPerNode": 8}, "teams": teams}
-    found = validation.warnings(partial_of(raw))
+    found = rules.warnings(partial_of(raw))
     assert len(found) == (said is not None)
     assert said is None or re.search(said, found[0])
 

@@ -17,15 +17,14 @@ from components.kubernetes.quantity import Quantity, QuantityError
 from reference import page
 from reference.files import files
 from reference.schema import SECRETS, schema, sections
-from stacks.config import secrets
-from stacks.targets import registry
+from stacks.config.exposure import exposed
+from stacks.targets.registry import SECRET_KEYS, TARGETS
 from tests.unit.configurations import errors_of
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = schema()
 VALIDATOR = Draft7Validator(SCHEMA)
 STACKS = sorted(ROOT.glob("Pulumi.*.yaml"))
-TARGETS = [spec.name for spec in registry.every()]
 HOOK = "# yaml-language-server: $schema=settings.schema.json\n"
 UNITS = re.compile(
     r"\b(GiB|TiB|KiB|bytes|GB/s|GPUs|cores|devices|heads|ports|seconds|minutes|hours|days|weeks|steps|tokens|number of|"
@@ -89,8 +88,8 @@ def test_every_amount_has_a_unit() -> None:
 
 def test_every_section_and_secret_is_there() -> None:
     text = files()["docs/settings.md"]
-    assert set(SECRETS) == set(secrets.known())
-    for spec in registry.every():
+    assert set(SECRETS) == set(SECRET_KEYS)
+    for spec in TARGETS.values():
         assert [name for name in sections() if name in spec.sections] == list(spec.sections)
         assert f"| `{spec.name}` | {spec.summary} |" in text
     for name, owners in sections().items():
@@ -101,7 +100,7 @@ def test_every_section_and_secret_is_there() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_example_has_every_section_and_no_mistake(target: str) -> None:
     config = {name.removeprefix("mlbatch:"): value for name, value in stack(target)["config"].items()}
-    assert set(config) == {"target", *registry.find(target).sections}
+    assert set(config) == {"target", *TARGETS[target].sections}
     assert [str(error) for error in errors_of(config)] == []
     assert flagged(stack(target)) == []
 
@@ -160,7 +159,7 @@ def test_a_mistake_is_flagged_by_editor_and_program(mistake: str) -> None:
     place[part] = value
     assert any(said in text for text in flagged(file)), flagged(file)
     config = {name.removeprefix("mlbatch:"): content for name, content in file["config"].items()}
-    assert [*secrets.exposed(config), *errors_of(config)]
+    assert [*exposed(config), *errors_of(config)]
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -17,7 +17,7 @@ from stacks.config.errors import SettingsError, key
 from stacks.config.kubeconfig import Kubeconfig
 from stacks.derived.quotas import slack_quota
 from stacks.settings.kubernetes import KubernetesSettings
-from stacks.targets import registry
+from stacks.targets.registry import TARGETS
 from tests.unit.configurations import errors_of, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -435,7 +435,7 @@ def test_a_mistake_in_a_team_hides_no_mistake_in_its_name() -> None:
 
 def test_nothing_but_a_mapping_and_plain_values_ends_in_an_unexpected_error() -> None:
     odd: list[object] = ["", "x", 0, -1, 1.5, True, [], [1], {}, {"a": 1}, [[]], [{}], {"x": {"y": []}}, float("inf")]
-    for target in registry.every():
+    for target in TARGETS.values():
         for section in target.sections:
             for value in odd:
                 errors_of({"target": target.name, section: value})
@@ -450,7 +450,7 @@ def test_every_stack_of_the_repository_is_valid(file: Path) -> None:
 
 def test_the_project_declares_each_section_and_no_other() -> None:
     declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
-    assert set(declared) == {"target"}.union(*(target.sections for target in registry.every()))
+    assert set(declared) == {"target"}.union(*(target.sections for target in TARGETS.values()))
     assert "default" not in declared["target"]
     assert all(not declared[name]["default"] for name in declared if name != "target"), "defaults stand in the models"
 

@@ -20,10 +20,10 @@ from components.artifacts import Mirror
 from components.kubernetes.provider import ClientLimits, kubernetes_provider
 from components.kubernetes.quantity import canonical
 from components.tenancy import slack
-from stacks import deploy
 from stacks.config import inputs
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.inputs import StackInputs
+from stacks.deploy import deploy
 from tests.unit.harness import Record, Registered, build, strings
 
 ROOT = Path(__file__).resolve().parents[2]

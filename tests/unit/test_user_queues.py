@@ -15,7 +15,7 @@ from components import names
 from components.artifacts import Mirror
 from components.queueing.kueue import FairSharing
 from components.tenancy.user_queues import ANNOTATION, annotation, queue_name
-from stacks import deploy
+from stacks.deploy import deploy
 from stacks.job_manifests import manifest
 from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build

@@ -12,12 +12,12 @@ import pytest
 
 from components.artifacts import Mirror
 from components.kubernetes.manifests import Document
-from stacks import deploy
 from stacks.config.errors import SettingsError
 from stacks.config.inputs import StackInputs, interpret
+from stacks.deploy import deploy
 from stacks.job_manifests import manifest, wanted
 from stacks.layers.jobs import documents
-from stacks.targets import registry
+from stacks.targets.registry import TARGETS
 from tests.unit import test_cpouta, test_cpouta_settings, test_existing, test_settings
 from tests.unit.configurations import ROOT, errors_of
 from tests.unit.harness import Record, build
@@ -85,7 +85,7 @@ def torch(wrapper: Document) -> Document:
 
 
 def test_every_target_has_workloads() -> None:
-    assert [each.name for each in registry.every() if "workloads" not in each.sections] == []
+    assert [each.name for each in TARGETS.values() if "workloads" not in each.sections] == []
 
 
 def same(record: Record, inputs: StackInputs[Any], job: str) -> None:

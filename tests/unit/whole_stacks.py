@@ -38,7 +38,7 @@ users: [{name: admin, user: {token: made-up}}]
 
 
 def _dev(mirror: Mirror, kubeconfig: Path) -> Record:
-    from stacks import deploy
+    from stacks.deploy import deploy
 
     stack = test_stack.stack_of(test_stack.dev(), mirror, kubeconfig)
     return build(lambda: deploy(stack))

@@ -27,7 +27,8 @@ from components.layer import standing_on
 from components.nodes.nvme_scratch import POOL_LABEL
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.aks.settings import AksSettings
-from stacks.targets.aks.settings.azure import AzureSettings, GpuPoolSettings
+from stacks.targets.aks.settings.azure import AzureSettings
+from stacks.targets.aks.settings.options import GpuPoolSettings
 from stacks.targets.aks.settings.storage import VolumeSettings
 
 _NODES: Final = ""

@@ -6,8 +6,7 @@ import pulumi
 
 from stacks.config.errors import ConfigError, SettingsError
 from stacks.targets.cpouta.project_facts import ProjectFacts
-from stacks.targets.cpouta.settings import OpenstackSettings
-from stacks.targets.cpouta.validation import SECTION
+from stacks.targets.cpouta.settings import SECTION, OpenstackSettings
 
 
 def stack() -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from components.openstack import address, data_volume, firewall
-from components.openstack.machine import CLUSTER, IMAGE
+from components.openstack import notes
+from components.openstack.notes import CLUSTER, IMAGE
 from stacks.settings.addresses import too_wide
 from stacks.targets.cpouta.key_file import Obstacle
 
@@ -224,7 +224,7 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
     servers, own = list(_servers(cloud, name)), list(cloud.network.ports(name=name))
     server = _server(cloud, servers[0]) if servers else None
     volumes = list(_data_volumes(cloud, name))
-    addresses = [item for item in cloud.network.ips() if item.description == address.description(name)]
+    addresses = [item for item in cloud.network.ips() if item.description == notes.address(name)]
     noted: dict[str, list[Any]] = {
         "floating ip": addresses,
         "port": own,
@@ -252,7 +252,7 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         has_port=bool(own),
         has_group=group is not None,
         doubles={kind: tuple(item.id for item in items) for kind, items in noted.items() if len(items) > 1},
-        owner=firewall.owner(group.description or "") if group is not None else "",
+        owner=notes.firewall_owner(group.description or "") if group is not None else "",
         rules=tuple(_rules(cloud, group.id)) if group is not None else (),
         other_groups=dict(_other_groups(cloud, ports.values(), group)),
         unguarded=tuple(sorted(item.id for item in ports.values() if item.is_port_security_enabled is False)),
@@ -334,7 +334,7 @@ def _other_groups(cloud: Connection, ports: Iterable[Any], own: Any) -> Iterator
 
 def _data_volumes(cloud: Connection, name: str) -> Iterator[Any]:
     """Yield the volumes that stacks have made under a name; Cinder has several volumes of one name."""
-    own = data_volume.description(name)
+    own = notes.data_volume(name)
     return (item for item in cloud.block_storage.volumes(name=name) if item.description == own)
 
 

@@ -13,7 +13,7 @@ from components.kubernetes.node_pool import NodeShape
 from components.openstack import catalogue
 from components.openstack.first_boot import GpuStackArgs, conflicts
 from components.openstack.flavors import BOOT_VOLUME, FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
-from components.openstack.machine import cluster_note
+from components.openstack.notes import cluster_note
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.settings import PlatformSettings
 from stacks.settings.cidr import Network
@@ -21,9 +21,12 @@ from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.model import SettingsModel, choice
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings, TenancySettings
-from stacks.targets.cpouta import rules, values
-from stacks.targets.cpouta.rules import OpeningSettings, Rule
+from stacks.targets.cpouta import firewall, values
+from stacks.targets.cpouta.firewall import OpeningSettings, Rule
 from stacks.targets.cpouta.shape import node_shape
+
+SECTION: Final[Path] = ("openstack",)
+FLAVOR: Final[Path] = (*SECTION, "flavor")
 
 DEFAULT_UBUNTU: Final = "22.04"
 UBUNTUS: Final = (DEFAULT_UBUNTU, "24.04")
@@ -170,7 +173,7 @@ class OpenstackSettings(SettingsModel):
     @property
     def rules(self) -> list[Rule]:
         """Who may come in."""
-        return rules.rules(self.ssh_from, self.ports)
+        return firewall.rules(self.ssh_from, self.ports)
 
     @property
     def gpu_stack(self) -> GpuStackArgs | None:
@@ -192,8 +195,8 @@ class OpenstackSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold sources to somebody, the volume to what needs it, and GPU software to flavors with GPUs."""
-        yield from rules.same_names(path, self.ports)
-        yield from rules.check(path, self.rules, allow_any_source=self.allow_any_source)
+        yield from firewall.same_names(path, self.ports)
+        yield from firewall.check(path, self.rules, allow_any_source=self.allow_any_source)
         yield from self._volume(path)
         yield from self._image(path)
         keys = sum(map(values.handed, self.other_public_keys))

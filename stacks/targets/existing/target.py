@@ -1,167 +1,110 @@
-"""Target `existing`, and what all targets on a cluster that is there have in common."""
+"""Target `existing`, and the facts that all targets on a cluster that is there have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool, NodeShape
 from components.kubernetes.quantity import ZERO, Quantity
-from components.nodes.network_operator import DevicePlugin
-from components.workloads.interface import Exposure
 from stacks.config.cluster_facts import ClusterFacts, NodeFacts
-from stacks.config.errors import MISSING, ConfigError, Path, key, listed, nearest
+from stacks.config.errors import Path
 from stacks.config.secrets import MLOPS_PASSWORD
-from stacks.derived.partial import PartialSettings
-from stacks.settings.gpu import GpuSettings
-from stacks.settings.health import HealthSettings, Mode
+from stacks.config.sections import Sections
 from stacks.settings.machines import MACHINES
 from stacks.settings.names import label_errors
 from stacks.settings.pools import FurtherPoolSettings
-from stacks.settings.tenancy import QueueingSettings
-from stacks.settings.workloads import WorkloadsSettings
-from stacks.targets.existing import gpu_policies
-from stacks.targets.existing.settings import (
-    ClusterSettings,
-    ExistingSettings,
-    PoolSettings,
-    RdmaSettings,
-    StorageClassSettings,
-    path_of,
-)
+from stacks.targets.existing.settings import ClusterSettings, ExistingSettings, PoolSettings
 from stacks.targets.spec import Planned, TargetSpec
-from stacks.validation.walk import sections
 
-if TYPE_CHECKING:
-    from stacks.config.inputs import StackInputs
-    from stacks.layers.releases import Releases
-
-E = TypeVar("E", bound=ExistingSettings)
 _TYPE: Final = "node.kubernetes.io/instance-type"
 _PRODUCT: Final = "nvidia.com/gpu.product"
-_STRATEGY: Final = "nvidia.com/gpu.sharing-strategy"
-_KEYS: Final = {names.GPU: "gpusPerNode", names.CPU: "cpu", names.MEMORY: "memory"}
-"""Of a node's shape, the key that says how much there is of a resource."""
-_MACHINE: Final = "instanceType"
 _PODS: Final = Quantity.parse(110)
 """The kubelet's default limit of pods on a node."""
 
-
-class ClusterTarget(TargetSpec[E], Generic[E]):
-    """A cluster that is there, with GPU nodes, as its nodes and its API server describe it."""
-
-    sections: ClassVar[tuple[str, ...]] = (
-        "kubernetes",
-        "cluster",
-        "gpu",
-        "scheduling",
-        "queueing",
-        "tenancy",
-        "teams",
-        "recovery",
-        "volcano",
-        "health",
-        "workloads",
-        "monitoring",
-        "mirror",
-        "samples",
-    )
-    count_key = ("cluster", "pool", "count")
-    pools_key = ("cluster", "morePools")
-    registry_key = ("cluster", "registry")
-    has_kubeconfig = True
-
-    def node_selectors(self, partial: PartialSettings) -> Sequence[Mapping[str, str]]:
-        """Return the labels of the pools of which the settings leave something to be read off their nodes."""
-        cluster = partial.section(ClusterSettings)
-        return [pool.node_selector for pool in cluster.pools if _is_looked_up(pool)] if cluster is not None else ()
-
-    def pools(self, partial: PartialSettings) -> Sequence[NodePool]:
-        """Return the nodes as the settings describe them, and where these say nothing, as they are."""
-        cluster = partial.section(ClusterSettings)
-        found = [_pool(pool, partial.facts) for pool in cluster.pools] if cluster is not None else []
-        known = [pool for pool in found if pool is not None]
-        return known if len(known) == len(found) else ()
-
-    def further(self, partial: PartialSettings) -> Sequence[FurtherPoolSettings]:
-        """Return the settings of the pools behind the first."""
-        cluster = partial.section(ClusterSettings)
-        return cluster.more_pools if cluster is not None else ()
-
-    def shared_files(self, settings: E) -> str | None:
-        """Return the class that the settings name."""
-        return settings.cluster.storage_classes.files
-
-    def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
-        """Return what the settings say that the nodes' device plugin offers."""
-        cluster = partial.section(ClusterSettings)
-        rdma = cluster.pools[partial.which].rdma if cluster is not None else None
-        if rdma is None:
-            return Fabric()
-        return Fabric(resource=rdma.resource, devices=rdma.per_node, variables=rdma.variables)
-
-    def kubernetes_version(self, partial: PartialSettings) -> str | None:
-        """Return the version that the cluster says it has."""
-        return partial.facts.version if partial.facts is not None else None
-
-    def registry(self, partial: PartialSettings) -> str | None:
-        """Return the site's own registry."""
-        cluster = partial.section(ClusterSettings)
-        return cluster.registry if cluster is not None else None
-
-    def volumes(self, partial: PartialSettings) -> Mapping[str, str] | None:
-        """Return the claims that the settings name."""
-        cluster = partial.section(ClusterSettings)
-        return {claim.name: claim.namespace for claim in reversed(cluster.volumes)} if cluster is not None else None
-
-    def planned(self, partial: PartialSettings) -> Iterator[Planned]:
-        """Yield the claims that are there."""
-        cluster = partial.section(ClusterSettings)
-        for index, claim in enumerate(cluster.volumes if cluster is not None else ()):
-            path: Path = ("cluster", "volumes", index, "name")
-            yield Planned("PersistentVolumeClaim", claim.namespace, claim.name, path)
-
-    def classes_made(self, partial: PartialSettings) -> Iterable[str]:
-        """Return the names of the storage classes that the stack makes."""
-        return ()
-
-    def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
-        """Yield what does not go with the nodes that there are."""
-        cluster, facts = partial.section(ClusterSettings), partial.facts
-        if cluster is None:
-            return
-        yield from _load_balancer(partial, cluster)
-        yield from _viewers(partial, cluster)
-        yield from _rdma(partial, cluster)
-        if facts is None:
-            return
-        yield from _policies(partial, facts)
-        yield from _sharing(partial, cluster, facts)
-        yield from _classes(partial, facts, self.classes_made(partial))
-        for which, pool in enumerate(cluster.pools):
-            if _is_looked_up(pool):
-                yield from _found(partial, path_of(which), pool, facts)
-
-    def warnings(self, partial: PartialSettings) -> Iterator[str]:
-        """Yield nodes that have less than the settings say of each, and what their GPU operator leaves open."""
-        yield from gpu_policies.warnings(partial)
-        cluster, facts = partial.section(ClusterSettings), partial.facts
-        if cluster is None or facts is None:
-            return
-        for which, pool in enumerate(cluster.pools):
-            for path, resource, offers in _offers(partial, path_of(which), pool, facts):
-                wanted = given_shape(pool).resources[resource]
-                short = [name for name, amount in offers.items() if amount < wanted]
-                if short and max(offers.values()) >= wanted:
-                    yield (
-                        f"{key(path)}: these nodes offer less {resource} than {wanted}: {_few(short)}; quotas count "
-                        "what the settings say of each node, and jobs that are admitted for the rest wait"
-                    )
+SECTIONS: Final = (
+    "kubernetes",
+    "cluster",
+    "gpu",
+    "scheduling",
+    "queueing",
+    "tenancy",
+    "teams",
+    "recovery",
+    "volcano",
+    "health",
+    "workloads",
+    "monitoring",
+    "mirror",
+    "samples",
+)
+COUNT_KEY: Final[Path] = ("cluster", "pool", "count")
+POOLS_KEY: Final[Path] = ("cluster", "morePools")
+REGISTRY_KEY: Final[Path] = ("cluster", "registry")
 
 
-def _is_looked_up(pool: PoolSettings) -> bool:
+def node_selectors(sections: Sections) -> Sequence[Mapping[str, str]]:
+    """Return the labels of the pools of which the settings leave something to be read off their nodes."""
+    cluster = sections.section(ClusterSettings)
+    return [pool.node_selector for pool in cluster.pools if is_looked_up(pool)] if cluster is not None else ()
+
+
+def pools(sections: Sections) -> Sequence[NodePool]:
+    """Return the nodes as the settings describe them, and where these say nothing, as they are."""
+    cluster = sections.section(ClusterSettings)
+    found = [_pool(pool, sections.facts) for pool in cluster.pools] if cluster is not None else []
+    known = [pool for pool in found if pool is not None]
+    return known if len(known) == len(found) else ()
+
+
+def further(sections: Sections) -> Sequence[FurtherPoolSettings]:
+    """Return the settings of the pools behind the first."""
+    cluster = sections.section(ClusterSettings)
+    return cluster.more_pools if cluster is not None else ()
+
+
+def shared_files(settings: ExistingSettings) -> str | None:
+    """Return the class that the settings name."""
+    return settings.cluster.storage_classes.files
+
+
+def fabric(sections: Sections, which: int) -> Fabric:
+    """Return what the settings say that the nodes' device plugin offers."""
+    cluster = sections.section(ClusterSettings)
+    rdma = cluster.pools[which].rdma if cluster is not None else None
+    if rdma is None:
+        return Fabric()
+    return Fabric(resource=rdma.resource, devices=rdma.per_node, variables=rdma.variables)
+
+
+def kubernetes_version(sections: Sections) -> str | None:
+    """Return the version that the cluster says it has."""
+    return sections.facts.version if sections.facts is not None else None
+
+
+def registry(sections: Sections) -> str | None:
+    """Return the site's own registry."""
+    cluster = sections.section(ClusterSettings)
+    return cluster.registry if cluster is not None else None
+
+
+def volumes(sections: Sections) -> Mapping[str, str] | None:
+    """Return the claims that the settings name."""
+    cluster = sections.section(ClusterSettings)
+    return {claim.name: claim.namespace for claim in reversed(cluster.volumes)} if cluster is not None else None
+
+
+def planned(sections: Sections) -> Iterator[Planned]:
+    """Yield the claims that are there."""
+    cluster = sections.section(ClusterSettings)
+    for index, claim in enumerate(cluster.volumes if cluster is not None else ()):
+        path: Path = ("cluster", "volumes", index, "name")
+        yield Planned("PersistentVolumeClaim", claim.namespace, claim.name, path)
+
+
+def is_looked_up(pool: PoolSettings) -> bool:
     """Return whether the settings leave something to be read off a pool's nodes, and there can be such nodes."""
     is_whole = pool.count is not None and pool.has_shape
     return not is_whole and not any(label_errors((), pool.node_selector))
@@ -170,7 +113,7 @@ def _is_looked_up(pool: PoolSettings) -> bool:
 def _pool(pool: PoolSettings, facts: ClusterFacts | None) -> NodePool | None:
     """Return a pool, None where its nodes would have to be asked."""
     nodes = facts.nodes_with(pool.node_selector) if facts is not None else ()
-    if _is_looked_up(pool) and not nodes:
+    if is_looked_up(pool) and not nodes:
         return None
     shape = given_shape(pool) if pool.has_shape else smallest(nodes)
     if shape is None or (pool.count is None and facts is None):
@@ -183,237 +126,6 @@ def _pool(pool: PoolSettings, facts: ClusterFacts | None) -> NodePool | None:
         minimum=pool.minimum if pool.count is not None else None,
         is_read=not pool.has_shape,
     )
-
-
-def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield what is wrong with the nodes of a pool. path: of its settings."""
-    nodes = facts.nodes_with(pool.node_selector)
-    if not nodes:
-        yield ConfigError(
-            path=(*path, "nodeSelector"),
-            value=dict(pool.node_selector),
-            message="no node of the cluster has these labels",
-            expected="labels of the GPU nodes, as `kubectl get nodes --show-labels` shows them",
-            hint="name the labels that your GPU nodes have, or give count and instanceType of nodes to come",
-        )
-    yield from _shape(partial, path, pool, facts)
-    without = [node.name for node in nodes if not _whole(node.allocatable.get(names.GPU))]
-    if without and not pool.has_shape:
-        yield ConfigError(
-            path=(*path, "nodeSelector"),
-            value=dict(pool.node_selector),
-            message=f"these nodes offer no {names.GPU}: {_few(without)}",
-            expected="nodes whose device plugin offers GPUs",
-            hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true give "
-            "the nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
-        )
-
-
-_AFTER: Final = {"gpu": ("nvshare",), "monitoring": ("mlops",)}
-"""Sections of its own, by the one behind which they stand."""
-
-
-class Existing(ClusterTarget[ExistingSettings]):
-    """Any conformant cluster with GPU nodes."""
-
-    name = "existing"
-    summary = "any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind"
-    settings = ExistingSettings
-    sections = tuple(name for section in ClusterTarget.sections for name in (section, *_AFTER.get(section, ())))
-    secrets = (MLOPS_PASSWORD,)
-
-    def deploy(self, inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping[str, Any]:
-        """Register the platform on the cluster."""
-        from stacks.targets.existing.deploy import deploy
-
-        return deploy(inputs, releases)
-
-
-def _load_balancer(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
-    """Yield an interface for the cluster's network alone, where nothing says how to ask for such a load balancer."""
-    workloads = partial.section(WorkloadsSettings)
-    lab = workloads.jupyterlab if workloads is not None else None
-    if lab is None or not lab.enabled or lab.exposure is not Exposure.INTERNAL or cluster.internal_load_balancer:
-        return
-    annotations = key(("cluster", "internalLoadBalancer"))
-    yield ConfigError(
-        path=("workloads", "jupyterlab", "exposure"),
-        value=lab.exposure.value,
-        message="nothing says how a Service of this cluster asks for an internal load balancer",
-        expected=f"cluster or public, or {annotations} with the annotations of the cluster's provider",
-        hint=f"set {annotations}, or use a port-forward",
-    )
-
-
-def _viewers(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
-    """Yield viewers that are to run on tainted nodes from a namespace whose pods tolerate GPU nodes' taints alone."""
-    workloads, others = (
-        partial.section(WorkloadsSettings),
-        set(cluster.system.tolerations) - {each for pool in cluster.pools for each in pool.tolerations},
-    )
-    if workloads is None or not workloads.metaseq.queued or not others:
-        return
-    for name, viewer in workloads.viewers().items():
-        if viewer.enabled:
-            gang, tolerations = (
-                key(("workloads", "metaseq", "submission", "gang")),
-                key(("cluster", "system", "tolerations")),
-            )
-            yield ConfigError(
-                path=("workloads", name, "enabled"),
-                value=True,
-                message="it runs beside the logs, in the namespace of a team, whose pods do not tolerate what "
-                f"{tolerations} names",
-                expected=f"false, or system nodes without taints, or a training that no team submits ({gang})",
-                hint=f"set {gang} to none, or remove {tolerations}",
-            )
-
-
-def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
-    """Yield network devices that pods ask for and nobody offers."""
-    gpu = partial.section(GpuSettings)
-    if gpu is not None and gpu.fabric.enabled:
-        is_sriov = gpu.fabric.device_plugin is DevicePlugin.SRIOV
-        offered = names.INFINIBAND if is_sriov else names.SHARED_INFINIBAND
-        for which, pool in enumerate(cluster.pools):
-            rdma = pool.rdma
-            # A pool behind the first may be without the network.
-            if (rdma is None and which > 0) or (rdma is not None and rdma.resource == offered):
-                continue
-            yield ConfigError(
-                path=(*path_of(which), "rdma"),
-                message=f"{key(('gpu', 'fabric', 'devicePlugin'))} is {gpu.fabric.device_plugin}, which offers "
-                f"{offered}, and " + ("nothing says how many" if rdma is None else f"pods ask for {rdma.resource}"),
-                expected=f"resource: {offered}, with the number in perNode",
-                hint=f"set it, or {key(('gpu', 'fabric', 'enabled'))} to false where the nodes offer theirs already",
-            )
-        return
-    for which, pool in enumerate(cluster.pools):
-        nodes = partial.facts.nodes_with(pool.node_selector) if partial.facts is not None else ()
-        short = [node.name for node in nodes if pool.rdma is not None and _offers_fewer(node, pool.rdma)]
-        if pool.rdma is not None and short:
-            yield ConfigError(
-                path=(*path_of(which), "rdma", "perNode"),
-                value=pool.rdma.per_node,
-                message=f"these nodes offer fewer {pool.rdma.resource}: {_few(short)}",
-                expected="what each of the nodes offers, or less",
-                hint="lower it, or name the resource that `kubectl describe node` shows under Allocatable",
-            )
-
-
-def _offers_fewer(node: NodeFacts, rdma: RdmaSettings) -> bool:
-    return Quantity.parse(node.allocatable.get(rdma.resource, "0")) < Quantity.parse(rdma.per_node)
-
-
-def _shape(partial: PartialSettings, where: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield what the settings say of a node and no node has; one that lacks a broken GPU is no mistake in them."""
-    found: dict[Path, dict[str, Quantity]] = {}
-    for path, resource, offers in _offers(partial, where, pool, facts):
-        if (most := max(offers.values())) < given_shape(pool).resources[resource]:
-            found.setdefault(path, {})[resource] = most
-    for path, offered in found.items():
-        wanted = listed(f"{given_shape(pool).resources[resource]} of {resource}" for resource in offered)
-        there = listed(f"{_KEYS[resource]}: {amount}" for resource, amount in offered.items())
-        lower = f"add {there}" if path[-1] == _MACHINE else "lower it"
-        yield ConfigError(
-            path=path,
-            value=partial.written(path),
-            message=f"no node offers {wanted}",
-            expected=f"{there}, or less: what the nodes have under Allocatable in `kubectl describe node`",
-            hint=f"{lower}, or remove the shape, which is then read off the nodes",
-        )
-
-
-def _offers(
-    partial: PartialSettings, where: Path, pool: PoolSettings, facts: ClusterFacts
-) -> Iterator[tuple[Path, str, Mapping[str, Quantity]]]:
-    """Yield what there is of each resource of a shape that the settings give: where they say it, and on each node.
-
-    Nodes whose device plugin is yet to be installed offer no GPUs, and so none are compared. where: the pool's key.
-    """
-    nodes = facts.nodes_with(pool.node_selector)
-    if not (pool.has_shape and nodes):
-        return
-    for resource, name in _KEYS.items():
-        offers = {node.name: Quantity.parse(node.allocatable.get(resource, "0")) for node in nodes}
-        if max(offers.values()).nano:
-            path: Path = (*where, name)
-            is_given = partial.written(path) is not MISSING
-            yield path if is_given else (*where, _MACHINE), resource, offers
-
-
-def _few(nodes: Sequence[str]) -> str:
-    """Return the names of nodes, or the first of many."""
-    return listed(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
-
-
-def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield agents that nothing would hold to their own node: the right to label nodes alone cannot say so."""
-    if facts.has_admission_policies:
-        return
-    gpu, health = partial.section(GpuSettings), partial.section(HealthSettings)
-    wanted: list[Path] = []
-    if gpu is not None and gpu.nvme_scratch.enabled:
-        wanted.append(("gpu", "nvmeScratch", "enabled"))
-    if health is not None:
-        checks = health.checks().items()
-        wanted += [("health", name, "mode") for name, item in checks if item.enabled and item.mode is Mode.GATE]
-        wanted += [("health", "autopilot", "enabled")] if health.autopilot.enabled else []
-    for path in wanted:
-        yield ConfigError(
-            path=path,
-            message=f"its pods write labels on nodes, and this cluster of Kubernetes {facts.version} has no "
-            "ValidatingAdmissionPolicy that holds each to its own",
-            expected="Kubernetes 1.30 or later with that API on, or neither scratch space, gates nor Autopilot",
-            hint=f"upgrade the cluster, or remove {key(path)}",
-        )
-
-
-def _sharing(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield nodes that offer each GPU several times: a team's quota would count shares of GPUs as GPUs.
-
-    The labels are those of NVIDIA's feature discovery (NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery).
-    """
-    queueing = partial.section(QueueingSettings)
-    if queueing is None or not queueing.enabled:
-        return
-    for which, pool in enumerate(cluster.pools):
-        nodes = facts.nodes_with(pool.node_selector)
-        shared = [node.name for node in nodes if node.labels.get(_STRATEGY, "none") != "none"]
-        if not shared:
-            continue
-        yield ConfigError(
-            path=(*path_of(which), "nodeSelector"),
-            message=f"these nodes share each GPU among several pods ({_STRATEGY}): {listed(shared[:5])}"
-            + (f" and {len(shared) - 5} more" if len(shared) > 5 else "")
-            + "; quotas would count shares as GPUs, and a job on whole nodes get none",
-            expected="nodes that offer each GPU once, or no queues",
-            hint="remove the config of the device plugin from the ClusterPolicy and the nodes' label "
-            "nvidia.com/device-plugin.config, or choose other nodes",
-        )
-
-
-def _classes(partial: PartialSettings, facts: ClusterFacts, made: Iterable[str]) -> Iterator[ConfigError]:
-    """Yield storage classes that neither the cluster has nor the stack makes: claims of them would wait for ever."""
-    known = {*(facts.storage_classes or ()), *made}
-    if facts.storage_classes is None:
-        return
-    for path, section in sections(partial):
-        if path[0] == "nfs" or getattr(section, "enabled", True) is False:
-            continue
-        for field, info in type(section).model_fields.items():
-            name = getattr(section, field)
-            is_class = field.endswith("storage_class") or isinstance(section, StorageClassSettings)
-            if is_class and name is not None and name not in known:
-                yield ConfigError(
-                    path=(*path, info.alias or field),
-                    value=name,
-                    message="the cluster has no storage class of this name, and the stack makes none",
-                    expected=listed(sorted(known)) if known else "a class that somebody has made before",
-                    hint=f"did you mean {meant}?"
-                    if (meant := nearest(name, known))
-                    else "remove the key for the default class, or make the class first",
-                )
 
 
 def given_shape(pool: PoolSettings) -> NodeShape:
@@ -456,8 +168,26 @@ def smallest(nodes: Sequence[NodeFacts]) -> NodeShape | None:
     return NodeShape(instance_type=labels.get(_TYPE, ""), gpu_product=labels.get(_PRODUCT, ""), resources=amounts)
 
 
-def _whole(amount: str | None) -> bool:
-    return amount is not None and Quantity.parse(amount).nano > 0
+_AFTER: Final = {"gpu": ("nvshare",), "monitoring": ("mlops",)}
+"""Sections of its own, by the one behind which they stand."""
 
-
-TARGET: Final = Existing()
+EXISTING: Final = TargetSpec(
+    name="existing",
+    summary="any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind",
+    settings=ExistingSettings,
+    sections=tuple(name for section in SECTIONS for name in (section, *_AFTER.get(section, ()))),
+    secrets=(MLOPS_PASSWORD,),
+    count_key=COUNT_KEY,
+    pools_key=POOLS_KEY,
+    registry_key=REGISTRY_KEY,
+    has_kubeconfig=True,
+    node_selectors=node_selectors,
+    pools=pools,
+    further=further,
+    shared_files=shared_files,
+    fabric=fabric,
+    kubernetes_version=kubernetes_version,
+    registry=registry,
+    volumes=volumes,
+    planned=planned,
+)

@@ -12,6 +12,7 @@ from components.scheduling.packing import Packing
 from components.workloads.pretraining import Kind
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
+from stacks.config.sections import Sections
 from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.scheduling import SchedulingSettings
@@ -31,9 +32,9 @@ _OWN: Final[tuple[Path, ...]] = (
 """What the platform's own operators are installed by."""
 
 
-def chosen(partial: PartialSettings) -> OpenShiftAi | None:
+def chosen(sections: Sections) -> OpenShiftAi | None:
     """Return the release of OpenShift AI that brings the operators, None where the platform does."""
-    settings = partial.section(OperatorsSettings)
+    settings = sections.section(OperatorsSettings)
     return settings.release if settings is not None and settings.operators is Operators.OPENSHIFT_AI else None
 
 

@@ -14,6 +14,7 @@ from components.tenancy.quota import Quota
 from components.workbench.object_store import StoreKind
 from stacks.config.errors import ConfigError, key, listed
 from stacks.config.secrets import OBJECT_STORE_SECRET_KEY
+from stacks.config.sections import Sections
 from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.workbench import Store, WorkbenchSettings
@@ -26,26 +27,26 @@ from stacks.validation.names import not_reserved
 SECTION: Final = "workbench"
 
 
-def enabled(partial: PartialSettings) -> WorkbenchSettings | None:
+def enabled(sections: Sections) -> WorkbenchSettings | None:
     """Return the section where the workbench is to be."""
-    settings = partial.section(WorkbenchSettings)
+    settings = sections.section(WorkbenchSettings)
     return settings if settings is not None and settings.enabled else None
 
 
-def namespaces(partial: PartialSettings) -> list[str]:
+def namespaces(sections: Sections) -> list[str]:
     """Return the namespaces of the object stores that the workbench may have."""
-    return [kind.value for kind in StoreKind] if enabled(partial) is not None else []
+    return [kind.value for kind in StoreKind] if enabled(sections) is not None else []
 
 
-def quotas(partial: PartialSettings) -> Mapping[str, Quota]:
+def quotas(sections: Sections) -> Mapping[str, Quota]:
     """Return what the workbench's queue takes of the nodes, as no other queue borrows it."""
-    settings = enabled(partial)
+    settings = enabled(sections)
     return {} if settings is None else {SECTION: {**dict.fromkeys(names.RESOURCES, ZERO), **settings.queue.amounts()}}
 
 
-def planned(partial: PartialSettings) -> Iterator[Planned]:
+def planned(sections: Sections) -> Iterator[Planned]:
     """Yield what is named after the workbench and is not in its own namespaces."""
-    settings = enabled(partial)
+    settings = enabled(sections)
     if settings is None:
         return
     store = settings.object_store

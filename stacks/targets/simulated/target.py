@@ -1,31 +1,34 @@
-"""Target `simulated`: what everything else asks of it."""
+"""Target `simulated`: a cluster whose GPU nodes KWOK simulates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Sequence
+from typing import Final
 
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
-from components.kubernetes.quantity import Quantity
 from components.storage.simulated import CLASS
-from stacks.derived.partial import PartialSettings
+from stacks.config.sections import Sections
 from stacks.settings.pools import FurtherPoolSettings
 from stacks.targets.simulated.settings import NodesSettings, SimulatedSettings
 from stacks.targets.spec import TargetSpec
 
-if TYPE_CHECKING:
-    from stacks.config.inputs import StackInputs
-    from stacks.layers.releases import Releases
+
+def _pools(sections: Sections) -> Sequence[NodePool]:
+    nodes = sections.section(NodesSettings)
+    return nodes.pools() if nodes is not None else ()
 
 
-class Simulated(TargetSpec[SimulatedSettings]):
-    """A cluster whose GPU nodes KWOK simulates."""
+def _further(sections: Sections) -> Sequence[FurtherPoolSettings]:
+    nodes = sections.section(NodesSettings)
+    return nodes.more_pools if nodes is not None else ()
 
-    name = "simulated"
-    summary = "an existing cluster, with GPU nodes that KWOK simulates"
-    settings = SimulatedSettings
-    sections = (
+
+SIMULATED: Final = TargetSpec(
+    name="simulated",
+    summary="an existing cluster, with GPU nodes that KWOK simulates",
+    settings=SimulatedSettings,
+    sections=(
         "kubernetes",
         "nodes",
         "scheduling",
@@ -36,37 +39,15 @@ class Simulated(TargetSpec[SimulatedSettings]):
         "workloads",
         "mirror",
         "samples",
-    )
-    count_key = ("nodes", "count")
-    pools_key = ("nodes", "morePools")
-    reserved: ClassVar[Mapping[str, Quantity]] = {}  # nothing but jobs runs there
-    has_kubeconfig = True
-    has_load_balancers = False
-    has_volumes = False
-
-    def pools(self, partial: PartialSettings) -> Sequence[NodePool]:
-        """Return the simulated nodes."""
-        nodes = partial.section(NodesSettings)
-        return nodes.pools() if nodes is not None else ()
-
-    def further(self, partial: PartialSettings) -> Sequence[FurtherPoolSettings]:
-        """Return the simulated pools behind the first."""
-        nodes = partial.section(NodesSettings)
-        return nodes.more_pools if nodes is not None else ()
-
-    def shared_files(self, settings: SimulatedSettings) -> str:
-        """Return the class of the nodes' volumes, which hold nothing."""
-        return CLASS
-
-    def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
-        """Return no network: nothing that runs there uses one."""
-        return Fabric()
-
-    def deploy(self, inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mapping[str, Any]:
-        """Register the platform and its nodes."""
-        from stacks.targets.simulated.deploy import deploy
-
-        return deploy(inputs, releases)
-
-
-TARGET: Final = Simulated()
+    ),
+    count_key=("nodes", "count"),
+    pools_key=("nodes", "morePools"),
+    reserved={},  # nothing but jobs runs there
+    has_kubeconfig=True,
+    has_load_balancers=False,
+    has_volumes=False,
+    pools=_pools,
+    further=_further,
+    fabric=lambda *_: Fabric(),  # nothing that runs there uses a network between the nodes
+    shared_files=lambda _: CLASS,
+)

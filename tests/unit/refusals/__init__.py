@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from stacks import validation
 from stacks.config import inputs, parsing
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import SettingsError
 from stacks.targets.aks.settings import support
 from stacks.targets.cpouta.project_facts import ProjectFacts
+from stacks.validation import rules
 from tests.unit import (
     test_azure_settings,
     test_bad_forms,
@@ -108,8 +108,8 @@ def _said(case: Case) -> str:
         partial.site = facts
     else:
         partial.facts = facts
-    wrong = [str(error) for error in [*found, *validation.check(partial)]]
-    return "\n".join(wrong or [f"warning: {text}" for text in validation.warnings(partial)])
+    wrong = [str(error) for error in [*found, *rules.check(partial)]]
+    return "\n".join(wrong or [f"warning: {text}" for text in rules.warnings(partial)])
 
 
 def _interpreted(raw: Raw, environment: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from components.azure import versions
 from components.azure.aks import RETIRED_TAG, infiniband_deployment
@@ -12,10 +12,8 @@ from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_PAI
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
 from stacks.settings import addresses, cidr
 from stacks.targets.aks.settings import support
+from stacks.targets.aks.settings.options import AzureOptions, GpuPoolSettings
 from stacks.targets.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY, STORAGE_SKUS
-
-if TYPE_CHECKING:
-    from stacks.targets.aks.settings.azure import AzureSettings, GpuPoolSettings
 
 _SUBNET_RESERVED: Final = 5
 """Addresses of each subnet that Azure keeps for itself."""
@@ -38,9 +36,9 @@ _POD_PREFIX: Final = 24
 """Prefix length of the piece of the pods' network that each node takes."""
 
 
-def check(azure: AzureSettings) -> Iterator[ConfigError]:
+def check(azure: AzureOptions) -> Iterator[ConfigError]:
     """Yield what is wrong between the values of section azure."""
-    rules: tuple[Callable[[AzureSettings], Iterator[ConfigError]], ...] = (
+    rules: tuple[Callable[[AzureOptions], Iterator[ConfigError]], ...] = (
         _version,
         _api_server,
         _access,
@@ -61,7 +59,7 @@ def check(azure: AzureSettings) -> Iterator[ConfigError]:
         yield from rule(azure)
 
 
-def _version(azure: AzureSettings) -> Iterator[ConfigError]:
+def _version(azure: AzureOptions) -> Iterator[ConfigError]:
     version = azure.kubernetes_version
     if azure.support == LONG_TERM and azure.tier != "Premium":
         yield ConfigError(
@@ -95,7 +93,7 @@ def _version(azure: AzureSettings) -> Iterator[ConfigError]:
         )
 
 
-def _api_server(azure: AzureSettings) -> Iterator[ConfigError]:
+def _api_server(azure: AzureOptions) -> Iterator[ConfigError]:
     access, path = azure.api_server, ("azure", "apiServer")
     chosen = [
         name
@@ -159,7 +157,7 @@ def _api_server(azure: AzureSettings) -> Iterator[ConfigError]:
         )
 
 
-def _access(azure: AzureSettings) -> Iterator[ConfigError]:
+def _access(azure: AzureOptions) -> Iterator[ConfigError]:
     access = azure.access
     if not access.local_accounts and not access.admin_groups:
         yield ConfigError(
@@ -187,7 +185,7 @@ def _access(azure: AzureSettings) -> Iterator[ConfigError]:
         )
 
 
-def _region(azure: AzureSettings) -> Iterator[ConfigError]:
+def _region(azure: AzureOptions) -> Iterator[ConfigError]:
     others = [other.name for other in GPU_SIZES.values() if other.regions and azure.location in other.regions]
     for path, pool in azure.gpu_pools.items():
         size = pool.size
@@ -203,7 +201,7 @@ def _region(azure: AzureSettings) -> Iterator[ConfigError]:
         )
 
 
-def _zones(azure: AzureSettings) -> Iterator[ConfigError]:
+def _zones(azure: AzureOptions) -> Iterator[ConfigError]:
     system: Path = ("azure", "systemPool")
     pools = {path: pool.zones for path, pool in azure.gpu_pools.items()}
     for path, zones in {system: azure.system_pool.zones, **pools}.items():
@@ -226,7 +224,7 @@ def _zones(azure: AzureSettings) -> Iterator[ConfigError]:
             )
 
 
-def _autoscale(azure: AzureSettings) -> Iterator[ConfigError]:
+def _autoscale(azure: AzureOptions) -> Iterator[ConfigError]:
     for path, pool in azure.gpu_pools.items():
         yield from _scaling(path, pool)
 
@@ -254,7 +252,7 @@ def _scaling(path: Path, pool: GpuPoolSettings) -> Iterator[ConfigError]:
         )
 
 
-def _pools(azure: AzureSettings) -> Iterator[ConfigError]:
+def _pools(azure: AzureOptions) -> Iterator[ConfigError]:
     taken = {azure.system_pool.name: "the system pool"}
     for path, pool in azure.gpu_pools.items():
         if pool.name in taken:
@@ -268,7 +266,7 @@ def _pools(azure: AzureSettings) -> Iterator[ConfigError]:
         taken.setdefault(pool.name, key(path))
 
 
-def _network(azure: AzureSettings) -> Iterator[ConfigError]:
+def _network(azure: AzureOptions) -> Iterator[ConfigError]:
     net = azure.network
     found = {
         "vnetCidr": IPv4Network(net.vnet_cidr),
@@ -305,7 +303,7 @@ def _network(azure: AzureSettings) -> Iterator[ConfigError]:
     yield from _room(azure, found["nodeCidr"], found["podCidr"])
 
 
-def _room(azure: AzureSettings, node_network: IPv4Network, pod_network: IPv4Network) -> Iterator[ConfigError]:
+def _room(azure: AzureOptions, node_network: IPv4Network, pod_network: IPv4Network) -> Iterator[ConfigError]:
     """Hold that all nodes have addresses, and one more, which an upgrade of the system pool adds for a while."""
     nodes = azure.system_pool.count + sum(pool.most_nodes for pool in azure.gpu_pools.values())
     rooms = (
@@ -343,7 +341,7 @@ def _bad_network(
     return ConfigError(path=path, value=value, message=wrong, expected=allowed, hint=fix)
 
 
-def _grace(azure: AzureSettings) -> Iterator[ConfigError]:
+def _grace(azure: AzureOptions) -> Iterator[ConfigError]:
     """Hold what GB200 and GB300 need (Azure/ai-infrastructure-on-azure, infrastructure_references/aks/README.md)."""
     size = next((pool.size for pool in azure.gpu_pools.values() if pool.size.refuses_infiniband_feature), None)
     if size is None:
@@ -367,7 +365,7 @@ def _grace(azure: AzureSettings) -> Iterator[ConfigError]:
         )
 
 
-def _ranges(azure: AzureSettings) -> Iterator[ConfigError]:
+def _ranges(azure: AzureOptions) -> Iterator[ConfigError]:
     if azure.storage is None:
         return
     for index, text in enumerate(azure.storage.allowed_ranges):
@@ -391,7 +389,7 @@ def _ranges(azure: AzureSettings) -> Iterator[ConfigError]:
             )
 
 
-def _reserved(azure: AzureSettings) -> Iterator[ConfigError]:
+def _reserved(azure: AzureOptions) -> Iterator[ConfigError]:
     """Refuse networks in which Azure or AKS has addresses of its own, or nobody can have one."""
     for name, value in (
         ("vnetCidr", azure.network.vnet_cidr),
@@ -407,7 +405,7 @@ def _reserved(azure: AzureSettings) -> Iterator[ConfigError]:
             )
 
 
-def _names(azure: AzureSettings) -> Iterator[ConfigError]:
+def _names(azure: AzureOptions) -> Iterator[ConfigError]:
     """Hold the names that are made of others to their lengths."""
     longest = _LONGEST_DEPLOYMENT - len(infiniband_deployment(""))
     if azure.registers_feature and len(azure.cluster_name) > longest:
@@ -431,7 +429,7 @@ def _names(azure: AzureSettings) -> Iterator[ConfigError]:
         )
 
 
-def _redundancy(azure: AzureSettings) -> Iterator[ConfigError]:
+def _redundancy(azure: AzureOptions) -> Iterator[ConfigError]:
     """Refuse copies in zones that the region does not have, and in the region's pair where it has none."""
     storage = azure.storage
     if storage is None:
@@ -461,7 +459,7 @@ def _is_geo_redundant(sku: str) -> bool:
     return sku.endswith(("GRS", "GZRS"))
 
 
-def _tags(azure: AzureSettings) -> Iterator[ConfigError]:
+def _tags(azure: AzureOptions) -> Iterator[ConfigError]:
     """Hold the tags to those that the platform adds."""
     own = [RETIRED_TAG] if any(pool.skip_gpu_driver_install_tag for pool in azure.gpu_pools.values()) else []
     if len(azure.tags) + len(own) > MOST_TAGS:
@@ -475,7 +473,7 @@ def _tags(azure: AzureSettings) -> Iterator[ConfigError]:
         )
 
 
-def _groups(azure: AzureSettings) -> Iterator[ConfigError]:
+def _groups(azure: AzureOptions) -> Iterator[ConfigError]:
     if azure.nodes_group.lower() == azure.resource_group.lower():
         yield ConfigError(
             path=("azure", "nodeResourceGroup"),

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from components.azure import versions
 from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.targets.aks.settings.options import AzureOptions
 from stacks.targets.aks.settings.values import LONG_TERM
-
-if TYPE_CHECKING:
-    from stacks.targets.aks.settings.azure import AzureSettings
 
 _PATH: Final[Path] = ("azure", "kubernetesVersion")
 _NOTICE: Final = timedelta(days=30)
@@ -29,7 +27,7 @@ def today() -> date:
     return date.today()
 
 
-def check(azure: AzureSettings) -> Iterator[ConfigError]:
+def check(azure: AzureOptions) -> Iterator[ConfigError]:
     """Refuse a version of which AKS creates no cluster, and of which this program cannot have created one."""
     day, long_term = today(), azure.support == LONG_TERM
     release = versions.release_of(azure.kubernetes_version)
@@ -52,7 +50,7 @@ def check(azure: AzureSettings) -> Iterator[ConfigError]:
     )
 
 
-def warnings(azure: AzureSettings) -> Iterator[str]:
+def warnings(azure: AzureOptions) -> Iterator[str]:
     """Yield that AKS supports the version no longer, or not for long, and what to do.
 
     The next version is named and not a newer one: AKS upgrades a cluster by one minor version at a time

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.openstack import catalogue
-from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
-from components.openstack.machine import CLUSTER, cluster_note
+from components.openstack.notes import CLUSTER, SSH_RULE, cluster_note
 from stacks.config.errors import ConfigError, Path, key, listed, nearest
 from stacks.config.secrets import MLOPS_PASSWORD
 from stacks.derived.partial import PartialSettings
@@ -17,14 +16,12 @@ from stacks.settings.addresses import DOCUMENTATION, within
 from stacks.settings.mlops import MlopsSettings
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.tenancy import QueueingSettings
+from stacks.targets.cpouta.firewall import SSH_PORT
 from stacks.targets.cpouta.interfaces import LOCAL_PORTS
 from stacks.targets.cpouta.project_facts import ProjectFacts, VolumeFacts
-from stacks.targets.cpouta.rules import SSH_PORT
-from stacks.targets.cpouta.settings import IMAGES, LEAST_VOLUME, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
+from stacks.targets.cpouta.settings import IMAGES, LEAST_VOLUME, SECTION, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
 from stacks.validation.mlops import chosen
 
-SECTION: Path = ("openstack",)
-FLAVOR: Path = (*SECTION, "flavor")
 _RAY_CORES: Final = 4
 """What the platform's setup.sh wants on top for Ray."""
 

@@ -18,8 +18,9 @@ from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.aks.settings import AksGpuSettings, support
-from stacks.targets.aks.settings.azure import NETWORK_POLICIES, AzureSettings, BlobStorageSettings
+from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.targets.aks.settings.health import AksHealthSettings
+from stacks.targets.aks.settings.options import NETWORK_POLICIES, BlobStorageSettings
 from stacks.targets.aks.settings.storage import StorageSettings, VolumeSettings
 from stacks.targets.aks.settings.values import GUID
 from stacks.validation import network

@@ -1,0 +1,55 @@
+"""The sections of a configuration that could be read, and what the cluster and the cloud say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import MISSING, Path
+from stacks.settings.model import SettingsModel
+from stacks.settings.tenancy import TeamSettings
+
+M = TypeVar("M", bound=SettingsModel)
+
+
+@dataclass
+class Sections:
+    """The sections of a configuration that could be read. An invalid section is missing.
+
+    raw: the configuration as written, by key.
+    sections: by key, without the teams.
+    teams: None stands for a team that could not be read.
+    team_names: the name of each team as written.
+    secrets: the keys of the secrets that are set.
+    facts: what the cluster says of itself. None if it was not asked or did not answer.
+    site: what the cloud of the target says of itself, in a type of the target's own. None likewise.
+    """
+
+    raw: Mapping[str, object] = field(default_factory=dict)
+    sections: dict[str, SettingsModel] = field(default_factory=dict)
+    teams: list[TeamSettings | None] = field(default_factory=list)
+    team_names: list[object] = field(default_factory=list)
+    secrets: frozenset[str] = frozenset()
+    facts: ClusterFacts | None = None
+    site: object = None
+
+    def section(self, model: type[M]) -> M | None:
+        """Return the section of a model, None if it could not be read or the target has none."""
+        return next((section for section in self.sections.values() if isinstance(section, model)), None)
+
+    def written(self, path: Path) -> object:
+        """Return the value at a path of the configuration, MISSING if there is none."""
+        value: Any = self.raw
+        for part in path:
+            try:
+                value = value[part]
+            except (KeyError, IndexError, TypeError):
+                return MISSING
+        return value
+
+    @property
+    def known_teams(self) -> list[TeamSettings]:
+        """The teams that could be read."""
+        return [team for team in self.teams if team is not None]

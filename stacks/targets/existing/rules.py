@@ -1,0 +1,277 @@
+"""Rules of target `existing`, and those that all targets on a cluster that is there have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from components import names
+from components.kubernetes.quantity import Quantity
+from components.nodes.network_operator import DevicePlugin
+from components.workloads.interface import Exposure
+from stacks.config.cluster_facts import ClusterFacts, NodeFacts
+from stacks.config.errors import MISSING, ConfigError, Path, key, listed, nearest
+from stacks.derived.partial import PartialSettings
+from stacks.settings.gpu import GpuSettings
+from stacks.settings.health import HealthSettings, Mode
+from stacks.settings.tenancy import QueueingSettings
+from stacks.settings.workloads import WorkloadsSettings
+from stacks.targets.existing import gpu_policies
+from stacks.targets.existing.settings import ClusterSettings, PoolSettings, RdmaSettings, StorageClassSettings, path_of
+from stacks.targets.existing.target import given_shape, is_looked_up
+from stacks.validation.walk import sections
+
+_STRATEGY: Final = "nvidia.com/gpu.sharing-strategy"
+_KEYS: Final = {names.GPU: "gpusPerNode", names.CPU: "cpu", names.MEMORY: "memory"}
+"""Of a node's shape, the key that says how much there is of a resource."""
+_MACHINE: Final = "instanceType"
+
+
+def check(partial: PartialSettings, classes_made: Iterable[str] = ()) -> Iterator[ConfigError]:
+    """Yield what does not go with the nodes that there are. classes_made: storage classes that the stack makes."""
+    cluster, facts = partial.section(ClusterSettings), partial.facts
+    if cluster is None:
+        return
+    yield from _load_balancer(partial, cluster)
+    yield from _viewers(partial, cluster)
+    yield from _rdma(partial, cluster)
+    if facts is None:
+        return
+    yield from _policies(partial, facts)
+    yield from _sharing(partial, cluster, facts)
+    yield from _classes(partial, facts, classes_made)
+    for which, pool in enumerate(cluster.pools):
+        if is_looked_up(pool):
+            yield from _found(partial, path_of(which), pool, facts)
+
+
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield nodes that have less than the settings say of each, and what their GPU operator leaves open."""
+    yield from gpu_policies.warnings(partial)
+    cluster, facts = partial.section(ClusterSettings), partial.facts
+    if cluster is None or facts is None:
+        return
+    for which, pool in enumerate(cluster.pools):
+        for path, resource, offers in _offers(partial, path_of(which), pool, facts):
+            wanted = given_shape(pool).resources[resource]
+            short = [name for name, amount in offers.items() if amount < wanted]
+            if short and max(offers.values()) >= wanted:
+                yield (
+                    f"{key(path)}: these nodes offer less {resource} than {wanted}: {_few(short)}; quotas count "
+                    "what the settings say of each node, and jobs that are admitted for the rest wait"
+                )
+
+
+def _load_balancer(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
+    """Yield an interface for the cluster's network alone, where nothing says how to ask for such a load balancer."""
+    workloads = partial.section(WorkloadsSettings)
+    lab = workloads.jupyterlab if workloads is not None else None
+    if lab is None or not lab.enabled or lab.exposure is not Exposure.INTERNAL or cluster.internal_load_balancer:
+        return
+    annotations = key(("cluster", "internalLoadBalancer"))
+    yield ConfigError(
+        path=("workloads", "jupyterlab", "exposure"),
+        value=lab.exposure.value,
+        message="nothing says how a Service of this cluster asks for an internal load balancer",
+        expected=f"cluster or public, or {annotations} with the annotations of the cluster's provider",
+        hint=f"set {annotations}, or use a port-forward",
+    )
+
+
+def _viewers(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
+    """Yield viewers that are to run on tainted nodes from a namespace whose pods tolerate GPU nodes' taints alone."""
+    workloads, others = (
+        partial.section(WorkloadsSettings),
+        set(cluster.system.tolerations) - {each for pool in cluster.pools for each in pool.tolerations},
+    )
+    if workloads is None or not workloads.metaseq.queued or not others:
+        return
+    for name, viewer in workloads.viewers().items():
+        if viewer.enabled:
+            gang, tolerations = (
+                key(("workloads", "metaseq", "submission", "gang")),
+                key(("cluster", "system", "tolerations")),
+            )
+            yield ConfigError(
+                path=("workloads", name, "enabled"),
+                value=True,
+                message="it runs beside the logs, in the namespace of a team, whose pods do not tolerate what "
+                f"{tolerations} names",
+                expected=f"false, or system nodes without taints, or a training that no team submits ({gang})",
+                hint=f"set {gang} to none, or remove {tolerations}",
+            )
+
+
+def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
+    """Yield network devices that pods ask for and nobody offers."""
+    gpu = partial.section(GpuSettings)
+    if gpu is not None and gpu.fabric.enabled:
+        is_sriov = gpu.fabric.device_plugin is DevicePlugin.SRIOV
+        offered = names.INFINIBAND if is_sriov else names.SHARED_INFINIBAND
+        for which, pool in enumerate(cluster.pools):
+            rdma = pool.rdma
+            # A pool behind the first may be without the network.
+            if (rdma is None and which > 0) or (rdma is not None and rdma.resource == offered):
+                continue
+            yield ConfigError(
+                path=(*path_of(which), "rdma"),
+                message=f"{key(('gpu', 'fabric', 'devicePlugin'))} is {gpu.fabric.device_plugin}, which offers "
+                f"{offered}, and " + ("nothing says how many" if rdma is None else f"pods ask for {rdma.resource}"),
+                expected=f"resource: {offered}, with the number in perNode",
+                hint=f"set it, or {key(('gpu', 'fabric', 'enabled'))} to false where the nodes offer theirs already",
+            )
+        return
+    for which, pool in enumerate(cluster.pools):
+        nodes = partial.facts.nodes_with(pool.node_selector) if partial.facts is not None else ()
+        short = [node.name for node in nodes if pool.rdma is not None and _offers_fewer(node, pool.rdma)]
+        if pool.rdma is not None and short:
+            yield ConfigError(
+                path=(*path_of(which), "rdma", "perNode"),
+                value=pool.rdma.per_node,
+                message=f"these nodes offer fewer {pool.rdma.resource}: {_few(short)}",
+                expected="what each of the nodes offers, or less",
+                hint="lower it, or name the resource that `kubectl describe node` shows under Allocatable",
+            )
+
+
+def _offers_fewer(node: NodeFacts, rdma: RdmaSettings) -> bool:
+    return Quantity.parse(node.allocatable.get(rdma.resource, "0")) < Quantity.parse(rdma.per_node)
+
+
+def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield what is wrong with the nodes of a pool. path: of its settings."""
+    nodes = facts.nodes_with(pool.node_selector)
+    if not nodes:
+        yield ConfigError(
+            path=(*path, "nodeSelector"),
+            value=dict(pool.node_selector),
+            message="no node of the cluster has these labels",
+            expected="labels of the GPU nodes, as `kubectl get nodes --show-labels` shows them",
+            hint="name the labels that your GPU nodes have, or give count and instanceType of nodes to come",
+        )
+    yield from _shape(partial, path, pool, facts)
+    without = [node.name for node in nodes if not _whole(node.allocatable.get(names.GPU))]
+    if without and not pool.has_shape:
+        yield ConfigError(
+            path=(*path, "nodeSelector"),
+            value=dict(pool.node_selector),
+            message=f"these nodes offer no {names.GPU}: {_few(without)}",
+            expected="nodes whose device plugin offers GPUs",
+            hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true give "
+            "the nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
+        )
+
+
+def _shape(partial: PartialSettings, where: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield what the settings say of a node and no node has; one that lacks a broken GPU is no mistake in them."""
+    found: dict[Path, dict[str, Quantity]] = {}
+    for path, resource, offers in _offers(partial, where, pool, facts):
+        if (most := max(offers.values())) < given_shape(pool).resources[resource]:
+            found.setdefault(path, {})[resource] = most
+    for path, offered in found.items():
+        wanted = listed(f"{given_shape(pool).resources[resource]} of {resource}" for resource in offered)
+        there = listed(f"{_KEYS[resource]}: {amount}" for resource, amount in offered.items())
+        lower = f"add {there}" if path[-1] == _MACHINE else "lower it"
+        yield ConfigError(
+            path=path,
+            value=partial.written(path),
+            message=f"no node offers {wanted}",
+            expected=f"{there}, or less: what the nodes have under Allocatable in `kubectl describe node`",
+            hint=f"{lower}, or remove the shape, which is then read off the nodes",
+        )
+
+
+def _offers(
+    partial: PartialSettings, where: Path, pool: PoolSettings, facts: ClusterFacts
+) -> Iterator[tuple[Path, str, Mapping[str, Quantity]]]:
+    """Yield what there is of each resource of a shape that the settings give: where they say it, and on each node.
+
+    Nodes whose device plugin is yet to be installed offer no GPUs, and so none are compared. where: the pool's key.
+    """
+    nodes = facts.nodes_with(pool.node_selector)
+    if not (pool.has_shape and nodes):
+        return
+    for resource, name in _KEYS.items():
+        offers = {node.name: Quantity.parse(node.allocatable.get(resource, "0")) for node in nodes}
+        if max(offers.values()).nano:
+            path: Path = (*where, name)
+            is_given = partial.written(path) is not MISSING
+            yield path if is_given else (*where, _MACHINE), resource, offers
+
+
+def _few(nodes: Sequence[str]) -> str:
+    """Return the names of nodes, or the first of many."""
+    return listed(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
+
+
+def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield agents that nothing would hold to their own node: the right to label nodes alone cannot say so."""
+    if facts.has_admission_policies:
+        return
+    gpu, health = partial.section(GpuSettings), partial.section(HealthSettings)
+    wanted: list[Path] = []
+    if gpu is not None and gpu.nvme_scratch.enabled:
+        wanted.append(("gpu", "nvmeScratch", "enabled"))
+    if health is not None:
+        checks = health.checks().items()
+        wanted += [("health", name, "mode") for name, item in checks if item.enabled and item.mode is Mode.GATE]
+        wanted += [("health", "autopilot", "enabled")] if health.autopilot.enabled else []
+    for path in wanted:
+        yield ConfigError(
+            path=path,
+            message=f"its pods write labels on nodes, and this cluster of Kubernetes {facts.version} has no "
+            "ValidatingAdmissionPolicy that holds each to its own",
+            expected="Kubernetes 1.30 or later with that API on, or neither scratch space, gates nor Autopilot",
+            hint=f"upgrade the cluster, or remove {key(path)}",
+        )
+
+
+def _sharing(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield nodes that offer each GPU several times: a team's quota would count shares of GPUs as GPUs.
+
+    The labels are those of NVIDIA's feature discovery (NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery).
+    """
+    queueing = partial.section(QueueingSettings)
+    if queueing is None or not queueing.enabled:
+        return
+    for which, pool in enumerate(cluster.pools):
+        nodes = facts.nodes_with(pool.node_selector)
+        shared = [node.name for node in nodes if node.labels.get(_STRATEGY, "none") != "none"]
+        if not shared:
+            continue
+        yield ConfigError(
+            path=(*path_of(which), "nodeSelector"),
+            message=f"these nodes share each GPU among several pods ({_STRATEGY}): {listed(shared[:5])}"
+            + (f" and {len(shared) - 5} more" if len(shared) > 5 else "")
+            + "; quotas would count shares as GPUs, and a job on whole nodes get none",
+            expected="nodes that offer each GPU once, or no queues",
+            hint="remove the config of the device plugin from the ClusterPolicy and the nodes' label "
+            "nvidia.com/device-plugin.config, or choose other nodes",
+        )
+
+
+def _classes(partial: PartialSettings, facts: ClusterFacts, made: Iterable[str]) -> Iterator[ConfigError]:
+    """Yield storage classes that neither the cluster has nor the stack makes: claims of them would wait for ever."""
+    known = {*(facts.storage_classes or ()), *made}
+    if facts.storage_classes is None:
+        return
+    for path, section in sections(partial):
+        if path[0] == "nfs" or getattr(section, "enabled", True) is False:
+            continue
+        for field, info in type(section).model_fields.items():
+            name = getattr(section, field)
+            is_class = field.endswith("storage_class") or isinstance(section, StorageClassSettings)
+            if is_class and name is not None and name not in known:
+                yield ConfigError(
+                    path=(*path, info.alias or field),
+                    value=name,
+                    message="the cluster has no storage class of this name, and the stack makes none",
+                    expected=listed(sorted(known)) if known else "a class that somebody has made before",
+                    hint=f"did you mean {meant}?"
+                    if (meant := nearest(name, known))
+                    else "remove the key for the default class, or make the class first",
+                )
+
+
+def _whole(amount: str | None) -> bool:
+    return amount is not None and Quantity.parse(amount).nano > 0

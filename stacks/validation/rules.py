@@ -1,0 +1,124 @@
+"""What the settings say as a whole: each section by itself, and what spans several of them.
+
+A check works on the sections that could be read, and says nothing about those that could not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, Protocol
+
+from stacks.config.engine_yaml import date_hint
+from stacks.config.errors import MISSING, ConfigError
+from stacks.derived.partial import PartialSettings
+from stacks.targets.aks import rules as aks
+from stacks.targets.cpouta import rules as cpouta
+from stacks.targets.existing import rules as existing
+from stacks.targets.openshift import rules as openshift
+from stacks.validation import (
+    admission,
+    bounds,
+    capacity,
+    dates,
+    health,
+    isolation,
+    jobs,
+    mlops,
+    monitoring,
+    names,
+    network,
+    nvshare,
+    objects,
+    scheduling,
+    switches,
+    topology,
+    versions,
+)
+from stacks.validation.walk import sections
+
+_MODULES: Final = (
+    capacity,
+    bounds,
+    admission,
+    isolation,
+    jobs,
+    versions,
+    scheduling,
+    topology,
+    network,
+    health,
+    monitoring,
+    nvshare,
+    mlops,
+)
+
+
+class TargetRules(Protocol):
+    """The rules of a target: a module `stacks.targets.<target>.rules`."""
+
+    def check(self, partial: PartialSettings) -> Iterable[ConfigError]:
+        """Return what is wrong between the target's sections and others, or with its cluster or cloud."""
+
+    def warnings(self, partial: PartialSettings) -> Iterable[str]:
+        """Return what is allowed on the target and may not be what was meant, in words for the reader of a run."""
+
+
+OF_TARGETS: Final[Mapping[str, TargetRules]] = {
+    "aks": aks,
+    "existing": existing,
+    "openshift": openshift,
+    "cpouta": cpouta,
+}
+"""The rules of each target that has some."""
+
+
+def check(partial: PartialSettings) -> list[ConfigError]:
+    """Return what is wrong with the settings as a whole."""
+    errors = [error for path, section in sections(partial) for error in section.check(path)]
+    errors += names.check(partial)
+    refused = {error.path for error in errors}
+    errors += (error for error in objects.check(partial) if error.path not in refused)
+    for module in _MODULES:
+        errors += module.check(partial)
+    if (own := _of_target(partial)) is not None:
+        errors += own.check(partial)
+    return [_as_written(partial, error) for error in errors]
+
+
+def warnings(partial: PartialSettings) -> list[str]:
+    """Return what is allowed and may not be what was meant, or gives a promise up, in words for the reader of a run."""
+    own = _of_target(partial)
+    return [
+        *versions.warnings(partial),
+        *capacity.warnings(partial),
+        *network.warnings(partial),
+        *isolation.warnings(partial),
+        *jobs.warnings(partial),
+        *switches.warnings(partial),
+        *scheduling.warnings(partial),
+        *topology.warnings(partial),
+        *monitoring.warnings(partial),
+        *nvshare.warnings(partial),
+        *mlops.warnings(partial),
+        *dates.warnings(partial),
+        *(own.warnings(partial) if own is not None else ()),
+    ]
+
+
+def _of_target(partial: PartialSettings) -> TargetRules | None:
+    """Return the rules of the target, None if it is not known or has none."""
+    return OF_TARGETS.get(partial.target.name) if partial.target is not None else None
+
+
+def _as_written(partial: PartialSettings, error: ConfigError) -> ConfigError:
+    """Return a problem with the value that its reader finds in the configuration, or said to be a default."""
+    value = partial.written(error.path)
+    error = replace(error, hint=date_hint(value) or error.hint)
+    if error.value is MISSING:
+        return error
+    if value is MISSING:
+        return replace(error, is_default=True)
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    is_section = any(isinstance(item, Mapping | list) for item in items)
+    return replace(error, value=MISSING if is_section else value)
