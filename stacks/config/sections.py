@@ -1,4 +1,4 @@
-"""The sections of a configuration that could be read, and what the cluster and the cloud say of themselves."""
+"""The sections of a configuration that could be read, and facts about the cluster and the cloud."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Sections:
 
     raw: the configuration as written, by key.
     sections: by key, without the teams.
-    teams: None stands for a team that could not be read.
+    teams: with None in the place of a team that could not be read.
     team_names: the name of each team as written.
     secrets: the keys of the secrets that are set.
-    facts: what the cluster says of itself. None if it was not asked or did not answer.
-    site: what the cloud of the target says of itself, in a type of the target's own. None likewise.
+    facts: about the cluster. None if it was not asked or did not answer.
+    site: facts about the cloud of the target, in a type that the target defines. None likewise.
     """
 
     raw: Mapping[str, object] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Sections:
         return next((section for section in self.sections.values() if isinstance(section, model)), None)
 
     def written(self, path: Path) -> object:
-        """Return the value at a path of the configuration, MISSING if there is none."""
+        """Return the value at a path of the configuration, or MISSING."""
         value: Any = self.raw
         for part in path:
             try:

@@ -125,7 +125,7 @@ class TargetSpec(Generic[S]):
     gpu_advice: str = "choose nodes with GPUs"
 
     pools: Callable[[Sections], Sequence[NodePool]]
-    """Returns its GPU nodes as they are, in the order in which queues try them. None while they are unknown."""
+    """Returns its GPU nodes as they are, in the order in which queues try them. Empty while unknown."""
     further: Callable[[Sections], Sequence[FurtherPoolSettings]] = lambda _: ()
     """Returns the settings of the pools behind the first."""
     fabric: Callable[[Sections, int], Fabric]
@@ -145,19 +145,20 @@ class TargetSpec(Generic[S]):
     claims: Callable[[Sections], Iterable[Claim]] = lambda _: ()
     """Returns the claims that it makes itself, as far as they are known."""
     planned: Callable[[Sections], Iterable[Planned]] = lambda _: ()
-    """Returns the objects of its own that its settings name."""
+    """Returns the objects that only it makes and its settings name."""
     namespaces_made: Callable[[Sections], Iterable[str]] = lambda _: ()
-    """Returns the namespaces of its own objects. They are no team's."""
+    """Returns the namespaces of its own objects, which teams cannot have."""
     projects: Callable[[S], Iterable[str]] = lambda _: ()
     """Returns the namespaces that it makes for people beside the teams, with queues of their own."""
     queues: Callable[[Sections], Mapping[str, Quota]] = lambda _: {}
-    """Returns the quotas of queues of its own, beside the slack queue and the teams', by section."""
+    """Returns the quotas of its own queues, in addition to the slack queue and the teams', by section."""
     node_selectors: Callable[[Sections], Sequence[Mapping[str, str]]] = lambda _: ()
     """Returns the labels of the pools whose nodes are looked up, as the settings do not say it all."""
     ask: Callable[[Sections, Mapping[str, str]], object] = lambda *_: None
-    """Returns what the target's cloud says of itself, None if nobody needs to ask.
+    """Returns facts about the cloud of the target, None if it needs none.
 
-    Takes the variables with credentials. Raises UnansweredError, after which a preview shows what it can.
+    Takes environment variables with credentials. Raises UnansweredError if the cloud does not answer. A preview then
+    continues without the facts.
     """
     installs_operators: Callable[[Sections], bool] = lambda _: True
     """Returns whether Kueue, AppWrapper and the operators of jobs are installed from upstream's manifests.
@@ -165,8 +166,8 @@ class TargetSpec(Generic[S]):
     Otherwise its own layers register them (stacks/layers/site.py, operators).
     """
     gatekeepers: Callable[[S], Gatekeepers] = lambda _: Gatekeepers()
-    """Returns the accounts by which Kueue and AppWrapper start jobs."""
+    """Returns the accounts that Kueue and AppWrapper use to start jobs."""
     kueue_version: Callable[[Sections], str | None] = kueue_version
     """Returns the version of the Kueue that runs, None if the settings could not be read."""
     kueue_api: Callable[[S], str] = lambda _: names.KUEUE_API
-    """Returns the API version in which the running Kueue stores its objects."""
+    """Returns the API version that the running Kueue uses to store its objects."""
