@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cli.ending import FINE, failed
-from stacks import stack_file
-from stacks.errors import SettingsError
+from stacks.config import stack_file
+from stacks.config.errors import SettingsError
 from stacks.job_manifests import change, manifest
 
 
