@@ -1,4 +1,4 @@
-"""`make lock`: asks upstream for the digests of what the catalogues name, and writes them into the catalogues.
+"""`make lock`: asks upstream for the digests of what the catalogues name, and writes them into their YAML files.
 
 Usage: python -m components.lock [--count | --list] MODULE..., the dotted names of the catalogues. --count asks nobody,
 and prints how many entries have a digest; --list names those without one, too.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -23,37 +23,35 @@ import yaml
 
 from components import registries
 from components.artifacts import ArtifactError, Mirror, fetch
-from components.catalogue import Artifact, Chart, Image
+from components.catalogue import Artifact, Chart
 from components.images import Reference
 
 Edit = Callable[[str], str]
-"""From a catalogue's source to the source with one more digest; raises ValueError when that has no place in it."""
+"""From a catalogue's YAML to the YAML with one more digest; raises ValueError if no entry takes the digest."""
 
 
 def locked(source: str, url: str, digest: str) -> str:
-    """Return the catalogue's source with this digest on the entry of this address.
+    """Return the catalogue's YAML with this digest on the entry of this address.
 
     Raises ValueError when no entry, or more than one, has the address.
     """
-    entry = re.compile(rf'^( *)url="{re.escape(url)}",\n(?: *sha256="[0-9a-f]*",\n)?', re.MULTILINE)
-    return _once(entry, source, f'url="{url}",\n', f'sha256="{digest}",\n', what=f"the address {url}")
+    return _once(source, {"url": url}, [f'sha256: "{digest}"\n'], what=f"the address {url}")
 
 
 def locked_chart(source: str, chart: Chart, archive: str | None, digest: str) -> str:
-    """Return the catalogue's source with address and digest of a chart's archive. Raises ValueError as `locked`."""
-    head = [f'name="{chart.name}",\n', f'version="{chart.version}",\n', f'repository="{chart.repository}",\n']
-    lines = [*head, *([f'archive="{archive}",\n'] if archive is not None else []), f'sha256="{digest}",\n']
-    found = "( *)" + " *".join(re.escape(line) for line in head)
-    entry = re.compile(rf'^{found}(?: *archive="[^"]*",\n)?(?: *sha256="[0-9a-f]*",\n)?', re.MULTILINE)
-    return _once(entry, source, *lines, what=f"the chart {chart.name} {chart.version}")
+    """Return the catalogue's YAML with address and digest of a chart's archive. Raises ValueError as `locked`."""
+    head = {"name": chart.name, "version": chart.version, "repository": chart.repository}
+    lines = [*([f"archive: {archive}\n"] if archive is not None else []), f'sha256: "{digest}"\n']
+    return _once(source, head, lines, what=f"the chart {chart.name} {chart.version}")
 
 
 def locked_image(source: str, reference: str, digest: str) -> str:
-    """Return the catalogue's source with this digest in a reference, wherever it stands; raises ValueError for none."""
-    with_digest = f'"{Reference.parse(reference).without_digest()}@{digest}"'
-    if f'"{reference}"' not in source:
+    """Return the catalogue's YAML with this digest in each value that is the reference; raises ValueError for none."""
+    with_digest = f": {Reference.parse(reference).without_digest()}@{digest}"
+    changed, count = re.subn(rf": {re.escape(reference)}$", with_digest, source, flags=re.MULTILINE)
+    if not count:
         raise ValueError(f"no entry of the catalogue has the image {reference}")
-    return source.replace(f'"{reference}"', with_digest)
+    return changed
 
 
 def images(catalogue: ModuleType) -> Iterator[str]:
@@ -63,9 +61,8 @@ def images(catalogue: ModuleType) -> Iterator[str]:
     """
     for artifact in catalogue.ARTIFACTS:
         yield from artifact.images.values()
-    for value in vars(catalogue).values():
-        if isinstance(value, Image):
-            yield value.reference
+    for image in catalogue.IMAGES.values():
+        yield image.reference
     for software in getattr(catalogue, "NIC_SOFTWARE", ()):
         yield from (software.sriov_plugin, software.shared_plugin)
 
@@ -79,7 +76,7 @@ def digests(catalogue: ModuleType) -> dict[str, bool]:
 
 def lock(catalogue: ModuleType) -> int:
     """Lock every entry of a catalogue that can be asked for; return the number of those that cannot."""
-    file = Path(str(catalogue.__file__))
+    file = Path(str(catalogue.__file__)).with_suffix(".yaml")
     failed = 0
     for name, ask in _questions(catalogue):
         try:
@@ -139,9 +136,15 @@ def archive_of(index: bytes, chart: Chart) -> str:
     raise ValueError(f"{chart.repository} lists no {chart.name} {chart.version}")
 
 
-def _once(entry: re.Pattern[str], source: str, *lines: str, what: str) -> str:
-    """Return a source whose one entry has these lines, indented as the entry is."""
-    changed, count = entry.subn(lambda found: "".join(found[1] + line for line in lines), source)
+def _once(source: str, head: Mapping[str, str], lines: Sequence[str], *, what: str) -> str:
+    """Return a source whose one entry with the keys and values `head` has `lines` next, instead of an older digest."""
+    keys = r"\n *".join(f'{key}: "?{re.escape(value)}"?' for key, value in head.items())
+    entry = re.compile(rf"^(( *(?:- )?){keys}\n)(?: *archive: .*\n)?(?: *sha256: .*\n)?", re.MULTILINE)
+
+    def locked_entry(found: re.Match[str]) -> str:
+        return found[1] + "".join(" " * len(found[2]) + line for line in lines)
+
+    changed, count = entry.subn(locked_entry, source)
     if count != 1:
         raise ValueError(f"{count} entries of the catalogue have {what}")
     return changed

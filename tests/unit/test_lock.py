@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import runpy
 from collections.abc import Mapping
 from dataclasses import replace
 from email.message import Message
@@ -20,6 +21,7 @@ from components.artifacts import Mirror
 from components.azure import catalogue as azure
 from components.catalogue import Chart
 from components.openstack import catalogue as openstack
+from components.tables import Table
 from tests.unit.test_artifacts import ENTRY
 
 
@@ -33,31 +35,27 @@ def test_what_has_no_digest_is_listed(capsys: pytest.CaptureFixture[str], monkey
     assert count.startswith(f"Digests: {len(known) - len(listed)} of {len(known)} files, charts and images")
 
 
-SOURCE = """ARTIFACTS = (
-    Artifact(
-        name="tool",
-        url="https://example.org/tool/install.yaml",
-        images={},
-    ),
-    Artifact(
-        name="other",
-        url="https://example.org/other/install.yaml",
-        sha256="00",
-    ),
-)
+SOURCE = """# A comment stays.
+artifacts:
+  - name: tool
+    url: https://example.org/tool/install.yaml
+    images: {}
+  # The other one.
+  - name: other
+    url: https://example.org/other/install.yaml
+    sha256: "00"
 """
 
 
 def test_a_digest_is_added_beside_its_address_only() -> None:
     changed = lock.locked(SOURCE, ENTRY.url, "ab12")
-    assert '        url="https://example.org/tool/install.yaml",\n        sha256="ab12",\n        images={},' in changed
-    assert changed.count("sha256") == 2
+    assert '    url: https://example.org/tool/install.yaml\n    sha256: "ab12"\n    images: {}\n' in changed
+    assert changed.replace('    sha256: "ab12"\n', "") == SOURCE
 
 
 def test_a_recorded_digest_is_replaced() -> None:
     changed = lock.locked(SOURCE, "https://example.org/other/install.yaml", "ff")
-    assert '        sha256="ff",\n' in changed
-    assert changed.count("sha256") == 1
+    assert changed == SOURCE.replace('"00"', '"ff"')
 
 
 def test_an_address_without_an_entry_is_an_error() -> None:
@@ -66,8 +64,10 @@ def test_an_address_without_an_entry_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("module", [catalogue, azure, openstack], ids=lambda module: module.__name__)
-def test_every_entry_of_a_catalogue_can_be_locked_and_reads_so_afterwards(module: ModuleType) -> None:
-    source = before = Path(str(module.__file__)).read_text()
+def test_every_entry_of_a_catalogue_can_be_locked_and_reads_so_afterwards(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = before = Path(str(module.__file__)).with_suffix(".yaml").read_text()
     for artifact in module.ARTIFACTS:
         source = lock.locked(source, artifact.url, "ab" * 32)
     for chart in module.CHARTS:
@@ -76,10 +76,9 @@ def test_every_entry_of_a_catalogue_can_be_locked_and_reads_so_afterwards(module
     images = list(dict.fromkeys(lock.images(module)))
     for image in images:
         source = lock.locked_image(source, image, DIGEST)
-    read: dict[str, object] = {"__name__": module.__name__}
-    exec(compile(source, "catalogue", "exec"), read)  # noqa: S102 - the project's own file
+    monkeypatch.setattr(Table, "load", classmethod(lambda cls, name: cls.parse(source)))
     again = ModuleType("again")
-    vars(again).update(read)
+    vars(again).update(runpy.run_path(str(module.__file__), run_name=module.__name__))
     assert {artifact.sha256 for artifact in again.ARTIFACTS} <= {"ab" * 32}
     assert {chart.sha256 for chart in again.CHARTS} <= {"cd" * 32}
     assert all(image.endswith(f"@{DIGEST}") for image in lock.images(again))
@@ -93,10 +92,11 @@ def test_every_entry_of_a_catalogue_can_be_locked_and_reads_so_afterwards(module
 def test_what_upstream_does_not_serve_stays_as_it_is_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copy = tmp_path / "catalogue.py"
-    copy.write_text(Path(str(catalogue.__file__)).read_text())
+    original = Path(str(catalogue.__file__)).with_suffix(".yaml")
+    copy = tmp_path / original.name
+    copy.write_text(original.read_text())
     module = ModuleType("copy")
-    vars(module).update({**vars(catalogue), "__file__": str(copy)})
+    vars(module).update({**vars(catalogue), "__file__": str(copy.with_suffix(".py"))})
 
     def refuse(request: object, timeout: float) -> io.BytesIO:
         raise URLError("no route to host")
@@ -114,7 +114,7 @@ def test_what_upstream_does_not_serve_stays_as_it_is_and_is_named(
         + len(dict.fromkeys(lock.images(catalogue)))
     )
     assert f"not locked: {catalogue.PYTHON.reference}: " in said
-    assert copy.read_text() == Path(str(catalogue.__file__)).read_text()
+    assert copy.read_text() == original.read_text()
 
 
 def test_the_image_of_many_nodes_systems_gets_no_digest() -> None:
@@ -239,18 +239,18 @@ def test_the_whole_of_a_catalogue_is_asked_for_and_written(
     )
     source = (
         SOURCE
-        + f'    name="{own.name}",\n    version="{own.version}",\n    repository="{own.repository}",\n'
-        + f'    name="{oci.name}",\n    version="{oci.version}",\n    repository="{oci.repository}",\n'
-        + 'IMAGE = "docker.io/library/busybox:1.37"\n'
+        + f'  - name: {own.name}\n    version: "{own.version}"\n    repository: {own.repository}\n'
+        + f"  - name: {oci.name}\n    version: {oci.version}\n    repository: {oci.repository}\n"
+        + "image: docker.io/library/busybox:1.37\n"
     )
     module = ModuleType("small")
     vars(module).update(
         __file__=str(tmp_path / "catalogue.py"),
         ARTIFACTS=(replace(ENTRY, images={}),),
         CHARTS=(own, oci),
-        IMAGE=catalogue.Image(reference="docker.io/library/busybox:1.37", source=""),
+        IMAGES={"busybox": catalogue.Image(reference="docker.io/library/busybox:1.37", source="")},
     )
-    (tmp_path / "catalogue.py").write_text(source)
+    (tmp_path / "catalogue.yaml").write_text(source)
     index = b"entries: {tool: [{version: 1.2.3, urls: [https://example.org/tool-1.2.3.tgz]}]}"
     monkeypatch.setattr(lock.Mirror, "fetch", lambda self, artifact: b"file")
     monkeypatch.setattr(lock, "fetch", lambda url, chart: index if url.endswith("/index.yaml") else b"archive")
@@ -264,12 +264,13 @@ def test_the_whole_of_a_catalogue_is_asked_for_and_written(
         f"other 1.2.3: {'34' * 32}",
         f"docker.io/library/busybox:1.37: {DIGEST}",
     ]
-    written = (tmp_path / "catalogue.py").read_text()
-    assert f'url="{ENTRY.url}",\n        sha256="{file}",\n' in written
-    located = 'archive="https://example.org/tool-1.2.3.tgz",\n    '
-    assert f'repository="{own.repository}",\n    {located}sha256="{archive}",\n' in written
-    assert f'repository="{oci.repository}",\n    sha256="{"34" * 32}",\n' in written
-    assert f'IMAGE = "docker.io/library/busybox:1.37@{DIGEST}"\n' in written
+    written = (tmp_path / "catalogue.yaml").read_text()
+    assert f'url: {ENTRY.url}\n    sha256: "{file}"\n' in written
+    located = "archive: https://example.org/tool-1.2.3.tgz\n    "
+    assert f'version: "1.2.3"\n    repository: {own.repository}\n    {located}sha256: "{archive}"\n' in written
+    assert f'repository: {oci.repository}\n    sha256: "{"34" * 32}"\n' in written
+    assert f"image: docker.io/library/busybox:1.37@{DIGEST}\n" in written
+    assert written.startswith("# A comment stays.\n")
 
 
 @pytest.mark.parametrize(("failed", "code"), [([0, 0], 0), ([0, 2], 1)])

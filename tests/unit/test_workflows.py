@@ -134,7 +134,7 @@ def official_steps() -> str:
 def test_the_official_providers_are_tested_every_night_and_where_a_version_changes() -> None:
     events = load("official")["on"]
     assert events["schedule"] == [{"cron": "47 3 * * *"}]
-    catalogues = {str(file.relative_to(ROOT)) for file in (ROOT / "components").rglob("catalogue.py")}
+    catalogues = {str(file.relative_to(ROOT)) for file in (ROOT / "components").rglob("catalogue.yaml")}
     for event in ("push", "pull_request"):
         assert catalogues | {"uv.lock"} <= set(events[event]["paths"])
         assert all((ROOT / path).is_file() for path in events[event]["paths"])
