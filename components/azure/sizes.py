@@ -1,9 +1,4 @@
-"""Azure's GPU sizes, and the regions that offer them.
-
-Sources: the size series' pages of Microsoft's documentation (`MicrosoftDocs/azure-compute-docs`, articles/
-virtual-machines/sizes/gpu-accelerated); quota families and regions as `Azure/karpenter-provider-azure` publishes them
-(pkg/providers/instancetype/known_skus.yaml; pkg/providers/pricing, from Azure's retail prices).
-"""
+"""Azure's GPU sizes and the regions that offer them, from sizes.yaml, and what the names of other sizes state."""
 
 from __future__ import annotations
 
@@ -15,105 +10,11 @@ from typing import Final
 
 from components.azure.baselines import THRESHOLDS
 from components.nodes.machines import Machine
-
-REGIONS_AS_OF: Final = date(2026, 6, 18)
-"""When Azure published the prices from which the regions below are taken: a size counts as offered where it has one."""
-
-
-def _regions(names_in_a_row: str) -> frozenset[str]:
-    return frozenset(names_in_a_row.split())
-
-
-REGIONS: Final = _regions(
-    """
-    australiacentral australiacentral2 australiaeast australiasoutheast austriaeast brazilsouth brazilsoutheast
-    canadacentral canadaeast centralindia centralus chilecentral eastasia eastus eastus2 francecentral francesouth
-    germanynorth germanywestcentral indonesiacentral israelcentral italynorth japaneast japanwest jioindiacentral
-    jioindiawest koreacentral koreasouth malaysiawest mexicocentral newzealandnorth northcentralus northeurope
-    norwayeast norwaywest polandcentral qatarcentral southafricanorth southafricawest southcentralus southeastasia
-    southindia spaincentral swedencentral swedensouth switzerlandnorth switzerlandwest uaecentral uaenorth uksouth
-    ukwest westcentralus westeurope westindia westus westus2 westus3
-    """
-)
-
-_ND_H100: Final = _regions(
-    """
-    australiaeast canadacentral centralus eastus eastus2 japaneast japanwest koreacentral northcentralus
-    polandcentral southafricanorth southafricawest southcentralus spaincentral swedencentral switzerlandnorth
-    uaenorth uksouth westcentralus westeurope westus westus2 westus3
-    """
-)
-
-_ND_H200: Final = _regions(
-    """
-    australiaeast australiasoutheast brazilsouth centralus eastus2 francecentral germanywestcentral indonesiacentral
-    italynorth japaneast japanwest koreasouth malaysiawest mexicocentral northcentralus northeurope norwayeast
-    polandcentral southafricanorth southeastasia spaincentral swedencentral uaenorth uksouth ukwest westus westus2
-    westus3
-    """
-)
-
-_ND_A100_80: Final = _regions(
-    """
-    australiaeast brazilsouth canadacentral canadaeast centralus eastus eastus2 francecentral germanynorth
-    italynorth japaneast japanwest norwayeast polandcentral southafricanorth southcentralus southindia spaincentral
-    swedencentral switzerlandnorth switzerlandwest uaecentral uaenorth uksouth ukwest westeurope westus westus2
-    westus3
-    """
-)
-
-_ND_A100_40: Final = _regions(
-    """
-    eastus italynorth southcentralus westeurope westus2
-    """
-)
-
-_ND_GB200: Final = _regions(
-    """
-    australiaeast australiasoutheast brazilsouth canadaeast centralus eastus eastus2 germanywestcentral
-    indonesiacentral italynorth koreacentral koreasouth northcentralus southindia spaincentral uaecentral uksouth
-    westus2 westus3
-    """
-)
-
-_NC_H100: Final = _regions(
-    """
-    australiaeast canadacentral centralindia centralus eastus eastus2 germanywestcentral indonesiacentral japaneast
-    jioindiacentral jioindiawest koreacentral koreasouth malaysiawest northcentralus northeurope southcentralus
-    southeastasia spaincentral swedencentral switzerlandnorth uaenorth uksouth westeurope westus westus2 westus3
-    """
-)
-
-_NC_A100: Final = _regions(
-    """
-    australiaeast brazilsouth canadacentral centralindia centralus eastus eastus2 francecentral germanywestcentral
-    italynorth japaneast jioindiacentral jioindiawest koreacentral northcentralus northeurope polandcentral
-    southcentralus southeastasia spaincentral swedencentral switzerlandnorth uksouth westeurope westus westus2
-    westus3
-    """
-)
-
-REGIONS_WITHOUT_ZONES: Final = _regions(
-    """
-    australiacentral australiacentral2 australiasoutheast brazilsoutheast canadaeast francesouth germanynorth koreasouth
-    northcentralus norwaywest southafricawest southindia switzerlandwest uaecentral ukwest westcentralus westindia
-    westus
-    """
-)
-"""Regions without availability zones (`MicrosoftDocs/azure-docs`, articles/reliability/regions-list.md, March 2025)."""
-
-REGIONS_WITHOUT_PAIR: Final = _regions(
-    """
-    austriaeast indonesiacentral israelcentral italynorth mexicocentral newzealandnorth polandcentral qatarcentral
-    spaincentral
-    """
-)
-"""Regions whose storage has no copies in another one, as of the same list."""
+from components.tables import Table
 
 MOST_PODS: Final = 250
 """Pods on one node of a cluster with overlay networking, at most and by default."""
 
-_DOCUMENTATION: Final = "https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/"
 _RESERVED_PER_POD_MB: Final = 20
 _RESERVED_MB: Final = 50
 _EVICTION_MIB: Final = 100
@@ -168,131 +69,20 @@ class VmSize:
         )
 
 
-GPU_SIZES: Final = {
-    size.name: size
-    for size in (
-        VmSize(
-            name="Standard_ND96isr_H100_v5",
-            vcpus=96,
-            memory_gib=1900,
-            gpus=8,
-            gpu_product="NVIDIA-H100-80GB-HBM3",
-            infiniband_ports=8,
-            infiniband_feature=True,
-            family="standardNDSH100v5Family",
-            regions=_ND_H100,
-            source=f"{_DOCUMENTATION}ndh100v5-series",
-        ),
-        VmSize(
-            name="Standard_ND96isr_H200_v5",
-            vcpus=96,
-            memory_gib=1850,
-            gpus=8,
-            gpu_product="NVIDIA-H200",
-            infiniband_ports=8,
-            infiniband_feature=True,
-            family="standardNDISRH200V5Family",
-            regions=_ND_H200,
-            source=f"{_DOCUMENTATION}nd-h200-v5-series",
-        ),
-        VmSize(
-            name="Standard_ND96amsr_A100_v4",
-            vcpus=96,
-            memory_gib=1900,
-            gpus=8,
-            gpu_product="NVIDIA-A100-SXM4-80GB",
-            infiniband_ports=8,
-            infiniband_feature=True,
-            family="standard NDAMSv4_A100Family",
-            regions=_ND_A100_80,
-            source=f"{_DOCUMENTATION}ndma100v4-series",
-        ),
-        VmSize(
-            name="Standard_ND96asr_v4",
-            vcpus=96,
-            memory_gib=900,
-            gpus=8,
-            gpu_product="NVIDIA-A100-SXM4-40GB",
-            infiniband_ports=8,
-            infiniband_feature=True,
-            family="Standard NDASv4_A100 Family",
-            regions=_ND_A100_40,
-            source=f"{_DOCUMENTATION}ndasra100v4-series",
-        ),
-        VmSize(
-            name="Standard_ND128isr_NDR_GB200_v6",
-            vcpus=128,
-            memory_gib=900,
-            gpus=4,
-            gpu_product="NVIDIA-GB200",
-            infiniband_ports=4,
-            family="standardNDISRGB200V6NDRFamily",
-            regions=_ND_GB200,
-            source=f"{_DOCUMENTATION}nd-gb200-v6-series",
-        ),
-        VmSize(
-            name="Standard_ND128isr_GB300_v6",
-            vcpus=128,
-            memory_gib=864,
-            gpus=4,
-            gpu_product="NVIDIA-GB300",
-            infiniband_ports=4,
-            family="standardNDISRGB300V6Family",
-            regions=None,
-            source=f"{_DOCUMENTATION}nd-gb300-v6-series",
-        ),
-        VmSize(
-            name="Standard_NC40ads_H100_v5",
-            vcpus=40,
-            memory_gib=320,
-            gpus=1,
-            gpu_product="NVIDIA-H100-NVL",
-            family="StandardNCadsH100v5Family",
-            regions=_NC_H100,
-            source=f"{_DOCUMENTATION}ncadsh100v5-series",
-        ),
-        VmSize(
-            name="Standard_NC80adis_H100_v5",
-            vcpus=80,
-            memory_gib=640,
-            gpus=2,
-            gpu_product="NVIDIA-H100-NVL",
-            family="StandardNCadsH100v5Family",
-            regions=_NC_H100,
-            source=f"{_DOCUMENTATION}ncadsh100v5-series",
-        ),
-        VmSize(
-            name="Standard_NC24ads_A100_v4",
-            vcpus=24,
-            memory_gib=220,
-            gpus=1,
-            gpu_product="NVIDIA-A100-80GB-PCIe",
-            family="StandardNCADSA100v4Family",
-            regions=_NC_A100,
-            source=f"{_DOCUMENTATION}nca100v4-series",
-        ),
-        VmSize(
-            name="Standard_NC48ads_A100_v4",
-            vcpus=48,
-            memory_gib=440,
-            gpus=2,
-            gpu_product="NVIDIA-A100-80GB-PCIe",
-            family="StandardNCADSA100v4Family",
-            regions=_NC_A100,
-            source=f"{_DOCUMENTATION}nca100v4-series",
-        ),
-        VmSize(
-            name="Standard_NC96ads_A100_v4",
-            vcpus=96,
-            memory_gib=880,
-            gpus=4,
-            gpu_product="NVIDIA-A100-80GB-PCIe",
-            family="StandardNCADSA100v4Family",
-            regions=_NC_A100,
-            source=f"{_DOCUMENTATION}nca100v4-series",
-        ),
-    )
-}
+class _Sizes(Table):
+    regions_as_of: date
+    regions: frozenset[str]
+    regions_without_zones: frozenset[str]
+    regions_without_pair: frozenset[str]
+    sizes: tuple[VmSize, ...]
+
+
+_SIZES: Final = _Sizes.load(__name__)
+REGIONS_AS_OF: Final = _SIZES.regions_as_of
+REGIONS: Final = _SIZES.regions
+REGIONS_WITHOUT_ZONES: Final = _SIZES.regions_without_zones
+REGIONS_WITHOUT_PAIR: Final = _SIZES.regions_without_pair
+GPU_SIZES: Final = {size.name: size for size in _SIZES.sizes}
 
 
 def _reserved_millicores(cores: int) -> int:

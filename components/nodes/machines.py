@@ -10,6 +10,7 @@ from components import names
 from components.health.thresholds import Scope, Threshold
 from components.kubernetes.node_pool import NodeShape
 from components.kubernetes.quantity import Quantity
+from components.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,15 +53,10 @@ class Machine:
         return NodeShape(instance_type=self.name, gpu_product=self.gpu_product, resources=resources)
 
 
-H100_SXM5: Final = Machine(
-    name="h100-sxm5-8x",
-    cpu="224",
-    memory="2113411288Ki",
-    gpus=8,
-    gpu_product="NVIDIA-H100-80GB-HBM3",
-    pods=250,
-    source="MLBatch tutorial for KubeCon EU 2025: worker nodes of the OpenShift cluster pokprod",
-)
+class _Machines(Table):
+    machines: tuple[Machine, ...]
 
-MACHINES: Final = {machine.name: machine for machine in (H100_SXM5,)}
-"""Those of no cloud, by name; a cloud's own stand beside its sizes."""
+
+MACHINES: Final = {machine.name: machine for machine in _Machines.load(__name__).machines}
+"""Machine types of no cloud, by name. A cloud's own are next to its sizes."""
+H100_SXM5: Final = MACHINES["h100-sxm5-8x"]

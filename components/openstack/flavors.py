@@ -1,23 +1,13 @@
-"""The flavors of cPouta that a VM may have: what is in one, and what CSC charges for it.
-
-Source: CSC's user guide (CSCfi/csc-user-guide, docs/cloud/pouta/vm-flavors-and-billing.md). Shelving a VM ends its
-charge; stopping it does not.
-"""
+"""The flavors of cPouta that a VM may have, and what CSC charges for them, from flavors.yaml."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Final
 
-VOLUME_RATES: Final[Mapping[str, Decimal]] = MappingProxyType({"standard": Decimal("3.6"), "capacity": Decimal("1.8")})
-"""Billing units for a TiB of a volume in an hour, by the volume's type, attached or not."""
-BOOT_VOLUME: Final = "standard"
-"""Type of a volume that a VM boots from, which asks for none (CSC's guide, cloud/pouta/persistent-volumes.md)."""
-FLOATING_IP_RATE: Final = Decimal("0.2")
-"""Billing units for a floating address in an hour, associated or not."""
+from components.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,36 +32,18 @@ class Flavor:
         return self.name if self.gpus else self.name.rpartition(".")[0]
 
 
-def _flavor(name: str, cores: int, memory_gib: int, rate: str, gpus: int = 0) -> Flavor:
-    gpu = "Tesla-P100-PCIE-16GB" if gpus else ""
-    return Flavor(name=name, cores=cores, memory_gib=memory_gib, rate=Decimal(rate), gpus=gpus, gpu=gpu)
+class _Flavors(Table):
+    volume_rates: Mapping[str, Decimal]
+    floating_ip_rate: Decimal
+    boot_volume: str
+    flavors: tuple[Flavor, ...]
 
 
-FLAVORS: Final[Mapping[str, Flavor]] = MappingProxyType(
-    {
-        flavor.name: flavor
-        for flavor in (
-            _flavor("standard.xxlarge", 8, 31, "8.4"),
-            _flavor("standard.3xlarge", 8, 62, "16.8"),
-            _flavor("hpc.4.10core", 10, 42, "12"),
-            _flavor("hpc.4.20core", 20, 85, "25"),
-            _flavor("hpc.4.40core", 40, 171, "50"),
-            _flavor("hpc.4.80core", 80, 343, "100"),
-            _flavor("hpc.5.16core", 16, 58, "20"),
-            _flavor("hpc.5.32core", 32, 116, "40"),
-            _flavor("hpc.5.64core", 64, 232, "80"),
-            _flavor("hpc.5.128core", 128, 464, "160"),
-            _flavor("hpc.6.14core", 14, 88, "23"),
-            _flavor("hpc.6.28core", 28, 176, "45"),
-            _flavor("hpc.6.56core", 56, 352, "90"),
-            _flavor("hpc.6.112core", 112, 705, "180"),
-            _flavor("gpu.1.1gpu", 14, 117, "60", gpus=1),
-            _flavor("gpu.1.2gpu", 28, 234, "120", gpus=2),
-            _flavor("gpu.1.4gpu", 56, 468, "240", gpus=4),
-        )
-    }
-)
-"""By name, the default first: those with the eight cores that the MLOps platform asks for (its setup.sh)."""
+_FLAVORS: Final = _Flavors.load(__name__)
+VOLUME_RATES: Final = _FLAVORS.volume_rates
+FLOATING_IP_RATE: Final = _FLAVORS.floating_ip_rate
+BOOT_VOLUME: Final = _FLAVORS.boot_volume
+FLAVORS: Final = {flavor.name: flavor for flavor in _FLAVORS.flavors}
 
 
 def volume_rate(kind: str, size_gib: int) -> Decimal | None:
