@@ -1,8 +1,4 @@
-"""The Kubernetes versions that AKS supports, and until when.
-
-Source: the release calendar in `MicrosoftDocs/azure-aks-docs`, articles/aks/supported-kubernetes-versions.md, as of
-`AS_OF`. Support ends with the last day of the month it names. Node images: articles/aks/upgrade-os-version.md.
-"""
+"""The Kubernetes versions that AKS supports, and until when, from versions.yaml."""
 
 from __future__ import annotations
 
@@ -10,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
+
+from components.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,27 +32,6 @@ class KubernetesRelease:
         return self.available <= day <= self.last_day(long_term=long_term)
 
 
-AS_OF: Final = date(2026, 8, 5)
-"""The day of the calendar that is written here."""
-
-RELEASES: Final = (
-    KubernetesRelease(
-        minor="1.37", available=date(2026, 10, 1), end=date(2027, 10, 31), long_term_end=date(2028, 10, 31)
-    ),
-    KubernetesRelease(minor="1.36", available=date(2026, 6, 1), end=date(2027, 6, 30), long_term_end=date(2028, 6, 30)),
-    KubernetesRelease(minor="1.35", available=date(2026, 3, 1), end=date(2027, 3, 31), long_term_end=date(2028, 3, 31)),
-    KubernetesRelease(
-        minor="1.34", available=date(2025, 11, 1), end=date(2026, 11, 30), long_term_end=date(2027, 11, 30)
-    ),
-    KubernetesRelease(minor="1.33", available=date(2025, 6, 1), end=date(2026, 7, 31), long_term_end=date(2027, 7, 31)),
-    KubernetesRelease(minor="1.32", available=date(2025, 4, 1), end=date(2026, 3, 31), long_term_end=date(2027, 3, 31)),
-)
-"""Newest first."""
-
-DEFAULT: Final = "1.35"
-"""The version before the newest two: a year of patches behind it, and what the pinned operators are released for."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class NodeImage:
     """An operating system of the nodes, as AKS names it, with the minor versions of Kubernetes it is built for."""
@@ -64,11 +41,19 @@ class NodeImage:
     last: int | None
 
 
-NODE_IMAGES: Final = (
-    NodeImage(os_sku="Ubuntu2204", first=25, last=36),
-    NodeImage(os_sku="Ubuntu", first=25, last=None),
-)
-"""`Ubuntu` means 22.04 up to Kubernetes 1.34, and 24.04 from 1.35 on."""
+class _Versions(Table):
+    as_of: date
+    default: str
+    releases: tuple[KubernetesRelease, ...]
+    node_images: tuple[NodeImage, ...]
+
+
+_VERSIONS: Final = _Versions.load(__name__)
+AS_OF: Final = _VERSIONS.as_of
+"""The day of the calendar."""
+DEFAULT: Final = _VERSIONS.default
+RELEASES: Final = _VERSIONS.releases
+NODE_IMAGES: Final = _VERSIONS.node_images
 
 
 def release_of(version: str) -> KubernetesRelease | None:
