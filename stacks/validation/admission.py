@@ -45,13 +45,13 @@ class Job:
     what: the job in words. path: of its section. size: the key of the number of pods in it.
     asks: the paths of what says how much one pod asks for, by resource, where something does.
     team: as it was written, None where the key is missing. submitter: the path of that key, `team` in the section
-    unless given. requests: what one pod asks for.
+    unless given. `_placed` sets both for a workload. requests: what one pod asks for.
     """
 
     what: str
     path: Path
     size: str
-    team: str | None
+    team: str | None = None
     pods: int
     requests: Quota
     asks: Mapping[str, Path] = field(default_factory=dict)
@@ -126,16 +126,8 @@ def _hopeless(partial: PartialSettings, settings: WorkloadsSettings) -> Mapping[
 
 def _batch(partial: PartialSettings, batch: VllmSettings) -> Iterator[ConfigError]:
     """Yield why the vLLM batch, which is one pod, could never run."""
-    job = Job(
-        what=batch.what,
-        path=_VLLM,
-        size="gpus",
-        team=batch.submission.team,
-        pods=1,
-        requests=batch.amounts(),
-        asks={names.CPU: (*_VLLM, "cpu"), names.MEMORY: (*_VLLM, "memory"), names.GPU: (*_VLLM, "gpus")},
-        submitter=(*_VLLM, "submission", "team"),
-    )
+    asks = {names.CPU: (*_VLLM, "cpu"), names.MEMORY: (*_VLLM, "memory"), names.GPU: (*_VLLM, "gpus")}
+    job = Job(what=batch.what, path=_VLLM, size="gpus", pods=1, requests=batch.amounts(), asks=asks)
     yield from _placed(partial, job, batch, partial.pool)
 
 
@@ -404,19 +396,11 @@ def _runs(
         pool = None
     fabric = partial.fabric
     requests = settings.requests(workload, pool, fabric) if pool is not None and fabric is not None else {}
-    job = Job(
-        what=workload.what,
-        path=path,
-        size="nodes",
-        team=workload.submission.team,
-        pods=workload.pods,
-        requests=requests,
-        asks={
-            names.CPU: (*path, "cpu") if workload.cpu is not None else ("workloads", "cpu"),
-            names.MEMORY: (*path, "memory") if workload.memory is not None else ("workloads", "memory"),
-        },
-        submitter=(*path, "submission", "team"),
-    )
+    asks: dict[str, Path] = {
+        names.CPU: (*path, "cpu") if workload.cpu is not None else ("workloads", "cpu"),
+        names.MEMORY: (*path, "memory") if workload.memory is not None else ("workloads", "memory"),
+    }
+    job = Job(what=workload.what, path=path, size="nodes", pods=workload.pods, requests=requests, asks=asks)
     yield from _placed(partial, job, workload, pool)
 
 
@@ -443,7 +427,11 @@ def _too_many(partial: PartialSettings, path: Path, nodes: int, count: int) -> C
 def _placed(
     partial: PartialSettings, job: Job, workload: WorkloadSettings, pool: NodePool | None
 ) -> Iterator[ConfigError]:
-    """Yield why a job could never run: on the nodes, None where they are not to be judged, and in its team's queue."""
+    """Yield why a workload's pods could never run on the nodes of a pool, and in its team's queue.
+
+    pool: None if the nodes are not checked.
+    """
+    job = replace(job, team=workload.submission.team, submitter=(*job.path, "submission", "team"))
     queued = _is_queued(partial, workload)
     if pool is not None and queued:
         yield from admitted(partial, job)
@@ -639,17 +627,9 @@ def _shares(partial: PartialSettings) -> bool:
 
 
 def _head(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
-    path: Path = ("workloads", "finetuning")
-    job = Job(
-        what=f"the head of {tuning.what}",
-        path=path,
-        size="headCpu",
-        team=tuning.submission.team,
-        pods=1,
-        requests=tuning.head_amounts(),
-        asks={names.CPU: (*path, "headCpu"), names.MEMORY: (*path, "headMemory")},
-        submitter=(*path, "submission", "team"),
-    )
+    what, path = f"the head of {tuning.what}", ("workloads", "finetuning")
+    asks = {names.CPU: (*path, "headCpu"), names.MEMORY: (*path, "headMemory")}
+    job = Job(what=what, path=path, size="headCpu", pods=1, requests=tuning.head_amounts(), asks=asks)
     yield from _placed(partial, job, tuning, partial.pool)
 
 
@@ -701,16 +681,8 @@ def _fitting(room: Quota, pod: Quota) -> tuple[int, str]:
 
 def _workers(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
     path: Path = ("workloads", "finetuning")
-    job = Job(
-        what=tuning.what,
-        path=path,
-        size="workers",
-        team=tuning.submission.team,
-        pods=tuning.workers,
-        requests=tuning.amounts(),
-        asks={names.CPU: (*path, "cpu"), names.MEMORY: (*path, "memory")},
-        submitter=(*path, "submission", "team"),
-    )
+    asks = {names.CPU: (*path, "cpu"), names.MEMORY: (*path, "memory")}
+    job = Job(what=tuning.what, path=path, size="workers", pods=tuning.workers, requests=tuning.amounts(), asks=asks)
     yield from _placed(partial, job, tuning, partial.pool)
 
 
