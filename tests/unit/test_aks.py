@@ -17,7 +17,6 @@ import yaml
 from components.artifacts import Mirror
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
-from stacks.config.errors import SettingsError
 from stacks.config.inputs import StackInputs, interpret
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, Registered, build, strings
@@ -367,24 +366,6 @@ def test_the_engine_asks_as_fast_as_the_settings_allow(mirror: Mirror) -> None:
     record = deployed(mirror, settings(kubernetes={"client": {"qps": 50}}))
     (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
     assert json.loads(provider.inputs["kubeClientSettings"]) == {"qps": 50, "burst": 2000}
-
-
-def test_a_cluster_that_the_stack_makes_is_named_by_no_kubeconfig(mirror: Mirror) -> None:
-    with pytest.raises(SettingsError, match=r"mlbatch:kubernetes\.context\n.*\n    allowed: client\n"):
-        loaded(mirror, settings(kubernetes={"context": "x"}))
-
-
-def test_sections_of_another_target_are_refused(mirror: Mirror) -> None:
-    with pytest.raises(SettingsError) as error:
-        loaded(mirror, settings(nodes={"count": 3}))
-    said = str(error.value)
-    assert "mlbatch:nodes" in said
-    assert "this section is for target simulated only" in said
-
-
-def test_the_section_that_the_target_needs_is_required(mirror: Mirror) -> None:
-    with pytest.raises(SettingsError, match="mlbatch:azure\n    wrong:   this key is required"):
-        loaded(mirror, {"target": "aks"})
 
 
 def sdk_modules(program: str) -> set[str]:

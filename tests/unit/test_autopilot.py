@@ -14,16 +14,12 @@ from components.health.autopilot import Autopilot, AutopilotArgs
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import PodSecurity
 from components.observability.prometheus import MONITOR_LABELS, scrapers
-from stacks.config.errors import ConfigError
-from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record, build
 
 NODES = NodeGroup(
     node_selector={"nvidia.com/gpu.present": "true"},
     tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
 )
-TUTORIAL = "000, Extended Autopilot Setup"
-SETUP = "002, Autopilot"
 IMAGE = catalogue.AUTOPILOT.reference
 
 
@@ -52,55 +48,14 @@ class TestDefaultConfiguration:
     """Seeds 002 and 000, MLBatch Cluster Setup: `helm upgrade --install autopilot -n autopilot autopilot/autopilot`,
     with the values of the chart at its tag autopilot-v2.1.3 (helm-charts/autopilot/values.yaml)."""
 
-    def test_checks_and_their_pace_are_the_charts(self) -> None:
-        (container,) = pod()["containers"]
-        assert environment()["PERIODIC_CHECKS"] == "pciebw,remapped,dcgm,ping,gpupower"
-        assert " ".join(container["command"]) == (
-            "/usr/local/bin/autopilot --port 3333 --loglevel 2 --bw 4 --w 1 --invasive-check-timer 4"
-        )
-
-    def test_names_are_those_that_the_seeds_commands_use(self) -> None:
-        built = record(monitor_labels=MONITOR_LABELS)
-        assert built.one("DaemonSet", "autopilot", "autopilot")
-        assert built.one("ServiceMonitor", "autopilot-metrics-monitor", "autopilot"), SETUP
-        assert built.one("Service", "autopilot-healthchecks", "autopilot")
-        assert built.one("Service", "autopilot-metrics-service", "autopilot")
-
-    def test_it_runs_on_gpu_nodes_also_on_tainted_ones(self) -> None:
-        assert pod()["nodeSelector"] == {"nvidia.com/gpu.present": "true"}, (
-            "As-is, Autopilot will run on GPU nodes (002)"
-        )
-        assert pod()["tolerations"] == [dict(NODES.tolerations[0])]
-
     def test_the_image_stays_what_it_is(self) -> None:
         """The chart names `latest`, which takes texts with a unit since July 2025; this program writes whole hours."""
         images = {container["image"] for container in (*pod()["containers"], *pod()["initContainers"])}
         assert images == {"quay.io/autopilot/autopilot:v2.1.3"}
 
-    def test_the_pods_are_the_charts(self) -> None:
-        (container,) = pod()["containers"]
-        assert {port["name"]: port["containerPort"] for port in container["ports"]} == {
-            "healthcheck": 3333,
-            "http": 8081,
-            "readinessprobe": 8080,
-        }
-        assert container["readinessProbe"]["httpGet"] == {"path": "/readinessprobe", "port": 8080, "scheme": "HTTP"}
-        assert container["livenessProbe"]["exec"] == {"command": ["nvidia-smi"]}
-        assert container["securityContext"] == {
-            "runAsNonRoot": True,
-            "runAsUser": 1000910000,
-            "capabilities": {"drop": ["ALL"], "add": ["NET_RAW", "NET_ADMIN"]},
-        }
-        assert "limits" not in container["resources"], "diagnostics take several GB"
-
 
 class TestExtendedConfiguration:
     CHECKS = ("pciebw", "remapped", "dcgm", "ping", "gpupower", "pvc")
-
-    def test_the_tutorials_environment(self) -> None:
-        found = environment(checks=self.CHECKS, pvc_storage_class="nfs-client-pokprod")
-        assert found["PERIODIC_CHECKS"] == "pciebw,remapped,dcgm,ping,gpupower,pvc", TUTORIAL
-        assert found["PVC_TEST_STORAGE_CLASS"] == "nfs-client-pokprod", TUTORIAL
 
     def test_a_failed_dcgm_check_does_not_pass_for_want_of_a_list(self) -> None:
         """The tutorial's list takes the place of the chart's, and DCGM_FATAL_ERRORS goes with it: patch_node then walks
@@ -129,15 +84,6 @@ class TestDeepChecks:
     def test_none_is_a_hundred_years_for_upstream_panics_at_zero(self) -> None:
         (container,) = pod(deep_check_hours=0)["containers"]
         assert container["command"][-2:] == ["--invasive-check-timer", "876000"]
-
-    def test_their_job_waits_for_no_gpu_in_its_copy_of_the_init_container(self) -> None:
-        """It copies command and arguments, and neither environment nor rights (pkg/utils/functions.go, CreateJob)."""
-        (container,) = pod()["initContainers"]
-        assert container["env"] == [{"name": "WAIT_FOR", "value": "/usr/bin/nvidia-smi"}]
-        assert container["args"][0].startswith('[ -z "$WAIT_FOR" ] || [ -f "$WAIT_FOR" ] || ')
-
-    def test_a_failed_one_is_seen_before_its_job_goes(self) -> None:
-        assert environment()["INVASIVE_JOB_TTLSEC"] == "1800"
 
 
 class TestRights:
@@ -239,54 +185,3 @@ class TestMetrics:
 
     def test_without_a_prometheus_no_monitor_is_made(self) -> None:
         assert record().of("ServiceMonitor") == []
-
-
-def wrong(**health: Any) -> list[ConfigError]:
-    return errors_of(aks(health={"autopilot": {"enabled": True, **health}}))
-
-
-class TestSettings:
-    def test_the_usual_checks_need_no_setting(self) -> None:
-        assert wrong() == []
-
-    def test_the_tutorials_extended_checks(self) -> None:
-        checks = ["pciebw", "remapped", "dcgm", "ping", "gpupower", "pvc"]
-        assert wrong(checks=checks, pvcStorageClass="nfs-client-pokprod") == []
-
-    @pytest.mark.parametrize(
-        ("health", "said"),
-        [
-            (
-                {"checks": ["pciebw", "iperf"]},
-                ("checks[1]", "not known", "pciebw, remapped, dcgm, ping, gpupower, gpumem, pvc"),
-            ),
-            ({"checks": []}, ("checks", "every node would be marked as healthy")),
-            ({"checks": ["dcgm", "dcgm"]}, ("checks[1]", "listed already")),
-            ({"checks": ["pvc"]}, ("pvcStorageClass", "nothing says of which class", "kubectl get storageclass")),
-            ({"pvcStorageClass": "nfs"}, ("pvcStorageClass", "not asked for", "add pvc to")),
-            ({"pvcStorageClass": "No Class", "checks": ["pvc"]}, ("pvcStorageClass", "name of a storage class")),
-            ({"intervalHours": 0}, ("intervalHours", "0", "from 1 to 168")),
-            ({"deepCheckHours": -1}, ("deepCheckHours", "-1", "from 0 to 168")),
-            ({"pcieGbs": 0}, ("pcieGbs", "0", "from 1 to 64")),
-        ],
-        ids=lambda value: str(value) if isinstance(value, dict) else "",
-    )
-    def test_a_mistake_is_told(self, health: dict[str, Any], said: tuple[str, ...]) -> None:
-        (problem,) = wrong(**health)
-        assert f"mlbatch:health.autopilot.{said[0]}" in str(problem)
-        for words in said[1:]:
-            assert words in str(problem)
-
-    def test_a_deep_check_needs_the_eight_gpus_that_it_asks_for(self) -> None:
-        small = {
-            "target": "existing",
-            "cluster": {"pool": {"count": 2, "gpusPerNode": 4, "cpu": 32, "memory": "256Gi"}},
-        }
-        (problem,) = errors_of({**small, "health": {"autopilot": {"enabled": True}}})
-        assert problem.path == ("health", "autopilot", "deepCheckHours")
-        assert "asks for 8 GPUs of a node, and the nodes have 4" in str(problem)
-        assert errors_of({**small, "health": {"autopilot": {"enabled": True, "deepCheckHours": 0}}}) == []
-
-    def test_no_team_has_its_namespace(self) -> None:
-        (problem,) = errors_of(aks(teams=[{"name": "autopilot", "users": ["alice@example.org"], "share": 1}]))
-        assert problem.path == ("teams", 0, "name")

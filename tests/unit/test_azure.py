@@ -17,7 +17,7 @@ import yaml
 
 from components import names
 from components.azure import sizes, versions
-from components.azure.blob_storage import BlobStorage, BlobStorageArgs, Grant
+from components.azure.blob_storage import BlobStorage, BlobStorageArgs
 from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool, dns_prefix
 from components.azure.credentials import Credentials, CredentialsArgs, signed_in
 from components.azure.feature import FeatureError, InfinibandFeature, InfinibandFeatureArgs
@@ -25,7 +25,6 @@ from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
 from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs, KubeletIdentity
 from components.azure.network import Network, NetworkArgs
 from components.azure.provider import azure_provider
-from components.azure.proximity import ProximityGroup, ProximityGroupArgs
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.roles import assignment_name
@@ -172,63 +171,6 @@ def pool(**changes: Any) -> Registered:
 
 
 class TestCluster:
-    def test_everything_that_azure_is_asked_for(self) -> None:
-        assert cluster(scope=replace(SCOPE, tags={"team": "ml"})).inputs == {
-            "resourceName": "lab_1",
-            "resourceGroupName": "lab",
-            "nodeResourceGroup": "lab-nrg",
-            "location": "eastus",
-            "dnsPrefix": "lab-1",
-            "kubernetesVersion": "1.35",
-            "supportPlan": "KubernetesOfficial",
-            "sku": {"name": "Base", "tier": "Standard"},
-            "identity": {"type": "UserAssigned", "userAssignedIdentities": ["identity"]},
-            "identityProfile": {
-                "kubeletidentity": {"resourceId": "kubelet", "clientId": "kubelet-client", "objectId": KUBELET}
-            },
-            "enableRBAC": True,
-            "disableLocalAccounts": True,
-            "aadProfile": {"managed": True, "enableAzureRBAC": True, "adminGroupObjectIDs": ["group"]},
-            "apiServerAccessProfile": {
-                "authorizedIPRanges": ["203.0.113.0/24"],
-                "enablePrivateCluster": False,
-                "disableRunCommand": True,
-            },
-            "networkProfile": {
-                "networkPlugin": "azure",
-                "networkPluginMode": "overlay",
-                "networkDataplane": "cilium",
-                "networkPolicy": "cilium",
-                "podCidr": "10.244.0.0/16",
-                "serviceCidr": "10.0.0.0/16",
-                "dnsServiceIP": "10.0.0.10",
-                "loadBalancerSku": "standard",
-                "outboundType": "loadBalancer",
-            },
-            "oidcIssuerProfile": {"enabled": True},
-            "securityProfile": {"workloadIdentity": {"enabled": True}},
-            "autoUpgradeProfile": {"upgradeChannel": "none", "nodeOSUpgradeChannel": "NodeImage"},
-            "agentPoolProfiles": [
-                {
-                    "name": "system",
-                    "mode": "System",
-                    "type": "VirtualMachineScaleSets",
-                    "count": 2,
-                    "vmSize": "Standard_D4s_v5",
-                    "osType": "Linux",
-                    "osSKU": "Ubuntu2204",
-                    "osDiskSizeGB": 128,
-                    "availabilityZones": ["1", "2", "3"],
-                    "vnetSubnetID": "subnet",
-                }
-            ],
-            "linuxProfile": {"adminUsername": "azureuser", "ssh": {"publicKeys": [{"keyData": KEY}]}},
-            "tags": {"team": "ml", "mlbatch-control-plane-principal": PRINCIPAL},
-        }
-
-    def test_other_pools_of_the_cluster_are_no_drift_of_it(self) -> None:
-        assert cluster().ignore_changes == ("agentPoolProfiles",)
-
     def test_a_private_cluster_names_no_networks(self) -> None:
         assert cluster(api_server=ApiServer(private=True)).inputs["apiServerAccessProfile"] == {
             "enablePrivateCluster": True,
@@ -280,31 +222,6 @@ class TestCluster:
 
 
 class TestGpuPool:
-    def test_everything_that_azure_is_asked_for(self) -> None:
-        found = pool(labels={"local-nvme-scratch": "true"}, scope=replace(SCOPE, tags={"team": "ml"}))
-        assert found.inputs == {
-            "agentPoolName": "ndv5",
-            "resourceName": "lab",
-            "resourceGroupName": "lab",
-            "mode": "User",
-            "type": "VirtualMachineScaleSets",
-            "orchestratorVersion": "1.35",
-            "vmSize": "Standard_ND96isr_H100_v5",
-            "count": 2,
-            "enableAutoScaling": False,
-            "osType": "Linux",
-            "osSKU": "Ubuntu2204",
-            "osDiskSizeGB": 128,
-            "gpuProfile": {"driver": "None"},
-            "nodeTaints": ["nvidia.com/gpu=present:NoSchedule"],
-            "nodeLabels": {"local-nvme-scratch": "true"},
-            "vnetSubnetID": "subnet",
-            "maxPods": 250,
-            "upgradeSettings": {"maxSurge": "0", "maxUnavailable": "1", "drainTimeoutInMinutes": 30},
-            "tags": {"team": "ml"},
-        }
-        assert found.ignore_changes == ()
-
     def test_what_aks_cannot_change_in_a_pool_replaces_it_and_the_old_one_goes_first(self) -> None:
         found = pool(zones=("1",), placement_id="group", spot=True)
         assert found.delete_before_replace
@@ -334,31 +251,6 @@ class TestGpuPool:
         assert found["tags"] == {"team": "ml", "SkipGPUDriverInstall": "true"}
         assert found["gpuProfile"] == {"driver": "None"}
 
-    def test_zone_and_placement(self) -> None:
-        def program() -> None:
-            args = ProximityGroupArgs(
-                name="ndv5-ppg",
-                scope=SCOPE,
-                vm_size="Standard_ND96isr_H100_v5",
-                zone="2",
-            )
-            placement = ProximityGroup("placement", args)
-            GpuPool("pool", pool_args(zones=("2",), placement_id=placement.id))
-
-        record = run(program)
-        group, found = only(record, "compute:ProximityPlacementGroup"), only(record, "containerservice:AgentPool")
-        assert group.inputs == {
-            "proximityPlacementGroupName": "ndv5-ppg",
-            "resourceGroupName": "lab",
-            "location": "eastus",
-            "proximityPlacementGroupType": "Standard",
-            "intent": {"vmSizes": ["Standard_ND96isr_H100_v5"]},
-            "zones": ["2"],
-            "tags": {},
-        }
-        assert found.inputs["availabilityZones"] == ["2"]
-        assert found.inputs["proximityPlacementGroupID"] == "ndv5-ppg-id"
-
 
 class TestRegistry:
     @staticmethod
@@ -375,33 +267,9 @@ class TestRegistry:
         return declare
 
     def test_no_shared_password_unless_asked_for(self) -> None:
-        assert only(run(self.program()), "containerregistry:Registry").inputs == {
-            "registryName": "labImages",
-            "resourceGroupName": "lab",
-            "location": "eastus",
-            "sku": {"name": "Standard"},
-            "adminUserEnabled": False,
-            "anonymousPullEnabled": False,
-            "networkRuleBypassOptions": "AzureServices",
-            "publicNetworkAccess": "Enabled",
-            "zoneRedundancy": "Disabled",
-            "tags": {},
-        }
-        shared = only(run(self.program(admin_user=True)), "containerregistry:Registry")
-        assert shared.inputs["adminUserEnabled"] is True
-
-    def test_the_kubelets_identity_may_pull_and_nothing_else(self) -> None:
-        record = run(self.program())
-        role, scope = only(record, "authorization:RoleAssignment"), ACCOUNTS["azure-native:containerregistry:Registry"]
-        acr_pull = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
-        assert role.inputs == {
-            "roleAssignmentName": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{scope.lower()}/{acr_pull}/{KUBELET}")),
-            "roleDefinitionId": f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{acr_pull}",
-            "scope": scope,
-            "principalId": KUBELET,
-            "principalType": "ServicePrincipal",
-        }
-        assert only(record, "containerregistry:Registry").urn in record.closure(role)
+        for wanted in (False, True):
+            registry = only(run(self.program(admin_user=wanted)), "containerregistry:Registry")
+            assert registry.inputs["adminUserEnabled"] is wanted
 
     def test_an_assignments_name_is_the_same_each_time_and_another_for_another_principal(self) -> None:
         first = assignment_name("/subscriptions/A/x", "role", "One")
@@ -439,31 +307,11 @@ class TestNetwork:
 
         return run(program)
 
-    def test_the_nodes_subnet_is_guarded_and_lies_in_the_virtual_network(self) -> None:
-        record = self.record()
-        assert only(record, "network:VirtualNetwork").inputs["addressSpace"] == {"addressPrefixes": ["10.128.0.0/20"]}
-        assert only(record, "network:Subnet").inputs == {
-            "subnetName": "nodes",
-            "virtualNetworkName": "lab",
-            "resourceGroupName": "lab",
-            "addressPrefix": "10.128.4.0/22",
-            "networkSecurityGroup": {"id": "lab-nodes-id"},
-            "serviceEndpoints": [{"service": "Microsoft.Storage"}],
-            "privateEndpointNetworkPolicies": "Disabled",
-            "privateLinkServiceNetworkPolicies": "Enabled",
-        }
-        assert "securityRules" not in only(record, "network:NetworkSecurityGroup").inputs
-        assert only(record, "network:VirtualNetwork").urn in record.closure(only(record, "network:Subnet"))
-
     def test_the_control_plane_may_use_the_subnet_before_the_cluster_is_created(self) -> None:
         record = self.record()
         role = given(record, "lab-control-subnet")
-        assert role.inputs["roleDefinitionId"].endswith("/4d97b98b-1d4f-4787-a291-c67834d212e7")
         assert role.inputs["scope"] == ACCOUNTS["azure-native:network:Subnet"]
-        assert role.inputs["principalId"] == PRINCIPAL
         assert role.urn in record.closure(only(record, "containerservice:ManagedCluster"))
-        identity = only(record, "containerservice:ManagedCluster").inputs["identity"]
-        assert identity == {"type": "UserAssigned", "userAssignedIdentities": [f"{IDENTITIES}/lab-control"]}
 
     def test_a_cluster_is_sent_again_when_an_identity_of_it_is_made_anew_under_its_name(self) -> None:
         """The control plane's is named by its resource id alone, which stays the same."""
@@ -474,17 +322,8 @@ class TestNetwork:
     def test_the_control_plane_may_give_the_nodes_their_identity_before_the_cluster_is_created(self) -> None:
         record = self.record()
         role, cluster = given(record, "lab-control-kubelets"), only(record, "containerservice:ManagedCluster")
-        assert role.inputs["roleDefinitionId"].endswith("/f1a07417-d97a-45cb-824c-7a7467783830")
         assert role.inputs["scope"] == f"{IDENTITIES}/lab-nodes"
-        assert role.inputs["principalId"] == PRINCIPAL
         assert role.urn in record.closure(cluster)
-        assert cluster.inputs["identityProfile"] == {
-            "kubeletidentity": {
-                "resourceId": f"{IDENTITIES}/lab-nodes",
-                "clientId": "lab-nodes-client",
-                "objectId": KUBELET,
-            }
-        }
 
 
 class TestBlobStorage:
@@ -502,62 +341,6 @@ class TestBlobStorage:
         )
         return run(lambda: BlobStorage("storage", args))
 
-    def test_an_account_that_only_the_nodes_reach_and_only_with_an_identity(self) -> None:
-        record = self.record()
-        assert only(record, "storage:StorageAccount").inputs == {
-            "accountName": "labdata",
-            "resourceGroupName": "lab",
-            "location": "eastus",
-            "kind": "StorageV2",
-            "sku": {"name": "Standard_LRS"},
-            "accessTier": "Hot",
-            "isHnsEnabled": False,
-            "minimumTlsVersion": "TLS1_2",
-            "enableHttpsTrafficOnly": True,
-            "allowBlobPublicAccess": False,
-            "allowSharedKeyAccess": False,
-            "allowCrossTenantReplication": False,
-            "publicNetworkAccess": "Enabled",
-            "networkRuleSet": {
-                "defaultAction": "Deny",
-                "bypass": "AzureServices",
-                "virtualNetworkRules": [{"virtualNetworkResourceId": "subnet", "action": "Allow"}],
-                "ipRules": [],
-            },
-            "tags": {},
-        }
-        assert only(record, "storage:BlobContainer").inputs == {
-            "accountName": "labdata",
-            "containerName": "data",
-            "resourceGroupName": "lab",
-            "publicAccess": "None",
-        }
-        assert only(record, "storage:StorageAccount").urn in record.closure(only(record, "storage:BlobContainer"))
-        assert not [resource for resource in record.resources if resource.type.endswith(":RoleAssignment")]
-
-    @pytest.mark.parametrize(
-        ("writes", "role"),
-        [(False, "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"), (True, "ba92f5b4-2d11-453d-a403-e96b0029c9fe")],
-    )
-    def test_an_identity_reads_and_writes_only_when_it_is_to_and_in_its_containers_alone(
-        self, writes: bool, role: str
-    ) -> None:
-        grant = Grant(name="nodes", container="more", principal=KUBELET, writes=writes)
-        record = self.record(grants=[grant], more_containers=["data", "more"])
-        found = only(record, "authorization:RoleAssignment").inputs
-        assert found["roleDefinitionId"].endswith(f"/{role}")
-        assert found["principalId"] == KUBELET
-        kept = {item.type.rpartition(":")[2] for item in record.resources if item.protect}
-        assert not kept & {"RoleAssignment"}
-        containers = {
-            item.inputs["containerName"]: item
-            for item in record.resources
-            if item.type == "azure-native:storage:BlobContainer"
-        }
-        assert containers.keys() == {"data", "more"}
-        assert found["scope"].endswith("/blobServices/default/containers/more")
-        assert (containers["more"].retain_on_delete, containers["data"].retain_on_delete) == (True, False)
-
     def test_the_key_and_other_networks_only_when_asked_for(self) -> None:
         found = only(
             self.record(shared_key=True, allowed_ranges=("203.0.113.0/24", "198.51.100.7/32")), "storage:StorageAccount"
@@ -565,24 +348,6 @@ class TestBlobStorage:
         assert found.inputs["allowSharedKeyAccess"] is True
         rules = found.inputs["networkRuleSet"]["ipRules"]
         assert [rule["iPAddressOrRange"] for rule in rules] == ["203.0.113.0/24", "198.51.100.7"]
-
-
-class TestWorkloadIdentity:
-    def test_tokens_of_one_account_of_one_namespace_stand_for_it(self) -> None:
-        args = WorkloadIdentityArgs(name="lab-in-blue", scope=SCOPE, issuer="https://issuer/", namespace="blue")
-        record = run(lambda: WorkloadIdentity("identity-blue", args))
-        identity = only(record, "managedidentity:UserAssignedIdentity")
-        assert identity.inputs["resourceName"] == "lab-in-blue"
-        trust = only(record, "managedidentity:FederatedIdentityCredential")
-        assert trust.inputs == {
-            "resourceGroupName": "lab",
-            "resourceName": "lab-in-blue",
-            "federatedIdentityCredentialResourceName": "default",
-            "issuer": "https://issuer/",
-            "subject": "system:serviceaccount:blue:default",
-            "audiences": ["api://AzureADTokenExchange"],
-        }
-        assert identity.urn in record.closure(trust)
 
 
 class TestFeature:
@@ -750,10 +515,19 @@ class TestCredentials:
 
 
 class TestTheRest:
-    def test_the_resource_group(self) -> None:
-        args = ResourceGroupArgs(scope=replace(SCOPE, tags={"team": "ml"}))
-        found = only(run(lambda: ResourceGroup("group", args)), "resources:ResourceGroup")
-        assert found.inputs == {"resourceGroupName": "lab", "location": "eastus", "tags": {"team": "ml"}}
+    def test_what_lies_in_another_resource_comes_after_it(self) -> None:
+        args = WorkloadIdentityArgs(name="lab-in-blue", scope=SCOPE, issuer="https://issuer/", namespace="blue")
+        for record, outer, inner in (
+            (TestNetwork.record(), "network:VirtualNetwork", "network:Subnet"),
+            (TestBlobStorage.record(), "storage:StorageAccount", "storage:BlobContainer"),
+            (run(TestRegistry.program()), "containerregistry:Registry", "authorization:RoleAssignment"),
+            (
+                run(lambda: WorkloadIdentity("identity-blue", args)),
+                "managedidentity:UserAssignedIdentity",
+                "managedidentity:FederatedIdentityCredential",
+            ),
+        ):
+            assert only(record, outer).urn in record.closure(only(record, inner))
 
     def test_protection_reaches_what_a_component_creates(self) -> None:
         args = ResourceGroupArgs(scope=SCOPE)

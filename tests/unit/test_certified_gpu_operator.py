@@ -107,23 +107,6 @@ class TestClusterPolicy:
     ) -> None:
         assert list(unknown(spec(record), DEFINED[release.policy_digest])) == []
 
-    def test_what_the_guide_has_on_is_on(self, record: Record) -> None:
-        found = spec(record)
-        assert found["operator"] == {"use_ocp_driver_toolkit": True}
-        on = ("driver", "toolkit", "devicePlugin", "gfd", "dcgm", "dcgmExporter", "nodeStatusExporter", "cdi")
-        assert [found[part]["enabled"] for part in on] == [True] * len(on)
-        assert found["dcgmExporter"]["serviceMonitor"] == {"enabled": True}
-        assert found["daemonsets"]["updateStrategy"] == "RollingUpdate"
-        assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in found["daemonsets"][
-            "tolerations"
-        ]
-
-    def test_a_driver_ends_no_job_and_no_gpu_is_cut(self, record: Record) -> None:
-        """The guide lets a new driver drain nodes, and has MIG's manager on."""
-        found = spec(record)
-        assert found["driver"]["upgradePolicy"] == {"autoUpgrade": False}
-        assert found["migManager"] == {"enabled": False}
-
     def test_nobody_gets_a_gpu_by_a_variable(self, record: Record) -> None:
         assert {each["name"]: each["value"] for each in spec(record)["toolkit"]["env"]} == {
             "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false",
@@ -142,10 +125,6 @@ class TestClusterPolicy:
             "ServiceMonitor", "nvidia-dcgm-exporter", "monitoring"
         )
         assert read.inputs["spec"]["namespaceSelector"] == {"matchNames": [NAMESPACE]}
-
-    def test_the_update_waits_until_all_nodes_offer_their_gpus(self, record: Record) -> None:
-        (policy,) = record.of("ClusterPolicy")
-        assert policy.inputs["metadata"]["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
 
     def test_settings_reach_it(self, tmp_path: Path) -> None:
         found = spec(made(tmp_path, installDriver=False, installToolkit=False, drainForDrivers=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
@@ -98,24 +97,6 @@ def numbers(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: int(value) if isinstance(value, float) else value for name, value in inputs.items()}
 
 
-def test_who_may_reach_the_vm() -> None:
-    run = Run()
-    group = run.one("SecGroup").inputs
-    assert group["name"] == "mlops-platform"
-    assert group["description"] == "Who may reach mlops-platform, of stack organization/mlbatch/test"
-    rule = run.one("SecGroupRule")
-    assert numbers(rule.inputs) == {
-        "securityGroupId": "firewall-id",
-        "description": "SSH from me",
-        "direction": "ingress",
-        "ethertype": "IPv4",
-        "protocol": "tcp",
-        "portRangeMin": 22,
-        "portRangeMax": 22,
-        "remoteIpPrefix": "203.0.113.7/32",
-    }
-
-
 @pytest.mark.parametrize("owner", ["", "organization/mlbatch/test"])
 def test_a_name_that_is_ones_own_is_taken(owner: str) -> None:
     assert Run(replace(FACTS, has_group=True, owner=owner)).one("Instance").inputs["name"] == "mlops-platform"
@@ -164,27 +145,6 @@ def test_no_rule_is_made_while_neutron_still_has_the_same_one() -> None:
     }
 
 
-def test_other_ports_are_open_to_their_networks_alone() -> None:
-    run = Run(ports=[{"name": "https", "port": 443, "source": "192.0.2.0/28"}])
-    (rule,) = [item for item in run.all("SecGroupRule") if item.former_names == ("port-https",)]
-    assert numbers(rule.inputs)["portRangeMin"] == 443
-    assert rule.inputs["remoteIpPrefix"] == "192.0.2.0/28"
-
-
-def test_the_vm() -> None:
-    instance = Run().one("Instance")
-    assert {name: value for name, value in instance.inputs.items() if name != "userData"} == {
-        "name": "mlops-platform",
-        "flavorName": "standard.xxlarge",
-        "imageId": "image-1",
-        "keyPair": "mlops-platform",
-        "networks": [{"port": "address-id"}],
-        "metadata": {"mlbatch-image": "Ubuntu-22.04", "mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
-        "stopBeforeDestroy": True,
-    }
-    assert instance.secrets == frozenset({"userData"})
-
-
 def test_replacing_the_vm_keeps_address_and_data() -> None:
     run = Run()
     instance, volume, attached = run.one("Instance"), run.one("Volume"), run.one("VolumeAttach")
@@ -202,33 +162,12 @@ def test_replacing_the_vm_keeps_address_and_data() -> None:
     assert attached.inputs == {"instanceId": "machine-id", "volumeId": VOLUME}
 
 
-def test_the_volume() -> None:
-    assert numbers(Run().one("Volume").inputs) == {
-        "name": "mlops-platform",
-        "description": "Data of mlops-platform",
-        "size": 500,
-        "volumeType": "standard",
-        "metadata": {"mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
-        "enableOnlineResize": True,
-    }
-
-
 def test_a_volume_that_is_there_is_attached_and_left_alone() -> None:
     other = "99999999-2222-3333-4444-555555555555"
     run = Run(volume={"existing": other})
     assert run.all("Volume") == []
     assert run.one("VolumeAttach").inputs["volumeId"] == other
     assert run.outputs["billingUnits"] == {"vm": "8.4", "floatingIp": "0.2", "total": "8.6"}
-
-
-def test_the_first_boot_mounts_this_volume_and_starts_kind() -> None:
-    text = Run().one("Instance").inputs["userData"]
-    plan = next(
-        json.loads(file["content"]) for file in yaml.safe_load(text)["write_files"] if file["path"].endswith(".json")
-    )
-    assert plan["environment"]["VOLUME_SERIAL"] == VOLUME[:20]
-    names = [step["name"] for step in plan["steps"]]
-    assert names == ["packages", "volume", "data-root", "docker", "checks", "cluster", "node", "registry"]
 
 
 def test_only_gpus_change_the_first_boot() -> None:

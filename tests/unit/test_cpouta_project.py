@@ -60,9 +60,6 @@ FACTS = ProjectFacts(
 )
 
 
-ANOTHER = "name another volume, or remove the key for a new one"
-
-
 def openstack(**values: Any) -> OpenstackSettings:
     section: OpenstackSettings = settings_of(shipped(**values)).openstack
     return section
@@ -71,41 +68,6 @@ def openstack(**values: Any) -> OpenstackSettings:
 def refused(facts: ProjectFacts, **values: Any) -> list[ConfigError]:
     wanted = openstack(**values)
     return [*project_rules.offers(wanted, facts), *project_rules.room(wanted, facts)]
-
-
-def test_a_fresh_project_of_cpouta_suffices() -> None:
-    assert refused(FACTS) == []
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "there"),
-    [
-        ("flavor", "gpu.1.1gpu", "standard.xxlarge, standard.3xlarge"),
-        ("image", "our-ubuntu", "Ubuntu-22.04, Ubuntu-24.04"),
-        ("network", "project_2009999", "project_2001234"),
-        ("pool", "internet", "public"),
-        ("availabilityZone", "mars", "nova"),
-    ],
-)
-def test_what_the_project_does_not_have_is_refused_with_what_it_has(field: str, value: str, there: str) -> None:
-    release = {"ubuntu": "22.04"} if field == "image" else {}
-    (error,) = [one for one in refused(FACTS, **{**release, field: value}) if one.path[-1] == field]
-    assert key(error.path) == f"mlbatch:openstack.{field}"
-    assert error.value == value
-    assert error.expected == there
-
-
-def test_a_network_that_no_router_joins_to_the_pool_is_refused_before_an_address_is_made() -> None:
-    inside = {"project_2001234": frozenset({""}), "other": frozenset({"public"})}
-    (error,) = refused(replace(FACTS, routes=inside))
-    assert (key(error.path), error.value) == ("mlbatch:openstack.network", "project_2001234")
-    assert (
-        error.message == "no router leads from this network to public, so that no floating address would reach the VM"
-    )
-    assert error.expected == "other"
-    assert "openstack router create --external-gateway public project_2001234-router" in error.hint
-    assert refused(replace(FACTS, routes={"project_2001234": frozenset({"public"})})) == []
-    assert refused(replace(FACTS, routes={})) == [], "nobody knows the routers of another project's network"
 
 
 def test_a_key_that_nobody_could_sign_in_by_is_told_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,56 +79,15 @@ def test_a_key_that_nobody_could_sign_in_by_is_told_before_anything_is_made(monk
     assert error.message == "there is no file /nowhere/key on this machine"
 
 
-@pytest.mark.parametrize(("field", "name"), [("network", "project_2001234"), ("pool", "public")])
-def test_a_name_that_several_networks_have_is_refused(field: str, name: str) -> None:
-    (error,) = refused(replace(FACTS, ambiguous=frozenset({name, "elsewhere"})))
-    assert (key(error.path), error.value) == (f"mlbatch:openstack.{field}", name)
-    assert error.message == "the project sees several networks of this name, and nothing says which one is meant"
+def existing(**values: Any) -> ProjectFacts:
+    """Return a project with a volume that the settings name."""
+    whole = {"size_gib": 75, "status": "available", "has_system": False, **values}
+    return replace(FACTS, existing=VolumeFacts(**whole))
 
 
-def test_a_flavor_that_csc_has_to_grant_is_told_so() -> None:
-    (error,) = refused(FACTS, flavor="gpu.1.1gpu")
-    assert error.hint == "ask CSC's service desk for it; until then take one of those"
-
-
-@pytest.mark.parametrize(
-    ("what", "room", "path", "said"),
-    [
-        (
-            "instances",
-            Room(limit=8, used=8),
-            "name",
-            "instances is 1 too small: the stack takes 1, and of 8 8 are used",
-        ),
-        ("cores", Room(limit=8, used=3), "flavor", "cores is 3 too small: the stack takes 8, and of 8 3 are used"),
-        ("memory", Room(limit=32_768, used=2048), "flavor", "memory is 1024 MiB too small: the stack takes 31744 MiB"),
-        ("volumes", Room(limit=2, used=2), "volume.size", "volumes is 1 too small"),
-        ("gigabytes", Room(limit=1000, used=600), "volume.size", "gigabytes is 100 GiB too small"),
-        ("floating addresses", Room(limit=2, used=2), "pool", "floating addresses is 1 too small"),
-        ("security groups", Room(limit=10, used=10), "name", "security groups is 1 too small"),
-        (
-            "security group rules",
-            Room(limit=100, used=98),
-            "sshFrom",
-            "security group rules is 1 too small: the stack takes 3",
-        ),
-        ("ports", Room(limit=5, used=5), "name", "ports is 1 too small"),
-    ],
-)
-def test_a_quota_that_does_not_suffice_is_told_with_what_is_missing(
-    what: str, room: Room, path: str, said: str
-) -> None:
-    (error,) = refused(replace(FACTS, quotas={**FACTS.quotas, what: room}))
-    assert key(error.path) == f"mlbatch:openstack.{path}"
-    assert said in error.message
-
-
-def test_more_than_the_quota_leaves_no_room_at_all() -> None:
-    (error,) = refused(replace(FACTS, quotas={"ports": Room(limit=5, used=7)}))
-    assert error.message == ("the project's quota of ports is 3 too small: the stack takes 1, and of 5 7 are used")
-    assert error.expected == "at most 0 more, or a larger quota"
-
-
+CLUSTER = "Kubernetes 1.34.0, port 6443"
+OTHER_KEY = "ssh-ed25519 AAAAother somebody"
+OWN = ServerFacts(flavor="standard.xxlarge", id="own")
 NOTHING = dict.fromkeys(FACTS.quotas, 0)
 FRESH = {
     "instances": 1,
@@ -225,14 +146,6 @@ def test_a_rule_lets_in_everybody_by_its_source_alone(source: str | None, is_wid
     assert RuleFacts(ports="22", source=source, description="a group").is_wide is is_wide
 
 
-def test_an_image_of_cscs_name_that_is_not_cscs_is_told() -> None:
-    (said,) = project_rules.warnings(openstack(), replace(FACTS, own_images=frozenset({"Ubuntu-22.04"})))
-    assert said.startswith("mlbatch:openstack.image: Ubuntu-22.04 is the name of an image of CSC's, and the one that")
-    assert "`openstack image show image-1` says whose it is" in said
-    own = replace(FACTS, images={"ours": "image-9"}, own_images=frozenset({"ours"}))
-    assert list(project_rules.warnings(openstack(image="ours", ubuntu="22.04"), own)) == []
-
-
 def test_of_several_images_of_a_name_the_newest_public_one_is_taken_whatever_was_uploaded_since() -> None:
     found = [
         SimpleNamespace(name="Ubuntu-22.04", id="retired", visibility="public"),
@@ -266,23 +179,6 @@ def test_a_volume_of_another_stack_is_told_to_have_that_ones_password() -> None:
         assert fine == []
 
 
-def test_what_the_project_has_twice_is_told_for_nobody_else_knows_of_it() -> None:
-    doubles = {"floating ip": ("a1", "a2"), "volume": ("v1", "v2", "v3")}
-    address, volume = project_rules.warnings(openstack(), replace(FACTS, doubles=doubles))
-    assert "more than one floating ip in the project, of which the stack has one at most: a1, a2; an update" in address
-    assert address.endswith("`openstack floating ip delete` takes another one away")
-    assert volume.endswith("`openstack volume delete` takes another one away; look first what is on it")
-
-
-def test_a_key_pair_of_the_users_that_is_in_the_way_is_refused_before_anything_is_made() -> None:
-    (error,) = refused(replace(FACTS, key_pair="ssh-ed25519 AAAAother somebody"))
-    assert (key(error.path), error.value) == ("mlbatch:openstack.name", "mlops-platform")
-    assert "`openstack keypair delete mlops-platform`, which takes no key from any VM" in str(error)
-    assert refused(replace(FACTS, key_pair=f"{openstack().ssh_public_key} another comment")) == []
-    # The key of a stack that exists may change: its own key pair goes first.
-    assert refused(replace(TestWhatIsThere.FULL, key_pair="ssh-ed25519 AAAAother somebody")) == []
-
-
 class TestWhatIsThere:
     """A stack that exists: its own VM, volume and address are counted as used already."""
 
@@ -307,198 +203,58 @@ class TestWhatIsThere:
         rules=(RuleFacts(ports="22", source="203.0.113.7/32", description="SSH from me"),),
     )
 
-    def test_a_rule_more_takes_one_more(self) -> None:
-        (error,) = refused(self.FULL, ports=[{"name": "web", "port": 443, "source": "203.0.113.7/32"}])
-        assert key(error.path) == "mlbatch:openstack.ports"
-        assert "security group rules is 1 too small: the stack takes 1, and of 3 3 are used" in error.message
-
-    @pytest.mark.parametrize(
-        ("changed", "path", "value"),
-        [({"kubernetes": "1.31.12"}, "kind.kubernetes", "1.31.12"), ({"apiPort": 6444}, "kind.apiPort", 6444)],
-    )
-    def test_another_cluster_than_the_volume_has_is_refused_while_its_vm_is_there(
-        self, changed: dict[str, Any], path: str, value: object
-    ) -> None:
-        assert self.FULL.server is not None
-        facts = replace(self.FULL, server=replace(self.FULL.server, cluster="Kubernetes 1.34.0, port 6443"))
-        assert refused(facts) == []
-        (error,) = refused(facts, kind=changed)
-        assert (key(error.path), error.value) == (f"mlbatch:openstack.{path}", value)
-        assert error.expected == "Kubernetes 1.34.0, port 6443"
-        assert "set mlbatch:openstack.kind.recreate to true, which removes it with all of its data" in str(error)
-        assert refused(facts, kind={**changed, "recreate": True}) == []
-        (gone,) = project_rules.warnings(openstack(kind={**changed, "recreate": True}), facts)
-        assert (
-            "the cluster on the volume, which has Kubernetes 1.34.0, port 6443, is REMOVED WITH ALL OF ITS DATA" in gone
-        )
-        assert list(project_rules.warnings(openstack(kind={"recreate": True}), facts)) == []
-        assert self.FULL.volume is not None
-        nobody = replace(facts, server=None, quotas={})
-        assert refused(nobody, kind=changed) == []
-        noted = replace(nobody, volume=replace(self.FULL.volume, cluster="Kubernetes 1.34.0, port 6443"))
-        assert [key(each.path) for each in refused(noted, kind=changed)] == [f"mlbatch:openstack.{path}"]
-        assert refused(noted) == []
-
-    def test_it_takes_nothing_more(self) -> None:
-        assert refused(self.FULL) == []
-
-    def test_a_larger_flavor_and_volume_take_the_difference(self) -> None:
-        assert refused(self.FULL, flavor="standard.3xlarge", volume={"size": 600}) == []
-        (error,) = refused(self.FULL, volume={"size": 601})
-        assert "gigabytes is 1 GiB too small: the stack takes 101 GiB" in error.message
-
     def test_a_volume_that_is_another_ones_takes_nothing_of_the_quota(self) -> None:
         full = replace(self.FULL, volume=VolumeFacts(size_gib=100, status="available", has_system=False))
         assert project_rules.needs(openstack(volume={"existing": VOLUME}), full)["gigabytes"].amount == 0
 
-    def test_a_first_volume_to_boot_from_is_what_takes_more(self) -> None:
-        volumes, gigabytes = refused(self.FULL, bootVolume=101)
-        assert [key(error.path) for error in (volumes, gigabytes)] == ["mlbatch:openstack.bootVolume"] * 2
-        assert "volumes is 1 too small: the stack takes 1, and of 1 1 are used" in volumes.message
-        assert "gigabytes is 1 GiB too small: the stack takes 101 GiB" in gigabytes.message
 
-    def test_a_volume_does_not_shrink(self) -> None:
-        (error,) = refused(self.FULL, volume={"size": 400})
-        assert (error.message, error.expected) == ("the volume has 500 GiB, and volumes do not shrink", "at least 500")
-
-    def test_a_flavor_that_adds_gpus_replaces_the_vm_and_says_so(self) -> None:
-        (warning,) = project_rules.warnings(openstack(flavor="gpu.1.1gpu"), self.FULL)
-        assert "the VM is replaced; its address, its volume and what is on that stay" in warning
-
-    def test_another_flavor_is_a_resize_where_csc_has_one(self) -> None:
-        (within,) = project_rules.warnings(openstack(flavor="standard.3xlarge"), self.FULL)
-        assert within.endswith("the VM is resized from standard.xxlarge to standard.3xlarge, which restarts it")
-        (across,) = project_rules.warnings(openstack(flavor="hpc.6.14core"), self.FULL)
-        assert "most VMs do not survive another family of flavors), so that the VM is replaced" in across
-        with_gpu = replace(self.FULL, server=ServerFacts(flavor="gpu.1.1gpu"))
-        (gpus,) = project_rules.warnings(openstack(flavor="gpu.1.2gpu"), with_gpu)
-        assert "a VM with GPUs would not boot again), so that the VM is replaced" in gpus
-        assert list(project_rules.warnings(openstack(), self.FULL)) == []
-
-    def test_who_else_was_let_in_is_told_and_an_address_that_changes_is_not(self) -> None:
-        rules = (
-            RuleFacts(ports="22", source="203.0.113.7/32", description="SSH from me"),
-            RuleFacts(ports="22", source="198.51.100.7/32", description="SSH from me"),
-            RuleFacts(ports="443", source="198.51.100.7/32", description="web"),
-            RuleFacts(ports="22", source="0.0.0.0/0", description=""),
-            RuleFacts(ports="all", source=None, description=""),
-        )
-        web = [{"name": "web", "port": 443, "source": "203.0.113.7/32"}]
-        said = list(project_rules.warnings(openstack(ports=web), replace(self.FULL, rules=rules)))
-        assert [text.partition(", which")[0] for text in said] == [
-            "the security group mlops-platform lets in 0.0.0.0/0 (port: 22)",
-            "the security group mlops-platform lets in everybody (port: all)",
-        ]
-
-    @pytest.mark.parametrize(
-        ("ports", "source", "description"),
-        [
-            ("22", "0.0.0.0/0", "SSH from everywhere"),
-            ("22", "0.0.0.0/0", "SSH from me"),
-            ("22", "198.51.100.7/32", "SSH from nobody"),
-            ("8080", "198.51.100.7/32", "SSH from me"),
-            ("443", "198.51.100.0/24", "web"),
-            ("22", "other-group", "helper"),
-        ],
-    )
-    def test_what_a_rule_calls_itself_hides_it_from_nobody(self, ports: str, source: str, description: str) -> None:
-        rule = RuleFacts(ports=ports, source=source, description=description)
-        (said,) = project_rules.warnings(openstack(), replace(self.FULL, rules=(rule,)))
-        assert said.startswith(
-            f'the security group mlops-platform lets in {source} (port: {ports}, described as "{description}")'
-        )
-        assert "if no update of this stack made the rule, which then goes with this one, somebody has opened it" in said
-
-    def test_a_group_that_somebody_else_has_put_the_vm_into_is_told(self) -> None:
-        group = (
-            RuleFacts(ports="22", source="0.0.0.0/0", description=""),
-            RuleFacts(ports="all", source=None, description=""),
-        )
-        (said, empty) = project_rules.warnings(
-            openstack(), replace(self.FULL, other_groups={"default": group, "new": ()})
-        )
-        assert said.startswith("the VM is in the security group default, too")
-        assert "lets in 0.0.0.0/0 (port: 22), everybody (port: all): " in said
-        assert "`openstack server remove security group mlops-platform default`" in said
-        assert "the group lets in nobody yet" in empty
-
-    def test_a_port_that_no_rule_guards_is_told(self) -> None:
-        (off,) = project_rules.warnings(openstack(), replace(self.FULL, unguarded=("p2",), is_left_out=True))
-        assert off == (
-            "port security of the VM's port p2 is switched off, so that no rule holds and everybody reaches all of the "
-            "VM: `openstack port set --enable-port-security --security-group mlops-platform p2` switches it on"
-        )
-        (left,) = project_rules.warnings(openstack(), replace(self.FULL, is_left_out=True))
-        assert left.startswith("the VM's port mlops-platform is not in the security group mlops-platform")
+NAMED = {"volume": {"existing": VOLUME}}
+NOTED = replace(TestWhatIsThere.FULL, server=ServerFacts(flavor="standard.xxlarge", cluster=CLUSTER))
+GONE = replace(TestWhatIsThere.FULL, server=None, quotas={})
+TAKEN: list[tuple[dict[str, Any], ProjectFacts]] = [
+    ({}, FACTS),
+    ({}, replace(FACTS, routes={"project_2001234": frozenset({"public"})})),
+    ({}, replace(FACTS, key_pair=f"{openstack().ssh_public_key} another comment")),
+    ({}, TestWhatIsThere.FULL),
+    # The key of a stack that exists may change: its own key pair goes first.
+    ({}, replace(TestWhatIsThere.FULL, key_pair=OTHER_KEY)),
+    ({"flavor": "standard.3xlarge", "volume": {"size": 600}}, TestWhatIsThere.FULL),
+    ({}, NOTED),
+    *(
+        ({"kind": {**kind, **more}}, facts)
+        for kind in ({"kubernetes": "1.31.12"}, {"apiPort": 6444})
+        for more, facts in (({"recreate": True}, NOTED), ({}, GONE))
+    ),
+    ({}, replace(GONE, volume=VolumeFacts(size_gib=500, status="in-use", has_system=False, cluster=CLUSTER))),
+    (NAMED, existing()),
+    ({**NAMED, "kind": {"kubernetes": "1.33.4"}}, existing(cluster="Kubernetes 1.33.4, port 6443")),
+    (NAMED, replace(existing(status="in-use", servers=frozenset({"own"})), server=OWN)),
+    # What its VM has is the newer word: no stack writes to a volume that it is told of.
+    (
+        NAMED,
+        replace(
+            existing(status="in-use", servers=frozenset({"own"}), cluster="Kubernetes 1.33.4, port 6443"),
+            server=replace(OWN, cluster=CLUSTER),
+        ),
+    ),
+]
 
 
-def test_an_existing_volume_is_looked_at() -> None:
-    (absent,) = refused(FACTS, volume={"existing": VOLUME})
-    assert absent.message == "the project has no volume of this id"
-    system = replace(FACTS, existing=VolumeFacts(size_gib=500, status="available", has_system=True))
-    (error,) = refused(system, volume={"existing": VOLUME})
-    assert error.message == "an image was written to this volume, and its data would be lost to a new file system"
-    assert (
-        refused(
-            replace(FACTS, existing=VolumeFacts(size_gib=500, status="available", has_system=False)),
-            volume={"existing": VOLUME},
-        )
-        == []
-    )
+@pytest.mark.parametrize(("values", "facts"), TAKEN)
+def test_what_the_project_can_give_is_taken(values: dict[str, Any], facts: ProjectFacts) -> None:
+    assert refused(facts, **values) == []
 
 
 @pytest.mark.parametrize(
-    ("there", "said", "hint"),
+    ("values", "facts"),
     [
-        (
-            {"status": "error"},
-            "its status is error, in which no VM can take it",
-            f"wait until it is available, as `openstack volume show` tells; where it stays error, {ANOTHER}",
-        ),
-        (
-            {"status": "reserved"},
-            "its status is reserved, in which no VM can take it",
-            f"wait until it is available, as `openstack volume show` tells; where it stays reserved, {ANOTHER}",
-        ),
-        (
-            {"status": "in-use", "servers": frozenset({"other", "and-another"})},
-            "VM and-another, other has it",
-            "`openstack server remove volume and-another <volume>` first",
-        ),
-        ({"size_gib": 74}, "the platform's images and volumes do not fit into its 74 GiB", ANOTHER),
-        ({"kind": "capacity"}, "it is of type capacity, too slow for databases such as the cluster's", ANOTHER),
+        ({"image": "ours", "ubuntu": "22.04"}, replace(FACTS, images={"ours": "i9"}, own_images=frozenset({"ours"}))),
+        ({"kind": {"recreate": True}}, NOTED),
+        ({}, TestWhatIsThere.FULL),
     ],
 )
-def test_an_existing_volume_that_the_vm_cannot_take_is_refused(there: dict[str, Any], said: str, hint: str) -> None:
-    whole: dict[str, Any] = {"size_gib": 75, "status": "available", "has_system": False, **there}
-    (error,) = refused(replace(FACTS, existing=VolumeFacts(**whole)), volume={"existing": VOLUME})
-    assert (key(error.path), error.message) == ("mlbatch:openstack.volume.existing", said)
-    assert error.expected == "a volume of at least 75 GiB that is available, or that the stack's VM has"
-    assert error.hint == hint
-
-
-def test_an_existing_volume_with_another_cluster_is_refused_before_there_is_a_vm() -> None:
-    """After a destroy, say, by a version of the program that has another Kubernetes by default."""
-    older = VolumeFacts(size_gib=75, status="available", has_system=False, cluster="Kubernetes 1.33.4, port 6443")
-    (error,) = refused(replace(FACTS, existing=older), volume={"existing": VOLUME})
-    assert (key(error.path), error.expected) == ("mlbatch:openstack.kind.kubernetes", "Kubernetes 1.33.4, port 6443")
-    assert refused(replace(FACTS, existing=older), volume={"existing": VOLUME}, kind={"kubernetes": "1.33.4"}) == []
-    by_now = f"`openstack volume set --property 'mlbatch-cluster=Kubernetes 1.34.0, port 6443' {VOLUME}`"
-    assert str(error.hint).endswith(f"; or, where that is on it by now, {by_now}")
-    # What its VM has is the newer word: no stack writes to a volume that it is told of.
-    own = ServerFacts(
-        flavor="standard.xxlarge",
-        id="own",
-        cluster="Kubernetes 1.34.0, port 6443",
-    )
-    used = replace(older, status="in-use", servers=frozenset({"own"}))
-    assert refused(replace(FACTS, server=own, existing=used), volume={"existing": VOLUME}) == []
-
-
-def test_a_volume_that_the_stacks_own_vm_has_is_taken() -> None:
-    own = ServerFacts(flavor="standard.xxlarge", id="own")
-    volume = VolumeFacts(size_gib=75, status="in-use", has_system=False, servers=frozenset({"own"}))
-    assert refused(replace(FACTS, server=own, existing=volume), volume={"existing": VOLUME}) == []
+def test_what_needs_no_warning(values: dict[str, Any], facts: ProjectFacts) -> None:
+    assert list(project_rules.warnings(openstack(**values), facts)) == []
 
 
 class TestCredentials:

@@ -27,7 +27,7 @@ from tests.unit import test_existing
 from tests.unit.conftest import ROOT
 from tests.unit.test_aks import loaded, settings
 from tests.unit.test_object_names import errors_of
-from tests.unit.test_workloads import PLAIN, TEAM, TOLERATION, environment, record
+from tests.unit.test_workloads import PLAIN, TEAM, record
 from tests.unit.test_workloads_everywhere import cpouta, queued
 
 ARGS = FinetuningArgs(
@@ -67,51 +67,6 @@ def pods(args: FinetuningArgs = ARGS) -> tuple[Document, Document]:
     return specification["headGroupSpec"]["template"]["spec"], workers["template"]["spec"]
 
 
-def test_the_job_is_in_the_queue_by_itself_with_its_volume_and_program_beside_it() -> None:
-    claim, program, job = finetuning.documents("tune", ARGS)
-    assert (claim["kind"], claim["metadata"]["name"], claim["metadata"]["namespace"]) == (
-        "PersistentVolumeClaim",
-        "tune-result",
-        "blue",
-    )
-    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
-    assert set(program["data"]) == {"finetune.py", "checkpoints.py"}
-    assert job["metadata"] == {
-        "name": "tune",
-        "namespace": "blue",
-        "labels": {"kueue.x-k8s.io/queue-name": "default-queue", "app.kubernetes.io/name": "tune"},
-        "annotations": {"mlbatch/submitted-for": "alice"},
-    }
-    plain = finetuning.job("tune", replace(ARGS, submission=PLAIN))
-    assert "kueue.x-k8s.io/queue-name" not in plain["metadata"]["labels"]
-
-
-def test_it_ends_with_its_cluster_and_is_tried_again_by_kuberay() -> None:
-    """Kueue wants a queued RayJob to take its cluster with it, and counts no pod that would submit it."""
-    specification = finetuning.job("tune", ARGS)["spec"]
-    del specification["rayClusterSpec"]
-    assert specification == {
-        "entrypoint": "python -m components.workloads.training.finetune --model=ibm-granite/granite-3.1-2b-instruct "
-        "--model-revision=main --dataset=openai/gsm8k --dataset-revision=v1.1 --subset=main --workers=3 --rank=16 "
-        "--batch=8 --context=512 --steps=500 --learning-rate=0.0001 --checkpoint-every=50 "
-        "--folder=/finetuning/tune --gpu",
-        "submissionMode": "HTTPMode",
-        "shutdownAfterJobFinishes": True,
-        "backoffLimit": 3,
-        "activeDeadlineSeconds": 3600,
-        "runtimeEnvYAML": json.dumps({"pip": ["peft==0.13.2"]}),
-    }
-
-
-def test_the_cluster_neither_grows_nor_restarts_its_pods_otherwise_than_ray() -> None:
-    specification = cluster()
-    (workers,) = specification["workerGroupSpecs"]
-    assert specification["rayVersion"] == "2.35.0"
-    assert [workers[key] for key in ("replicas", "minReplicas", "maxReplicas")] == [3, 3, 3]
-    assert all("restartPolicy" not in pod for pod in pods())
-    assert "enableInTreeAutoscaling" not in specification
-
-
 def test_the_head_trains_nothing_and_each_worker_has_a_gpu() -> None:
     head, worker = (pod["containers"][0]["resources"] for pod in pods(replace(ARGS, gpu_resource="example.org/gpu")))
     assert head == {key: {"cpu": "2", "memory": "16Gi"} for key in ("requests", "limits")}
@@ -147,26 +102,6 @@ def test_without_that_scheduler_or_a_queue_nobody_waits_for_a_group(submission: 
     assert "pod-group" not in str(found)
 
 
-def test_pods_are_unprivileged_and_see_the_program_and_the_volume() -> None:
-    for pod in pods():
-        (container,) = pod["containers"]
-        assert pod["automountServiceAccountToken"] is False
-        assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 1000)
-        assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-        mounted = {item["name"]: item["mountPath"] for item in container["volumeMounts"]}
-        assert mounted == {"shm": "/dev/shm", "program": "/etc/mlbatch", "finetuning": "/finetuning"}
-        assert environment(container) == {
-            "PYTHONPATH": "/etc/mlbatch",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "HF_HOME": "/finetuning/cache",
-            "RAY_TRAIN_V2_ENABLED": "0",
-            "RAY_LOG_TO_STDERR": "1",
-            "USER": "ray",
-        }
-        assert (pod["priorityClassName"], pod["tolerations"]) == ("high-priority", [TOLERATION])
-    assert "runAsUser" not in pods(replace(ARGS, user=None))[0]["securityContext"]
-
-
 def test_rays_object_store_is_in_memory_whatever_the_pod_has() -> None:
     """Ray gives it up to 10 GB without looking at /dev/shm, and puts it on disk where that has less."""
     for pod in pods(replace(ARGS, memory="512Gi")):
@@ -182,7 +117,11 @@ def test_where_a_sign_in_is_put_before_the_dashboard_the_head_has_its_token() ->
     assert worker["automountServiceAccountToken"] is False
 
 
-def test_a_changed_job_is_submitted_anew() -> None:
+def test_where_openshift_names_the_user_the_pods_do_not() -> None:
+    assert all("runAsUser" not in pod["securityContext"] for pod in pods(replace(ARGS, user=None)))
+
+
+def test_a_changed_job_is_submitted_anew_after_its_volume_and_program() -> None:
     built = record(lambda opts: Finetuning("tune", ARGS, opts))
     (claim,), (program,), (job,) = (built.of(each) for each in ("PersistentVolumeClaim", "ConfigMap", "RayJob"))
     assert {claim.urn, program.urn} <= set(job.dependencies)
@@ -224,32 +163,20 @@ def test_its_pods_go_to_the_scheduler_that_packs_and_that_policies_let(
     assert scheduler is None or scheduler in schedulers(inputs)
 
 
-MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
-    ({"model": "a b"}, 'model = "a b"', "no model of Hugging Face's hub", "as the model's page"),
-    ({"modelRevision": "bbc2aed"}, 'modelRevision = "bbc2aed"', "how a commit's hash begins", "all 40 digits"),
-    ({"datasetRevision": "main branch"}, 'datasetRevision = "main branch"', "can be called this", "such as main"),
-    ({"workers": 0}, "workers = 0", "", ""),
-    ({"workers": 900}, "workers = 900", "such pods at once", "ask for fewer pods"),
-    ({"headCpu": 1000}, "headCpu = 1000", "2 nodes hold 0 such pods at once", "ask for less"),
-    ({"headMemory": "3Ti"}, 'headMemory = "3Ti"', "2 nodes hold 0 such pods at once", "ask for less"),
-    (
-        {"workers": 16, "memory": "200Gi", "headMemory": "300Gi"},
-        "workers = 16",
-        "2 nodes hold 15 such workers beside the head: a node has 1891Gi memory and 4Gi for its DaemonSets, a worker",
-        "ask for fewer workers, or for less for each or for the head, or raise mlbatch:azure.gpuPool.count",
-    ),
-    ({"submission": {"gang": "none"}}, 'submission.gang = "none"', "in the namespaces of teams alone", "name a team"),
-    ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "are made by KubeRay", "to mlbatch"),
-    ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
+MISTAKES: list[dict[str, Any]] = [
+    {"model": "a b"},
+    {"modelRevision": "bbc2aed"},
+    {"datasetRevision": "main branch"},
+    {"workers": 0},
+    {"workers": 900},
+    {"headCpu": 1000},
+    {"headMemory": "3Ti"},
+    {"workers": 16, "memory": "200Gi", "headMemory": "300Gi"},
+    {"submission": {"gang": "none"}},
+    {"submission": {"gang": "volcano"}},
+    {"submission": {"team": "bleu"}},
 ]
-
-
-@pytest.mark.parametrize(("own", "where", "why", "fix"), MISTAKES, ids=[where for _, where, _, _ in MISTAKES])
-def test_a_mistake_gives_one_message(own: dict[str, Any], where: str, why: str, fix: str) -> None:
-    (problem,) = errors_of(raw(**own))
-    assert f"mlbatch:workloads.finetuning.{where}" in str(problem)
-    assert why in problem.message
-    assert fix in problem.hint
+"""`tests/unit/refusals` has the text of each."""
 
 
 def test_the_head_has_room_beside_the_workers() -> None:
@@ -292,13 +219,6 @@ def test_the_quota_has_room_for_the_head_beside_the_workers() -> None:
         "the fine-tuning with its head needs 49 cpu, and team blue can never have more than 48: 48 of its own and 0 "
         "that it may borrow"
     )
-
-
-def test_without_kuberay_it_is_refused() -> None:
-    (problem,) = errors_of({**raw(), "queueing": {}})
-    assert "mlbatch:workloads.finetuning.enabled = true" in str(problem)
-    assert problem.message == "the fine-tuning is a RayJob, whose pods nobody makes without its operator"
-    assert "set mlbatch:queueing.kuberay.enabled to true" in problem.hint
 
 
 def test_the_packages_that_are_tried_are_those_of_the_job() -> None:

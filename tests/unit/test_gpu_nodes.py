@@ -18,7 +18,7 @@ from components import catalogue, names
 from components.artifacts import Mirror
 from components.azure import aks
 from components.azure.aks import LOCAL_DISKS
-from components.azure.fabric import SHARED, SRIOV
+from components.azure.fabric import SHARED
 from components.azure.node_labeler import NodeLabeler, NodeLabelerArgs, node_labeler
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION
@@ -29,7 +29,6 @@ from components.nodes.feature_discovery import (
     OPERATOR_NAMESPACE,
     FeatureDiscovery,
     FeatureDiscoveryArgs,
-    feature_discovery_values,
 )
 from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, HandOut, dcgm_metrics, gpu_operator_values
 from components.nodes.network_operator import (
@@ -37,13 +36,11 @@ from components.nodes.network_operator import (
     NetworkOperator,
     NetworkOperatorArgs,
     NicImages,
-    network_operator_values,
     nic_cluster_policy,
 )
 from components.nodes.nvme_scratch import (
     FOLDER,
     POOL_LABEL,
-    READY,
     Filesystem,
     NvmeScratch,
     NvmeScratchArgs,
@@ -55,7 +52,6 @@ from stacks.targets.spec import RESERVED
 from tests.unit.harness import Record, Registered, build
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
-TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 IMAGE = catalogue.PYTHON.reference
 PLACEMENT = Placement(system=aks.SYSTEM_NODES, gpus=aks.gpu_nodes(taint=True))
 
@@ -132,50 +128,11 @@ class TestOrder:
 
 
 class TestFeatureDiscovery:
-    def test_values(self) -> None:
-        assert feature_discovery_values(PLACEMENT) == {
-            "master": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
-            "gc": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
-            "worker": {
-                "nodeSelector": {"kubernetes.azure.com/accelerator": "nvidia"},
-                "tolerations": [TOLERATION],
-                "config": {
-                    "sources": {
-                        "pci": {
-                            "deviceClassWhitelist": ["02", "03", "0200", "0207"],
-                            "deviceLabelFields": ["vendor"],
-                        }
-                    }
-                },
-            },
-        }
-
     def test_the_toleration_is_for_the_taint_of_gpu_nodes(self) -> None:
         assert (GPU_TOLERATION["key"], GPU_TOLERATION["effect"]) == (GPU_TAINT["key"], GPU_TAINT["effect"])
 
 
 class TestNetworkOperator:
-    def test_the_chart_installs_the_operator_alone(self) -> None:
-        assert network_operator_values(PLACEMENT.system) == {
-            "nfd": {"enabled": False, "deployNodeFeatureRules": False},
-            "sriovNetworkOperator": {"enabled": False},
-            "operator": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
-        }
-
-    def test_each_port_is_a_device_of_the_name_that_jobs_ask_for(self) -> None:
-        policy = nic_cluster_policy(network_args())
-        assert plugin_config(policy, "sriovDevicePlugin") == {
-            "resourceList": [
-                {
-                    "resourcePrefix": "nvidia.com",
-                    "resourceName": "mlnxnics",
-                    "selectors": {"vendors": ["15b3"], "linkTypes": ["infiniband"], "isRdma": True},
-                }
-            ]
-        }
-        assert SRIOV.resource == names.INFINIBAND == "nvidia.com/mlnxnics"
-        assert "rdmaSharedDevicePlugin" not in policy["spec"]
-
     def test_shared_devices_are_the_alternative_and_never_there_as_well(self) -> None:
         policy = nic_cluster_policy(network_args(device_plugin=DevicePlugin.SHARED))
         assert plugin_config(policy, "rdmaSharedDevicePlugin") == {
@@ -204,16 +161,6 @@ class TestNetworkOperator:
         assert spec["sriovDevicePlugin"]["image"] == "sriov-network-device-plugin"
         assert spec["sriovDevicePlugin"]["version"] == "network-operator-v26.1.0"
 
-    def test_the_operator_would_leave_out_tainted_nodes_without_tolerations_of_the_policys_own(self) -> None:
-        assert nic_cluster_policy(network_args())["spec"]["tolerations"] == [TOLERATION]
-
-    def test_nodes_without_such_a_card_are_left_alone(self) -> None:
-        affinity = nic_cluster_policy(network_args())["spec"]["nodeAffinity"]
-        (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-        assert term["matchExpressions"] == [
-            {"key": "feature.node.kubernetes.io/pci-15b3.present", "operator": "In", "values": ["true"]}
-        ]
-
     def test_it_is_waited_for_only_where_there_are_nodes(self) -> None:
         metadata = nic_cluster_policy(network_args())["metadata"]
         assert metadata["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
@@ -227,18 +174,6 @@ class TestNetworkOperator:
 
 
 class TestGpuOperator:
-    def test_values(self) -> None:
-        values = gpu_operator_values(gpu_args())
-        assert values["nfd"] == {"enabled": False}
-        assert values["driver"] == {
-            "enabled": True,
-            "rdma": {"enabled": True, "useHostMofed": False},
-            "upgradePolicy": {"autoUpgrade": False},
-        }
-        assert values["toolkit"]["enabled"] is True
-        assert values["daemonsets"] == {"tolerations": [TOLERATION]}
-        assert values["dcgmExporter"]["serviceMonitor"] == {"enabled": False}
-
     def test_a_pod_gets_the_gpus_that_it_asks_for_and_names_no_others(self) -> None:
         values = gpu_operator_values(gpu_args())
         assert values["cdi"] == {"enabled": True}
@@ -273,16 +208,6 @@ class TestGpuOperator:
 
     def test_a_driver_can_be_chosen(self) -> None:
         assert gpu_operator_values(gpu_args(driver_version="580.173.02"))["driver"]["version"] == "580.173.02"
-
-    def test_prometheus_finds_the_metrics_by_its_labels(self) -> None:
-        values = gpu_operator_values(gpu_args(monitor_labels={"release": "kube-prometheus-stack"}))
-        assert values["dcgmExporter"]["serviceMonitor"] == {
-            "enabled": True,
-            "additionalLabels": {"release": "kube-prometheus-stack"},
-            "relabelings": [
-                {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node", "action": "replace"}
-            ],
-        }
 
     def test_each_metric_is_a_line_of_three_fields(self) -> None:
         lines = dcgm_metrics().splitlines()
@@ -332,16 +257,6 @@ class TestAgents:
         folders = [volume["hostPath"] for volume in pod["volumes"] if "hostPath" in volume]
         assert folders == [{"path": "/var/lib/hyperv", "type": "Directory"}]
         assert all(mount["readOnly"] for mount in container["volumeMounts"])
-
-    def test_the_scratch_agent_runs_on_the_pools_nodes_and_marks_them_by_another_label(self) -> None:
-        pod = node_agent.daemon_set(agents()[1])["spec"]["template"]["spec"]
-        assert pod["nodeSelector"] == POOL_LABEL == {"local-nvme-scratch": "true"}
-        assert READY == {"mlbatch/nvme-scratch": "ready"}
-        assert pod["hostPID"] is True
-        (container,) = pod["containers"]
-        assert container["command"][-3:-1] == [FOLDER, "ext4"] == ["/pv-disks/scratch", "ext4"]
-        assert container["command"][-1] == LOCAL_DISKS
-        assert pod["tolerations"] == [TOLERATION]
 
     def test_the_file_system_can_be_chosen(self) -> None:
         args = scratch_args(filesystem=Filesystem.XFS)

@@ -82,27 +82,6 @@ class TestBaselines:
         assert (bandwidth, repetitions, size) == ("460.0", "1", "16G")
         assert topology == "$AZ_NHC_ROOT/topofiles/ndv5-topo.xml"
 
-    def test_all_checks_of_ndv5_on_aks(self) -> None:
-        assert checks(BASELINE, kernel_log=True) == [
-            "check_hw_cpuinfo 2 96 96",
-            "check_hw_physmem 1915071MB 1915071MB 5%",
-            "check_hw_swap 0kB 0kB 3%",
-            *(f"check_hw_ib 400 mlx5_{index}:1" for index in range(8)),
-            "check_hw_eth lo",
-            "check_hw_eth eth0",
-            "check_hw_topology",
-            "check_gpu_count 8",
-            "check_nvsmi_healthmon",
-            "check_gpu_xid",
-            "check_gpu_bw 48 335",
-            "check_gpu_ecc 20000000 10000",
-            "check_gpu_clock_throttling",
-            "check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topofiles/ndv5-topo.xml",
-            "check_nvlink_status",
-            "check_ib_bw_gdr 380",
-            "check_ib_link_flapping",
-        ]
-
     def test_without_the_kernels_log_what_reads_it_is_left_out_rather_than_skipped(self) -> None:
         every, fewer = checks(BASELINE, kernel_log=True), checks(BASELINE, kernel_log=False)
         assert set(every) - set(fewer) == {"check_gpu_xid", "check_ib_link_flapping"}
@@ -118,38 +97,6 @@ class TestBaselines:
 
 
 class TestNodeCheck:
-    def test_a_pod_on_each_node_all_of_which_run_to_their_end(self) -> None:
-        job = node_checks().one("Job", "node-check", "mlbatch-health").inputs
-        spec = job["spec"]
-        assert {key: spec[key] for key in spec if key != "template"} == {
-            "completionMode": "Indexed",
-            "completions": 3,
-            "parallelism": 3,
-            "backoffLimitPerIndex": 0,
-            "maxFailedIndexes": 3,
-            "activeDeadlineSeconds": 3600,
-        }
-        pod = spec["template"]["spec"]
-        (term,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        assert term == {
-            "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "node-check"}},
-            "topologyKey": "kubernetes.io/hostname",
-        }
-        assert "ttlSecondsAfterFinished" not in spec, "a job that is gone would be run again by the next update"
-        assert job["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
-
-    def test_upstreams_image_of_a_fixed_version_measures_with_all_that_the_node_has(self) -> None:
-        pod = node_checks().one("Job", "node-check").inputs["spec"]["template"]["spec"]
-        (measure,) = pod["initContainers"]
-        assert measure["image"] == "mcr.microsoft.com/aznhc/aznhc-nv:1.2.0"
-        assert measure["resources"]["limits"]["nvidia.com/gpu"] == "8"
-        assert measure["resources"]["limits"]["nvidia.com/mlnxnics"] == "8"
-        mounts = {item["mountPath"]: item["name"] for item in measure["volumeMounts"]}
-        by_name = {item["name"]: item for item in pod["volumes"]}
-        assert by_name[mounts["/dev/shm"]]["emptyDir"] == {"medium": "Memory", "sizeLimit": "128Gi"}
-        assert by_name[mounts["/azure-nhc/syslog"]]["hostPath"] == {"path": "/var/log/syslog", "type": "File"}
-        assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in pod["tolerations"]
-
     def test_an_empty_list_would_never_be_in_the_cluster_and_replace_the_job_with_every_update(self) -> None:
         (measure,) = node_checks().one("Job", "node-check").inputs["spec"]["template"]["spec"]["initContainers"]
         assert "ports" not in measure
@@ -208,11 +155,6 @@ class TestNodeCheck:
         assert [taint["effect"] for taint in taints if (taint["key"], taint["value"]) == tuple(label.values())] == [
             effect
         ]
-
-    def test_a_node_that_failed_can_be_checked_again(self) -> None:
-        pod = node_checks(gate=GateArgs()).one("Job", "node-check").inputs["spec"]["template"]["spec"]
-        assert {"key": "aznhc", "operator": "Exists"} in pod["tolerations"]
-        assert {"key": "nccl-gate", "operator": "Exists"} in pod["tolerations"]
 
     def test_another_trigger_runs_it_anew(self) -> None:
         def annotations(trigger: str) -> Any:
@@ -276,19 +218,6 @@ class TestNcclGate:
             "in_cluster.py",
             "report.json",
         }
-
-    def test_all_nodes_together_are_tested_over_the_fabric(self) -> None:
-        built = record(lambda opts: NcclGate("nccl-gate", gate(Scope.FABRIC, nodes=4), opts))
-        found = settings(built, "nccl-gate")
-        assert (found["ranks"], found["warn"], found["fail"]) == (32, 400, 300)
-        data = built.one("ConfigMap", "nccl-gate-files").inputs["data"]
-        launch = json.loads(data["mpi.json"])
-        assert launch["hosts"] == [f"nccl-gate-{index}.nccl-gate-service" for index in range(4)]
-        assert launch["output"] == "/results/output.txt", "every pod judges the one figure for its own node"
-        measure = built.one("Job", "nccl-gate").inputs["spec"]["template"]["spec"]["initContainers"][0]
-        assert measure["command"][2] == (
-            "python3 /etc/mlbatch/mpi_index.py /etc/mlbatch/mpi.json\necho $? > /results/exit-code\n"
-        )
 
     def test_one_node_has_no_fabric(self) -> None:
         with pytest.raises(ValueError, match="no fabric"):

@@ -13,7 +13,6 @@ from components.artifacts import Mirror
 from components.workloads import finetuning, vllm
 from stacks.layers.jobs import documents
 from tests.unit.test_aks import loaded, settings
-from tests.unit.test_object_names import errors_of
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 BATCH = {"enabled": True, "submission": {"team": "blue"}}
@@ -56,42 +55,33 @@ def test_a_commit_a_branch_or_a_tag_reaches_the_program(mirror: Mirror, revision
     assert re.search(rf"vllm serve \S+ --host=127.0.0.1 --revision={re.escape(revision)}[;)]", served)
 
 
-@pytest.mark.parametrize(("job", "key"), KEYS)
-@pytest.mark.parametrize(
-    ("revision", "why"),
-    [
-        ("bbc2aed", "how a commit's hash begins"),
-        (COMMIT[:39], "how a commit's hash begins"),
-        ("", "no commit, branch or tag"),
-        ("a b", "no commit, branch or tag"),
-        ("-main", "no commit, branch or tag"),
-        ("--trust-remote-code", "no commit, branch or tag"),
-        (".hidden", "no commit, branch or tag"),
-        ("a..b", "no commit, branch or tag"),
-        ("a//b", "no commit, branch or tag"),
-        ("a/.b", "no commit, branch or tag"),
-        ("a/", "no commit, branch or tag"),
-        ("/a", "no commit, branch or tag"),
-        ("v1.", "no commit, branch or tag"),
-        ("a.lock", "no commit, branch or tag"),
-        ("a.lock/b", "no commit, branch or tag"),
-        ("main\n", "no commit, branch or tag"),
-        ("main:1", "no commit, branch or tag"),
-        ("$(reboot)", "no commit, branch or tag"),
-        ("a@{1}", "no commit, branch or tag"),
-        ("b" * 256, "no commit, branch or tag"),
-    ],
-)
-def test_what_is_none_gives_one_message(job: str, key: str, revision: str, why: str) -> None:
-    (problem,) = errors_of(raw(job, **{key: revision}))
-    assert f"mlbatch:workloads.{job}.{key} = " in str(problem)
-    assert why in problem.message
-    assert "a commit's 40 digits, or the name of a branch or tag" in problem.expected
-
-
-def test_a_number_is_no_text() -> None:
-    (problem,) = errors_of(raw("vllm", modelRevision=20250101))
-    assert "mlbatch:workloads.vllm.modelRevision = 20250101" in str(problem)
+NONE = [
+    "bbc2aed",
+    COMMIT[:39],
+    "",
+    "a b",
+    "-main",
+    "--trust-remote-code",
+    ".hidden",
+    "a..b",
+    "a//b",
+    "a/.b",
+    "a/",
+    "/a",
+    "v1.",
+    "a.lock",
+    "a.lock/b",
+    "main\n",
+    "main:1",
+    "$(reboot)",
+    "a@{1}",
+    "b" * 256,
+]
+MISTAKES = [
+    *(raw(job, **{key: revision}) for job, key in KEYS for revision in NONE),
+    raw("vllm", modelRevision=20250101),
+]
+"""`tests/unit/refusals` has the text of each."""
 
 
 def test_what_is_not_told_which_takes_the_commit_that_is_known(mirror: Mirror) -> None:

@@ -97,13 +97,6 @@ def test_the_numbers_are_those_that_the_setup_asks_for() -> None:
     assert MlopsSettings().deployment.overlay == "integration-standalone-kfp-kserve-monitoring"
 
 
-@pytest.mark.parametrize(("integration", "option"), [(True, 5), (True, 0), (False, 7)])
-def test_a_number_that_the_menu_does_not_have(filled: Mirror, kubeconfig: Path, integration: bool, option: int) -> None:
-    said = refused(config(integration=integration, option=option), filled, kubeconfig)
-    assert "mlbatch:mlops.option" in said
-    assert all(overlay in said for overlay in OVERLAYS[integration])
-
-
 @needs_kustomize
 @pytest.mark.parametrize("entry", MENU, ids=lambda entry: entry.overlay)
 def test_each_entry_renders_to_objects_of_its_own(filled: Mirror, kubeconfig: Path, entry: Deployment) -> None:
@@ -715,17 +708,6 @@ class TestKustomize:
 
 
 class TestNeighbours:
-    def test_a_team_with_a_namespace_of_the_platform(self, filled: Mirror, kubeconfig: Path) -> None:
-        raw = {**shipped(), "mlops": {"enabled": True}, "samples": {}}
-        raw["teams"][0]["name"] = "mlflow"
-        assert "this namespace belongs to the OSS MLOps platform" in refused(raw, filled, kubeconfig)
-
-    def test_two_training_operators(self, filled: Mirror, kubeconfig: Path) -> None:
-        raw = {**shipped(), "queueing": {"trainingOperator": {"enabled": True}}}
-        raw["mlops"] = {"enabled": True, "integration": False, "option": 2}
-        assert "brings a training operator, and two would act on each job" in refused(raw, filled, kubeconfig)
-        loaded({**raw, "mlops": {"enabled": True}}, filled, kubeconfig)
-
     def test_teams_beside_it_are_told_whom_they_trust(self, filled: Mirror, kubeconfig: Path) -> None:
         def said(**sections: Any) -> list[str]:
             warnings = loaded({**shipped(), "samples": {}, **sections}, filled, kubeconfig).warnings

@@ -6,7 +6,6 @@ import copy
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,7 @@ from components.nodes import nvshare_verification
 from components.nodes.nvshare_verification import NvshareVerificationArgs, job_body
 from runner import nvshare as ended
 from runner.nvshare import Verdict
-from stacks.config.cluster_facts import NodeFacts
 from stacks.config.inputs import StackInputs
-from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record
 from tests.unit.test_existing import loaded, node, refused, registered, shipped
 
@@ -183,52 +180,6 @@ def test_teams_that_share_a_gpu_are_told_that_nothing_keeps_them_apart(mirror: M
 
 
 class TestRefusals:
-    def test_a_second_gpu_of_a_node_would_be_nobodys(self, mirror: Mirror, kubeconfig: Path) -> None:
-        said = refused(config(), mirror, kubeconfig, (node("a"),))
-        assert "NVshare shares the first GPU of a node and knows no other one, and these nodes have 8 each" in said
-
-    @pytest.mark.parametrize(
-        ("changes", "said"),
-        [
-            (
-                {"allocatable": {**NODES[0].allocatable, "nvidia.com/mig-1g.10gb": "7"}},
-                "divided by MIG (nvidia.com/mig-1g.10gb)",
-            ),
-            (
-                {"labels": {**NODES[0].labels, "nvidia.com/gpu.sharing-strategy": "time-slicing"}},
-                "shared by time-slicing",
-            ),
-        ],
-    )
-    def test_gpus_that_are_divided_or_shared_otherwise(
-        self, mirror: Mirror, kubeconfig: Path, changes: dict[str, Any], said: str
-    ) -> None:
-        nodes: tuple[NodeFacts, ...] = (replace(NODES[0], **changes),)
-        raw = {"target": "existing", "cluster": shipped()["cluster"], "nvshare": ON, "queueing": {"enabled": False}}
-        assert said in refused(raw, mirror, kubeconfig, nodes)
-
-    @pytest.mark.parametrize(
-        ("name", "section", "place"),
-        [
-            (
-                "workloads",
-                {"nccl": {"enabled": True, "tag": "1", "image": "example.org/nccl", "submission": {"team": "blue"}}},
-                "workloads.nccl.enabled",
-            ),
-            (
-                "workloads",
-                {"vllm": {"enabled": True, "gpus": 2, "submission": {"team": "blue"}}},
-                "workloads.vllm.gpus",
-            ),
-            ("samples", {"gang": {"team": "blue", "pods": 1, "gpusPerPod": 2}}, "samples.gang.gpusPerPod"),
-            ("health", {"autopilot": {"enabled": True, "deepCheckHours": 4}}, "health.autopilot.deepCheckHours"),
-        ],
-    )
-    def test_what_takes_whole_nodes_or_several_shares(
-        self, mirror: Mirror, kubeconfig: Path, name: str, section: dict[str, Any], place: str
-    ) -> None:
-        assert f"mlbatch:{place}" in refused(config(**{name: section}), mirror, kubeconfig, NODES)
-
     def test_amounts_of_what_is_not_offered(self, mirror: Mirror, kubeconfig: Path) -> None:
         quota = {"cpu": 8, "memory": "8Gi", "nvidia.com/gpu": 0, "nvshare.com/gpu": 5, "pods": 50}
         raw = config()
@@ -245,10 +196,6 @@ class TestRefusals:
         raw["teams"][1]["quota"] = {**quota, "nvidia.com/gpu": 0, "nvshare.com/gpu": 1}
         said = refused(raw, mirror, kubeconfig, NODES)
         assert "pods ask for nvidia.com/gpu on these nodes: mlbatch:nvshare.enabled is false" in said
-
-    def test_it_is_refused_where_nodes_have_eight_gpus_by_their_machine_type(self) -> None:
-        (problem,) = errors_of(aks(nvshare=ON))
-        assert problem.message.startswith("this section is for targets existing, cpouta only")
 
 
 def ended_pod(code: int | None, message: str = "", image: str = "sha256:1") -> dict[str, Any]:

@@ -33,74 +33,36 @@ def site(**sections: Any) -> dict[str, Any]:
     return aks({"gpuPool": {"count": 4}}, teams=TEAMS, **sections)
 
 
-TAKEN: list[tuple[dict[str, Any], str, str]] = [
-    (
-        site(workloads={"nccl": {**JOB, "name": "test"}, "jupyterlab": {**LAB, "name": "test-service"}}),
-        "workloads.jupyterlab.name",
-        "kind Service with the name test-service in namespace blue",
-    ),
-    (
-        site(workloads={"jupyterlab": {**LAB, "name": "grafana"}}),
-        "workloads.jupyterlab.name",
-        "kind RandomPassword with the name grafana",
-    ),
-    (
-        site(
-            workloads={
-                "jupyterlab": {
-                    **FREE,
-                    "name": "network-boundary",
-                    "exposure": "internal",
-                    "sourceRanges": ["10.1.0.0/16"],
-                }
+TAKEN: list[dict[str, Any]] = [
+    site(workloads={"nccl": {**JOB, "name": "test"}, "jupyterlab": {**LAB, "name": "test-service"}}),
+    site(workloads={"jupyterlab": {**LAB, "name": "grafana"}}),
+    site(
+        workloads={
+            "jupyterlab": {
+                **FREE,
+                "name": "network-boundary",
+                "exposure": "internal",
+                "sourceRanges": ["10.1.0.0/16"],
             }
-        ),
-        "workloads.jupyterlab.name",
-        "kind NetworkPolicy with the name network-boundary in namespace workloads: this one and one of the platform's",
+        }
     ),
-    (
-        site(workloads={"nccl": {**JOB, "name": "test"}}, samples={"gang": {"name": "test", "team": "blue"}}),
-        "samples.gang.name",
-        "kind Job with the name test in namespace blue",
+    site(workloads={"nccl": {**JOB, "name": "test"}}, samples={"gang": {"name": "test", "team": "blue"}}),
+    site(workloads={"jupyterlab": LAB}, storage={"volumes": [{**DATA, "name": "jupyterlab-home"}]}),
+    site(
+        workloads={"metaseq": LOGGED, "aim": {"enabled": True}, "logs": {"name": "data"}},
+        storage={"volumes": [{"name": "data", "container": "data"}]},
     ),
-    (
-        site(workloads={"jupyterlab": LAB}, storage={"volumes": [{**DATA, "name": "jupyterlab-home"}]}),
-        "storage.volumes[0].name",
-        "kind PersistentVolumeClaim with the name jupyterlab-home in namespace blue",
+    aks(
+        teams=[{"name": "a", "users": [], "share": 1}, {"name": "a-b", "users": [], "share": 1}],
+        storage={"volumes": [{**DATA, "name": "b-c", "namespace": "a"}, {**DATA, "name": "c", "namespace": "a-b"}]},
     ),
-    (
-        site(
-            workloads={"metaseq": LOGGED, "aim": {"enabled": True}, "logs": {"name": "data"}},
-            storage={"volumes": [{"name": "data", "container": "data"}]},
-        ),
-        "storage.volumes[0].name",
-        "kind PersistentVolumeClaim with the name data in namespace workloads",
-    ),
-    (
-        aks(
-            teams=[{"name": "a", "users": [], "share": 1}, {"name": "a-b", "users": [], "share": 1}],
-            storage={"volumes": [{**DATA, "name": "b-c", "namespace": "a"}, {**DATA, "name": "c", "namespace": "a-b"}]},
-        ),
-        "storage.volumes[1].name",
-        "kind PersistentVolume with the name a-b-c",
-    ),
-    (
-        {
-            **shipped(),
-            "cluster": {"volumes": [{"name": "jupyterlab-home", "namespace": "blue"}]},
-            "workloads": {"jupyterlab": LAB},
-        },
-        "cluster.volumes[0].name",
-        "kind PersistentVolumeClaim with the name jupyterlab-home in namespace blue",
-    ),
+    {
+        **shipped(),
+        "cluster": {"volumes": [{"name": "jupyterlab-home", "namespace": "blue"}]},
+        "workloads": {"jupyterlab": LAB},
+    },
 ]
-
-
-@pytest.mark.parametrize(("raw", "path", "wrong"), TAKEN, ids=[item[1] for item in TAKEN])
-def test_a_name_that_something_else_has_is_refused_once(raw: dict[str, Any], path: str, wrong: str) -> None:
-    (problem,) = errors_of(raw)
-    assert key(problem.path) == f"mlbatch:{path}"
-    assert wrong in problem.message
+"""`tests/unit/refusals` has the text of each."""
 
 
 def test_names_that_only_look_alike_are_fine() -> None:
@@ -110,26 +72,12 @@ def test_names_that_only_look_alike_are_fine() -> None:
     assert errors_of(raw) == []
 
 
-@pytest.mark.parametrize("name", ["monitoring", "kube-system", "mlbatch-health", "calico-system", "gatekeeper-system"])
-def test_namespaces_of_cluster_and_platform_are_nobody_elses(name: str) -> None:
-    (problem,) = errors_of(aks(workloads={"namespace": name}))
-    assert key(problem.path) == "mlbatch:workloads.namespace"
-    teams = [{"name": name, "users": [], "share": 1}]
-    assert [key(problem.path) for problem in errors_of(aks(teams=teams))] == ["mlbatch:teams[0].name"]
-
-
 def test_a_volume_is_by_default_where_the_workloads_are() -> None:
     raw = aks(workloads={"namespace": "research"}, storage={"volumes": [{"name": "data", "container": "data"}]})
     assert errors_of(raw) == []
     partial = partial_of(raw)
     assert partial.target is not None
     assert partial.target.volumes(partial) == {"data": "research"}
-
-
-@pytest.mark.parametrize("queue", ["default", "root"])
-def test_volcanos_own_queues_are_its_own(queue: str) -> None:
-    (problem,) = errors_of(aks(volcano={"enabled": True, "queue": queue}))
-    assert key(problem.path) == "mlbatch:volcano.queue"
 
 
 def judged(raw: Mapping[str, Any], stack: StackInputs[Any] | None = None) -> PartialSettings:

@@ -110,31 +110,6 @@ class TestSubscription:
         }
         assert spec["config"]["env"][0] == {"name": "DISABLE_DSC_CONFIG"}
 
-    def test_2_16_replaces_the_files_that_the_guide_replaces(self, record: Record) -> None:
-        config = record.one("Subscription", "rhods-operator").inputs["spec"]["config"]
-        assert {mount["mountPath"]: (mount["name"], mount["subPath"]) for mount in config["volumeMounts"]} == {
-            "/opt/manifests/codeflare/manager/manager.yaml": ("mlbatch-codeflare", "manager.yaml"),
-            "/opt/manifests/ray/openshift/kuberay-operator-image-patch.yaml": (
-                "mlbatch-kuberay",
-                "kuberay-operator-image-patch.yaml",
-            ),
-            "/opt/manifests/kueue/components/manager/controller_manager_config.yaml": (
-                "mlbatch-kueue",
-                "controller_manager_config.yaml",
-            ),
-            "/opt/manifests/kueue/rhoai/manager_config_patch.yaml": ("mlbatch-kueue", "manager_config_patch.yaml"),
-            "/opt/manifests/trainingoperator/rhoai/manager_config_patch.yaml": (
-                "mlbatch-training-operator",
-                "manager_config_patch.yaml",
-            ),
-        }
-        assert [volume["configMap"]["name"] for volume in config["volumes"]] == [
-            "mlbatch-codeflare",
-            "mlbatch-kuberay",
-            "mlbatch-kueue",
-            "mlbatch-training-operator",
-        ]
-
     def test_later_ones_replace_two(self, tmp_path: Path) -> None:
         config = with_version("2.19", tmp_path).one("Subscription", "rhods-operator").inputs["spec"]["config"]
         assert [mount["mountPath"] for mount in config["volumeMounts"]] == [
@@ -159,73 +134,17 @@ class TestSubscription:
 
 
 class TestConfiguration:
-    def test_kueue_is_configured_as_the_guide_has_it(self, record: Record) -> None:
-        config = file_of(record, "mlbatch-kueue", "controller_manager_config.yaml")
-        assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta1"
-        assert config["manageJobsWithoutQueueName"] is True
-        assert config["metrics"] == {"bindAddress": ":8443", "enableClusterQueueResources": True}
-        assert config["clientConnection"] == {"qps": 300, "burst": 500}, "not the guide's"
-        assert config["integrations"]["externalFrameworks"] == ["AppWrapper.v1beta2.workload.codeflare.dev"]
-        assert "batch/job" not in config["integrations"]["frameworks"]
-        assert config["resources"] == {"excludeResourcePrefixes": ["rdma/", "ephemeral-storage"]}
-        assert config["fairSharing"] == {
-            "enable": True,
-            "preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"],
-        }
-        assert config["controller"]["groupKindConcurrency"] == {
-            "Job.batch": 5,
-            "Pod": 5,
-            "Workload.kueue.x-k8s.io": 5,
-            "LocalQueue.kueue.x-k8s.io": 1,
-            "ClusterQueue.kueue.x-k8s.io": 1,
-            "ResourceFlavor.kueue.x-k8s.io": 1,
-        }
-        assert "managedJobsNamespaceSelector" not in config, "Kueue 0.8.1 would not start"
-
-    def test_its_jobs_give_back_what_they_do_not_use(self, record: Record) -> None:
-        config = file_of(record, "mlbatch-kueue", "controller_manager_config.yaml")
-        assert config["waitForPodsReady"]["timeout"] == "2100s"
-        assert "recoveryTimeout" not in config["waitForPodsReady"], "Kueue 0.8.1 would not start"
-
     def test_later_ones_leave_other_namespaces_alone(self, tmp_path: Path) -> None:
         config = file_of(with_version("2.19", tmp_path), "mlbatch-kueue", "controller_manager_config.yaml")
         assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"mlbatch-team-namespace": "true"}}
         assert config["controller"]["groupKindConcurrency"]["Cohort.kueue.x-k8s.io"] == 1
 
-    def test_kueue_lends_and_is_critical(self, record: Record) -> None:
-        pod = file_of(record, "mlbatch-kueue", "manager_config_patch.yaml")["spec"]["template"]["spec"]
-        assert pod["priorityClassName"] == "system-node-critical"
-        assert "--feature-gates=LendingLimit=true" in pod["containers"][0]["args"]
-        assert pod["containers"][0]["image"] == "$(image)", "the operator fills it in"
-
-    def test_gangs_go_to_the_second_scheduler(self, record: Record, tmp_path: Path) -> None:
-        container = file_of(record, "mlbatch-training-operator", "manager_config_patch.yaml")["spec"]["template"][
-            "spec"
-        ]["containers"][0]
-        assert container["args"] == ["--zap-log-level=2", "--gang-scheduler-name=scheduler-plugins-scheduler"]
-        assert container["resources"]["limits"] == {"cpu": "500m", "memory": "1000Mi"}
+    def test_gangs_go_nowhere_else_without_the_second_scheduler(self, tmp_path: Path) -> None:
         none = with_version("2.16", tmp_path, scheduling={"packing": "none"})
         container = file_of(none, "mlbatch-training-operator", "manager_config_patch.yaml")["spec"]["template"]["spec"][
             "containers"
         ][0]
         assert container["args"] == ["--zap-log-level=2"]
-
-    def test_appwrapper_is_the_codeflare_operators(self, record: Record) -> None:
-        found = file_of(record, "codeflare-operator-config", "config.yaml", APPLICATIONS)["appwrapper"]
-        assert found["enabled"] is True
-        assert found["Config"]["schedulerName"] == "scheduler-plugins-scheduler"
-        assert found["Config"]["defaultQueueName"] == "default-queue"
-        assert found["Config"]["userRBACAdmissionCheck"] is False
-        assert found["Config"]["kueueJobReconciller"]["manageJobsWithoutQueueName"] is True
-        assert [
-            (taint["value"], taint["effect"])
-            for taint in found["Config"]["autopilot"]["resourceTaints"]["nvidia.com/gpu"]
-        ] == [
-            ("ERR", "NoSchedule"),
-            ("TESTING", "NoSchedule"),
-            ("EVICT", "NoExecute"),
-        ]
-        assert "slackQueueName" not in found["Config"], "the platform's controller moves the limits"
 
     def test_the_cluster_has_the_guides_components(self, record: Record) -> None:
         components = record.one("DataScienceCluster", "mlbatch-dsc").inputs["spec"]["components"]
@@ -633,81 +552,6 @@ class TestATry:
 
 
 class TestMistakes:
-    @pytest.mark.parametrize(
-        ("raw", "said"),
-        [
-            (
-                chosen(version="2.17"),
-                ('mlbatch:openshift.version = "2.17"', "2.16", "2.21"),
-            ),
-            (
-                chosen(version="2.16", channel="stable-2.19"),
-                (
-                    'mlbatch:openshift.channel = "stable-2.19"',
-                    "no channel of the catalog that leads to OpenShift AI 2.16",
-                    "stable, stable-2.16, eus-2.16, fast",
-                ),
-            ),
-            (
-                chosen(version="2.21", channel="stable"),
-                ('mlbatch:openshift.channel = "stable"', "OpenShift AI 2.21", "remove the key for fast"),
-            ),
-            (chosen(catalog="Red Hat"), ('mlbatch:openshift.catalog = "Red Hat"',)),
-            (
-                {**shipped(), "openshift": {"operators": "rhoai"}},
-                ("mlbatch:openshift.operators", "allowed: plain, openshift-ai"),
-            ),
-            (
-                {**shipped(), "openshift": {"version": "2.16"}},
-                ("mlbatch:openshift.version", "the platform's own operators are installed", "openshift-ai"),
-            ),
-            (
-                chosen({"queueing": {"kuberay": {"enabled": True}}}),
-                ("mlbatch:queueing.kuberay", "two ways", "mlbatch:openshift.operators: plain"),
-            ),
-            (chosen({"queueing": {"kueueVersion": "v0.18.4"}}), ("mlbatch:queueing.kueueVersion", "two ways")),
-            (
-                chosen({"queueing": {"enabled": False}, "tenancy": {"enabled": False}, "teams": [], "samples": {}}),
-                ('mlbatch:openshift.operators = "openshift-ai"', "mlbatch:queueing.enabled is false"),
-            ),
-            (
-                chosen(version=2.2),
-                ("mlbatch:openshift.version = 2.2", "leaves out the zeros", 'write "2.20" in quotes'),
-            ),
-            (
-                chosen({"recovery": {"recoveryTimeoutSeconds": 300}}, version="2.16"),
-                ("mlbatch:recovery.recoveryTimeoutSeconds = 300", "Kueue 0.8.1", "recoveryTimeout"),
-            ),
-            (
-                chosen({"scheduling": {"packing": "topology"}}, version="2.16"),
-                ('mlbatch:scheduling.packing = "topology"', "Kueue 0.8.1", "serves no Topology"),
-            ),
-            (
-                chosen(version="2.16", openToAll=True),
-                (
-                    "mlbatch:openshift.openToAll = true",
-                    "nothing closes the ports of OpenShift AI 2.16",
-                    "remove the key",
-                ),
-            ),
-            (
-                chosen({"monitoring": {"enabled": True}}),
-                ("mlbatch:monitoring.enabled = true", "OpenShift's own Prometheus"),
-            ),
-            (
-                {**shipped(), "workbench": {"enabled": True}},
-                ("mlbatch:workbench.enabled = true", "set mlbatch:openshift.operators to openshift-ai"),
-            ),
-        ],
-        ids=lambda value: value[0] if isinstance(value, tuple) else "",
-    )
-    def test_one_message_each(
-        self, raw: dict[str, Any], said: tuple[str, ...], mirror: Mirror, kubeconfig: Path
-    ) -> None:
-        text = refused(raw, mirror, kubeconfig)
-        for words in said:
-            assert words in text
-
     @pytest.mark.parametrize(("version", "is_refused"), [("2.16", True), ("2.19", False)])
     def test_what_its_kueue_would_not_count_of_rays_jobs(
         self, version: str, is_refused: bool, mirror: Mirror, kubeconfig: Path
@@ -751,8 +595,3 @@ class TestMistakes:
         assert loaded(chosen({"gpu": {"operator": True}}), mirror, kubeconfig, openshift=version)
         text = refused(chosen(), mirror, kubeconfig, openshift=version.replace("4.21", "4.22"), version="1.35")
         assert "no catalog of OpenShift 4.22.0-" in text
-
-    def test_it_is_openshifts_alone(self, mirror: Mirror, kubeconfig: Path) -> None:
-        text = refused({**chosen(), "target": "existing", "nfs": {}}, mirror, kubeconfig)
-        assert "mlbatch:openshift" in text
-        assert "this section is for target openshift only" in text

@@ -97,11 +97,6 @@ class TestStack:
         gpus = {name: int(nominal(record, name)["nvidia.com/gpu"]) for name in queues}
         assert gpus == {queues[0]: 8, queues[1]: 5, queues[2]: 6, queues[3]: 5}
 
-    def test_volumes_are_of_the_class_on_the_nfs_server(self, record: Record) -> None:
-        for name in ("demo-workbench", "seaweedfs"):
-            claim = record.one("PersistentVolumeClaim", name)
-            assert claim.inputs["spec"]["storageClassName"] == "nfs-client-pokprod"
-
     def test_an_external_stores_secret_key_is_a_secret_of_the_stack(self, mirror: Mirror, kubeconfig: Path) -> None:
         stack = loaded({**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.HIDDEN}, mirror, kubeconfig)
         record = registered(replace(stack, secrets={SECRET_KEY: pulumi.Output.secret("correct-horse")}))
@@ -134,15 +129,6 @@ class TestMistakes:
                 {**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.EMPTY},
                 (f"mlbatch:{SECRET_KEY}", "this secret is empty"),
             ),
-            (wanted(namespace="blue"), ('mlbatch:workbench.namespace = "blue"', "a team's")),
-            (wanted(namespace="nfs-provisioner"), ("mlbatch:workbench.namespace", "another layer")),
-            (wanted(namespace="nvidia-gpu-operator"), ("mlbatch:workbench.namespace", "another layer")),
-            (wanted(namespace="openshift-ai"), ("mlbatch:workbench.namespace", "belongs to the cluster")),
-            (wanted(storageClass="fast"), ('mlbatch:workbench.storageClass = "fast"', "the stack makes none")),
-            (
-                wanted(queue={"gpus": 30}, sections={"teams": [], "samples": {}}),
-                ("mlbatch:workbench", "nvidia.com/gpu add up to 38, which is 14 more", "slack 8, workbench 30"),
-            ),
         ],
         ids=lambda value: value[0] if isinstance(value, tuple) else "",
     )
@@ -159,18 +145,6 @@ class TestMistakes:
         assert "this cluster's is Removed" in text
         assert "set managementState of configs.imageregistry.operator.openshift.io cluster to Managed" in text
         assert loaded(chosen(), mirror, kubeconfig, has_registry=False).settings.openshift.operators == "openshift-ai"
-
-    @pytest.mark.parametrize("name", ["sandbox", "seaweedfs", "minio", "nfs-provisioner"])
-    def test_its_namespaces_are_no_teams(self, name: str, mirror: Mirror, kubeconfig: Path) -> None:
-        raw = wanted({"teams": [{"name": name, "users": [], "share": 1}], "samples": {}})
-        assert name in refused(raw, mirror, kubeconfig)
-
-    def test_quotas_and_the_workbench_together(self, mirror: Mirror, kubeconfig: Path) -> None:
-        quota = {"cpu": "100", "memory": "1000Gi", "nvidia.com/gpu": "12", "pods": "100"}
-        raw = wanted({"teams": [{"name": "blue", "users": [], "quota": quota}], "samples": {}})
-        text = refused(raw, mirror, kubeconfig)
-        assert "the quotas of nvidia.com/gpu add up to 25, which is 1 more than the nodes have" in text
-        assert "slack 8, workbench 5, blue 12" in text
 
 
 LAB = {"enabled": True, "scratch": False, "submission": {"team": "blue"}}

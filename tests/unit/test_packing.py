@@ -65,23 +65,6 @@ def arguments(args: CoschedulingArgs, plugin: str) -> Mapping[str, Any]:
 
 
 class TestCoscheduling:
-    def test_nodes_are_filled_by_upstreams_arguments(self, args: CoschedulingArgs) -> None:
-        strategy = arguments(args, "NodeResourcesFit")["scoringStrategy"]
-        assert strategy["type"] == "RequestedToCapacityRatio"
-        assert strategy["resources"] == [{"name": "nvidia.com/gpu", "weight": 1}]
-        shape = strategy["requestedToCapacityRatio"]["shape"]
-        assert shape == [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
-        assert arguments(args, "Coscheduling") == {"permitWaitingTimeSeconds": 300}
-
-    def test_nothing_spreads_pods_that_do_not_ask_for_it(self, args: CoschedulingArgs) -> None:
-        off = {item["name"] for item in profile(args)["plugins"]["score"]["disabled"]}
-        assert off == {"NodeResourcesBalancedAllocation", "ImageLocality"}
-        assert arguments(args, "PodTopologySpread") == {"defaultingType": "List", "defaultConstraints": []}
-
-    def test_gangs_stand_in_line_as_one(self, args: CoschedulingArgs) -> None:
-        plugins = profile(args)["plugins"]["multiPoint"]
-        assert plugins == {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "PrioritySort"}]}
-
     def test_the_gpus_are_counted_as_the_cluster_offers_them(self, args: CoschedulingArgs) -> None:
         other = replace(args, gpu_resource="lab.example/gpu")
         assert arguments(other, "NodeResourcesFit")["scoringStrategy"]["resources"][0]["name"] == "lab.example/gpu"
@@ -94,21 +77,6 @@ class TestCoscheduling:
         assert container["args"][0] == f"--config={mounted}/scheduler-config.yaml"
         changed = coscheduling.scheduler(replace(args, permit_seconds=10))
         assert changed["spec"]["template"]["metadata"]["annotations"] != pod["metadata"]["annotations"]
-
-    def test_a_gang_that_waits_is_looked_at_every_minute(self, args: CoschedulingArgs) -> None:
-        """By default after five, where a node came back in the meantime and nothing told its plugin."""
-        (container,) = coscheduling.scheduler(args)["spec"]["template"]["spec"]["containers"]
-        assert "--pod-max-in-unschedulable-pods-duration=60s" in container["args"]
-
-    def test_both_programs_are_upstreams_and_outrank_jobs(self, args: CoschedulingArgs) -> None:
-        version = catalogue.versions(catalogue.SCHEDULER_PLUGINS)[0]
-        documents = (coscheduling.scheduler(args), coscheduling.controller(args))
-        specs = [document["spec"]["template"]["spec"] for document in documents]
-        assert [spec["containers"][0]["image"] for spec in specs] == [
-            f"registry.k8s.io/scheduler-plugins/kube-scheduler:{version}",
-            f"registry.k8s.io/scheduler-plugins/controller:{version}",
-        ]
-        assert {spec["priorityClassName"] for spec in specs} == {"system-node-critical"}
 
     def test_two_have_a_leader_and_one_of_them_stays(self, args: CoschedulingArgs) -> None:
         assert coscheduling.configuration(args)["leaderElection"]["leaderElect"] is False
@@ -262,28 +230,6 @@ class TestTopology:
             metadata = node["template"]["spec"]["template"]["metadata"]
             assert metadata["annotations"] == {"kueue.x-k8s.io/podset-preferred-topology": "rack"}
 
-    @pytest.mark.parametrize(
-        ("levels", "said"),
-        [
-            (["ib/torset", "ib/torset"], 'levels[1] = "ib/torset"'),
-            ([names.HOST], "the node is the last level by itself"),
-            (["not a label"], "Kubernetes would reject this label's name"),
-            ([f"level-{index}" for index in range(16)], "at most 15 labels"),
-        ],
-    )
-    def test_levels_that_no_topology_has_are_refused(self, levels: list[str], said: str) -> None:
-        (error,) = errors_of(aks(scheduling={"packing": "topology", "topology": {"levels": levels}}))
-        assert said in str(error)
-
-    def test_a_level_that_a_node_lacks_is_refused(self, mirror: Mirror, kubeconfig: Path) -> None:
-        raw = {
-            **test_existing.shipped(),
-            "scheduling": {"packing": "topology", "topology": {"levels": ["pool", "rack"]}},
-        }
-        text = test_existing.refused(raw, mirror, kubeconfig)
-        assert 'mlbatch:scheduling.topology.levels[1] = "rack"' in text
-        assert "no GPU node has this label: a, b, c" in text
-
     def test_a_level_that_one_node_lacks_is_warned_of(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = {**test_existing.shipped(), "scheduling": {"packing": "topology", "topology": {"levels": ["rack"]}}}
         first, *others = test_existing.NODES
@@ -322,11 +268,6 @@ class TestSettings:
         assert partial_of(raw).scheduler_version == version
         assert [error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion")] == []
 
-    def test_a_cluster_that_no_scheduler_goes_with_is_refused(self) -> None:
-        raw = aks({"kubernetesVersion": "1.36"}, scheduling={"packing": "coscheduling"})
-        (found,) = (error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion"))
-        assert "set mlbatch:scheduling.packing to topology or none" in str(found)
-
     @pytest.mark.parametrize("packing", ["none", "topology"])
     def test_others_do_not_need_that_scheduler(self, packing: str) -> None:
         raw = aks({"kubernetesVersion": "1.36"}, scheduling={"packing": packing})
@@ -343,10 +284,6 @@ class TestSettings:
         assert "autoscaler" in one(errors_of(aks(growing, scheduling={"packing": "topology"})))
         others = errors_of(aks(growing, scheduling={"packing": "coscheduling"}))
         assert [error for error in others if error.path[0] == "scheduling"] == []
-
-    def test_an_unknown_way_is_refused_with_the_known_ones(self) -> None:
-        text = one(errors_of({"target": "simulated", "scheduling": {"packing": "tetris"}}))
-        assert all(way in text for way in ("none", "coscheduling", "topology"))
 
 
 def one(errors: list[ConfigError]) -> str:

@@ -64,28 +64,8 @@ def everything(mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
 
 
 def test_the_whole_platform_stands_on_a_cluster_that_is_not_azures(mirror: Mirror, kubeconfig: Path) -> None:
-    """Every layer that is not a cloud's own, switched on, and no string that only one cloud would understand."""
+    """No string that only one cloud would understand, with every layer that is not a cloud's own."""
     record = registered(everything(mirror, kubeconfig))
     own = [item for item in record.resources if item.kind != "CustomResourceDefinition"]
-    assert {
-        "Metaseq",
-        "Nccl",
-        "Olmo",
-        "Vllm",
-        "JupyterLab",
-        "Aim",
-        "TensorBoard",
-        "Volcano",
-        "NcclGate",
-        "NvmeScratch",
-    } <= {item.type.rpartition(":")[2] for item in own}
     found = [(item.name, text) for item in own for text in strings(item.inputs) if "azure" in text.lower()]
     assert found == []
-    claims = {item.object_name: item.inputs["spec"]["storageClassName"] for item in record.of("PersistentVolumeClaim")}
-    assert claims == {
-        "granite-3.2-8b-instruct": "lab-files",
-        "jupyterlab-home": "lab-files",
-        "training-logs": "lab-logs",
-    }
-    service = record.one("Service", "jupyterlab").inputs
-    assert service["metadata"]["annotations"]["lab.example/internal"] == "true"

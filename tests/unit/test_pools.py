@@ -51,6 +51,11 @@ def two(**second: Any) -> dict[str, Any]:
     return raw
 
 
+def on_aks(**second: Any) -> dict[str, Any]:
+    more = [{"name": "spot", "vmSize": "Standard_NC96ads_A100_v4", "count": 2, "spot": True, **second}]
+    return test_aks.settings(azure__moreGpuPools=more)
+
+
 def gpus(raw: dict[str, Any]) -> list[dict[str, str]]:
     """Return how many GPUs of each pool each team has, and the slack queue."""
     assert errors_of(raw) == []
@@ -92,91 +97,57 @@ class TestQuotas:
         teams = [none, {"name": "red", "users": [], "share": 1}]
         assert errors_of(simulated(SPOT, teams=teams)) == []
 
-    @pytest.mark.parametrize(
-        ("raw", "path", "said"),
-        [
-            (simulated({**SPOT, "name": "Spot!"}), "nodes.morePools[0].name", "no flavor can have this name"),
-            (simulated({**SPOT, "name": "default-flavor"}), "nodes.morePools[0].name", "another pool has this name"),
-            (simulated(SPOT, SPOT), "nodes.morePools[1].name", "another pool has this name"),
-            (simulated(*({**SPOT, "name": f"p{n}"} for n in range(64))), "nodes.morePools", "64 flavors at most"),
-            (simulated({"count": 1}), "nodes.morePools[0].name", "is required"),
-            (
-                {**simulated(SPOT), "queueing": {"kueueVersion": "v0.18.4"}},
-                "nodes.morePools[0]",
-                "does not always give an owner its GPUs back",
-            ),
-            (
-                test_aks.settings(azure__moreGpuPools=[{**ACCELERATED, "slack": {**quota(8), PORTS: 8}}], gpu=PLAIN),
-                f'azure.moreGpuPools[0].slack["{PORTS}"]',
-                f"no node will offer {PORTS}",
-            ),
-            (
-                {**two(count=3, instanceType=A100, rdma=ROCE), "gpu": {"fabric": SHARED}},
-                "cluster.morePools[0].rdma",
-                "pods ask for nvidia.com/roce_gdr",
-            ),
-            (
-                simulated({**SPOT, "slack": quota(25)}),
-                "teams",
-                "the quotas of nvidia.com/gpu of pool spot add up to 25",
-            ),
-            (
-                simulated(SPOT, teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spt", "share": 1}]}]),
-                "teams[0].pools[0].name",
-                "did you mean spot?",
-            ),
-            (
-                simulated(teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spot", "share": 1}]}]),
-                "teams[0].pools[0].name",
-                "there is no such node pool",
-            ),
-            (
-                simulated(
-                    SPOT, teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spot", "share": 1}] * 2}]
-                ),
-                "teams[0].pools[1].name",
-                "the team has this pool already",
-            ),
-            (
-                simulated(
-                    SPOT,
-                    teams=[
-                        {
-                            "name": "a",
-                            "users": [],
-                            "share": 1,
-                            "pools": [{"name": "spot", "quota": quota(1), "lendingLimit": {GPU: 2}}],
-                        }
-                    ],
-                ),
-                "teams[0].pools[0].lendingLimit",
-                "the team cannot lend more than its quota of 1",
-            ),
-            (
-                simulated(
-                    SPOT,
-                    teams=[
-                        {
-                            "name": "a",
-                            "users": [],
-                            "share": 1,
-                            "pools": [{"name": "spot", "share": 1, "quota": quota(1)}],
-                        }
-                    ],
-                ),
-                "teams[0].pools[0]",
-                "and this one has both",
-            ),
-        ],
-    )
-    def test_mistakes(self, raw: dict[str, Any], path: str, said: str) -> None:
-        found = [str(error) for error in errors_of(raw)]
-        assert any(text.startswith(f"mlbatch:{path}") and said in text for text in found), found
-
     def test_a_team_may_have_a_later_pool_alone(self) -> None:
         nothing = {"cpu": 0, "memory": "0", GPU: 0, "pods": 0}
         limits = {"quota": nothing, "borrowingLimit": nothing, "pools": [{"name": "spot", "quota": quota(8)}]}
         assert errors_of(simulated(SPOT, teams=[{"name": "blue", "users": [], **limits}])) == []
+
+
+MISTAKES: list[dict[str, Any]] = [
+    simulated({**SPOT, "name": "Spot!"}),
+    simulated({**SPOT, "name": "default-flavor"}),
+    simulated(SPOT, SPOT),
+    simulated(*({**SPOT, "name": f"p{n}"} for n in range(64))),
+    simulated({"count": 1}),
+    {**simulated(SPOT), "queueing": {"kueueVersion": "v0.18.4"}},
+    test_aks.settings(azure__moreGpuPools=[{**ACCELERATED, "slack": {**quota(8), PORTS: 8}}], gpu=PLAIN),
+    {**two(count=3, instanceType=A100, rdma=ROCE), "gpu": {"fabric": SHARED}},
+    simulated({**SPOT, "slack": quota(25)}),
+    simulated(SPOT, teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spt", "share": 1}]}]),
+    simulated(teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spot", "share": 1}]}]),
+    simulated(SPOT, teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spot", "share": 1}] * 2}]),
+    simulated(
+        SPOT,
+        teams=[
+            {
+                "name": "a",
+                "users": [],
+                "share": 1,
+                "pools": [{"name": "spot", "quota": quota(1), "lendingLimit": {GPU: 2}}],
+            }
+        ],
+    ),
+    simulated(
+        SPOT,
+        teams=[
+            {
+                "name": "a",
+                "users": [],
+                "share": 1,
+                "pools": [{"name": "spot", "share": 1, "quota": quota(1)}],
+            }
+        ],
+    ),
+    two(nodeSelector={"spot": "true"}, count=1, instanceType=A100),
+    on_aks(name="ndv5"),
+    on_aks(autoscale={"min": 3, "max": 2}),
+    on_aks(vmSize=A100, autoscale={"min": 0, "max": 2}),
+    {
+        **on_aks(vmSize="Standard_NC24ads_A100_v4"),
+        "health": {"autopilot": {"enabled": True, "deepCheckHours": 4}},
+    },
+]
+"""`tests/unit/refusals` has the text of each."""
 
 
 class TestUnion:
@@ -220,12 +191,6 @@ class TestExisting:
             ("default-flavor", "8"),
             ("spot", "4"),
         ]
-
-    def test_pools_whose_labels_a_node_may_have_together_are_refused(self) -> None:
-        raw = two(nodeSelector={"spot": "true"}, count=1, instanceType=A100)
-        (error,) = [error for error in errors_of(raw) if error.path[:2] == ("cluster", "morePools")]
-        assert error.path == ("cluster", "morePools", 0, "nodeSelector")
-        assert "would count for both pools" in error.message
 
     def test_devices_of_the_network_are_looked_for_on_the_nodes_of_their_pool(
         self, mirror: Mirror, kubeconfig: Path
@@ -294,22 +259,13 @@ def test_lending_limits_are_kept_by_flavor() -> None:
 
 
 class TestAks:
-    def settings(self, **second: Any) -> dict[str, Any]:
-        more = [{"name": "spot", "vmSize": "Standard_NC96ads_A100_v4", "count": 2, "spot": True, **second}]
-        return test_aks.settings(azure__moreGpuPools=more)
-
-    def test_autopilots_deep_check_is_judged_by_the_smallest_nodes(self) -> None:
-        autopilot = {"enabled": True, "deepCheckHours": 4}
-        raw = {**self.settings(vmSize="Standard_NC24ads_A100_v4"), "health": {"autopilot": autopilot}}
-        assert any(error.path == ("health", "autopilot", "deepCheckHours") for error in errors_of(raw))
-
     def test_ports_of_a_later_pool_have_their_operator(self, mirror: Mirror) -> None:
-        raw = self.settings(vmSize="Standard_ND96isr_H100_v5", spot=False, count=1)
+        raw = on_aks(vmSize="Standard_ND96isr_H100_v5", spot=False, count=1)
         raw["azure"]["gpuPool"] = {"vmSize": "Standard_NC96ads_A100_v4", "count": 1}
         assert test_aks.deployed(mirror, raw).of("NicClusterPolicy")
 
     def test_a_spot_pool_is_bought_as_such_and_its_flavor_tolerates_it(self, mirror: Mirror) -> None:
-        record = test_aks.deployed(mirror, self.settings())
+        record = test_aks.deployed(mirror, on_aks())
         pools = {item.name: item.inputs for item in record.resources if item.type.endswith(":AgentPool")}
         spot, first = pools["spot"], pools["ndv5"]
         assert (spot["scaleSetPriority"], spot["scaleSetEvictionPolicy"], spot["spotMaxPrice"]) == (
@@ -328,19 +284,3 @@ class TestAks:
         assert flavors["spot"]["nodeLabels"]["kubernetes.azure.com/agentpool"] == "spot"
         assert flavors["default-flavor"]["nodeLabels"]["kubernetes.azure.com/agentpool"] == "ndv5"
         assert "kubernetes.azure.com/scalesetpriority" in {each["key"] for each in flavors["spot"]["tolerations"]}
-
-    @pytest.mark.parametrize(
-        ("second", "path", "said"),
-        [
-            ({"name": "ndv5"}, "azure.moreGpuPools[0].name", "has this name too"),
-            ({"autoscale": {"min": 3, "max": 2}}, "azure.moreGpuPools[0].autoscale.min", "this is more than max"),
-            (
-                {"vmSize": A100, "autoscale": {"min": 0, "max": 2}},
-                "azure.moreGpuPools[0].autoscale.min",
-                "the autoscaler does not know",
-            ),
-        ],
-    )
-    def test_mistakes(self, second: dict[str, Any], path: str, said: str) -> None:
-        found = [str(error) for error in errors_of(self.settings(**second))]
-        assert any(text.startswith(f"mlbatch:{path}") and said in text for text in found), found

@@ -19,7 +19,7 @@ from components.workloads.submission import Submission, SubmissionMode
 from stacks.layers.jobs import documents
 from tests.unit.test_aks import loaded, settings
 from tests.unit.test_object_names import errors_of
-from tests.unit.test_workloads import PLAIN, TOLERATION, environment, of, pods, record
+from tests.unit.test_workloads import PLAIN, environment, of, pods, record
 
 TEAM = Submission(
     mode=SubmissionMode.MLBATCH, namespace="blue", user="alice", priority_class="high-priority", has_pod_groups=True
@@ -45,30 +45,6 @@ def job(args: PretrainingArgs = ARGS) -> Document:
 def pod(role: str = "Master", args: PretrainingArgs = ARGS) -> Document:
     spec: Document = job(args)["spec"]["pytorchReplicaSpecs"][role]["template"]["spec"]
     return spec
-
-
-def test_a_team_submits_one_job_whose_volume_and_program_stand_beside_it() -> None:
-    claim, program, wrapper = pretraining.documents("train", ARGS)
-    assert claim["metadata"] == {
-        "name": "train-checkpoints",
-        "namespace": "blue",
-        "annotations": {"pulumi.com/skipAwait": "true"},
-    }
-    assert claim["spec"] == {
-        "accessModes": ["ReadWriteMany"],
-        "storageClassName": "shared",
-        "resources": {"requests": {"storage": "200Gi"}},
-    }
-    assert (program["kind"], program["metadata"]["name"], program["metadata"]["namespace"]) == (
-        "ConfigMap",
-        "train-files",
-        "blue",
-    )
-    assert set(program["data"]) == {"pretrain.py", "checkpoints.py", "model.py", "texts.py"}
-    assert (wrapper["kind"], wrapper["metadata"]["namespace"]) == ("AppWrapper", "blue")
-    assert wrapper["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default-queue"
-    (component,) = wrapper["spec"]["components"]
-    assert component["template"]["kind"] == "PyTorchJob", "the training operator makes the PodGroup"
 
 
 def test_a_train_job_is_queued_by_itself_and_mounts_the_same() -> None:
@@ -110,34 +86,6 @@ def test_the_pods_are_a_master_and_a_worker_on_each_other_node() -> None:
     assert specification["nprocPerNode"] == "8"
     assert specification["runPolicy"] == {"cleanPodPolicy": "None", "activeDeadlineSeconds": 3600}
     assert list(job(replace(ARGS, pods=pods(1)))["spec"]["pytorchReplicaSpecs"]) == ["Master"]
-
-
-def test_torchrun_starts_the_program_with_the_models_shape_and_the_volume() -> None:
-    (container,) = pod()["containers"]
-    assert container["name"] == "pytorch"
-    assert container["ports"] == [{"name": "pytorchjob-port", "containerPort": 23456, "protocol": "TCP"}]
-    assert container["command"] == [
-        *("torchrun", "-m", "components.workloads.training.pretrain"),
-        *("--layers=2", "--width=64", "--heads=4", "--context=32", "--batch=8", "--steps=1000"),
-        *("--learning-rate=0.0003", "--checkpoint-every=100", "--checkpoints=/checkpoints/train"),
-    ]
-    mounted = {item["name"]: item["mountPath"] for item in container["volumeMounts"]}
-    assert mounted == {"shm": "/dev/shm", "program": "/etc/mlbatch", "checkpoints": "/checkpoints"}
-    assert pod()["priorityClassName"] == "high-priority"
-    assert pod()["tolerations"] == [TOLERATION]
-
-
-def test_a_pod_takes_a_whole_node_with_the_fabrics_devices_and_variables() -> None:
-    (container,) = pod()["containers"]
-    amounts = {"cpu": "64", "memory": "1000Gi", "nvidia.com/gpu": "8", "nvidia.com/mlnxnics": "8"}
-    assert container["resources"] == {"requests": amounts, "limits": amounts}
-    assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
-    assert environment(container) == {
-        **SRIOV.variables,
-        "PYTHONPATH": "/etc/mlbatch",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NCCL_NET_GDR_LEVEL": "5",
-    }
 
 
 def test_what_the_site_says_of_its_network_stands() -> None:
@@ -209,42 +157,20 @@ def test_the_weights_are_those_of_gpt_2_with_bytes_for_tokens() -> None:
     assert small.weights == 124_439_808 - (50_257 - 256) * 768
 
 
-MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
-    ({"heads": 7}, "heads = 7", "an embedding of 1024 cannot be divided among 7", "the next smaller one is 4"),
-    ({"nodes": 5}, "nodes = 5", "there are 4 GPU nodes", "ask for fewer"),
-    ({"steps": 0}, "steps = 0", "", ""),
-    ({"submission": {"gang": "none"}}, 'submission.gang = "none"', "in the namespaces of teams alone", "name a team"),
-    ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "by an operator", "to mlbatch"),
-    ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
-    ({"checkpoints": {"name": "A"}}, 'checkpoints.name = "A"', "Kubernetes would reject", "made of the job's name"),
-    (
-        {"checkpoints": {"size": "10Gi"}},
-        'checkpoints.size = "10Gi"',
-        "a model of 304 million weights has 3 checkpoints of 3.6 GB at a time",
-        "set it to 11Gi, or",
-    ),
-    (
-        {"layers": 500, "embedding": 4096, "heads": 32},
-        "embedding = 4096",
-        "weights, gradients and optimizer of the model take 1611 GB, and each GPU, which has all of them, has 80 GiB",
-        "lower it, or mlbatch:workloads.pretraining.layers",
-    ),
-    (
-        {"memory": "27Gi"},
-        'memory = "27Gi"',
-        "a pod has 8 processes, each of which reads a checkpoint of 3.6 GB when the job is started anew",
-        "set it to 56Gi or more, or",
-    ),
-    ({"data": "nowhere"}, 'data = "nowhere"', "the pre-training reads its data from a volume", "add a volume"),
+MISTAKES: list[dict[str, Any]] = [
+    {"heads": 7},
+    {"nodes": 5},
+    {"steps": 0},
+    {"submission": {"gang": "none"}},
+    {"submission": {"gang": "volcano"}},
+    {"submission": {"team": "bleu"}},
+    {"checkpoints": {"name": "A"}},
+    {"checkpoints": {"size": "10Gi"}},
+    {"layers": 500, "embedding": 4096, "heads": 32},
+    {"memory": "27Gi"},
+    {"data": "nowhere"},
 ]
-
-
-@pytest.mark.parametrize(("own", "where", "why", "fix"), MISTAKES, ids=[where for _, where, _, _ in MISTAKES])
-def test_a_mistake_gives_one_message(own: dict[str, Any], where: str, why: str, fix: str) -> None:
-    (problem,) = errors_of(raw(**own))
-    assert f"mlbatch:workloads.pretraining.{where}" in str(problem)
-    assert why in problem.message
-    assert fix in problem.hint
+"""`tests/unit/refusals` has the text of each."""
 
 
 def test_a_pod_that_holds_its_processes_checkpoints_is_let() -> None:
@@ -279,32 +205,9 @@ def test_a_pod_is_told_no_more_memory_than_a_node_has(node: str, fix: str) -> No
     assert (problem.path[-1], problem.expected, problem.hint) == ("memory", "433Gi or more", fix)
 
 
-def test_without_the_training_operator_it_is_refused() -> None:
-    (problem,) = errors_of({**raw(), "queueing": {}})
-    assert "mlbatch:workloads.pretraining.enabled = true" in str(problem)
-    assert problem.message == "the pre-training is a PyTorchJob, whose pods nobody makes without its operator"
-    assert "set mlbatch:queueing.trainingOperator.enabled to true" in problem.hint
-
-
 def test_a_train_job_needs_trainer(mirror: Mirror) -> None:
     (problem,) = errors_of(raw(kind="TrainJob"))
     assert problem.message == "the pre-training is a TrainJob, whose pods nobody makes without its operator"
     assert "set mlbatch:queueing.trainer.enabled to true" in problem.hint
     own = {**raw(kind="TrainJob"), "queueing": {"trainer": {"enabled": True}}}
     assert [item["kind"] for item in documents(loaded(mirror, own), "pretraining")][-1] == "TrainJob"
-
-
-def test_two_trainings_do_not_write_into_one_volume() -> None:
-    own = {"checkpoints": {"name": "granite-3.2-8b-instruct"}}
-    changed = raw(**own)
-    changed["workloads"]["vllm"] = {"enabled": True, "submission": {"team": "blue"}}
-    (problem,) = errors_of(changed)
-    assert "granite-3.2-8b-instruct" in str(problem)
-
-
-def test_a_job_without_nodes_is_refused_by_the_number_of_its_pods() -> None:
-    gang = {"team": "blue", "pods": 1, "gpusPerPod": 8}
-    (problem,) = errors_of(settings(azure__gpuPool__count=0, samples={"gang": gang}))
-    assert str(problem).startswith("mlbatch:samples.gang.pods = 1\n")
-    assert (problem.message, problem.expected) == ("there are no GPU nodes", "no job while there are none")
-    assert "raise mlbatch:azure.gpuPool.count" in problem.hint

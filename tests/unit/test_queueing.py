@@ -18,7 +18,6 @@ from components.kubernetes.manifests import Document, edited, identity
 from components.kubernetes.objects import checksum
 from components.queueing import appwrapper, kueue
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
-from components.queueing.fault_tolerance import DEFAULTS
 from components.queueing.kueue import Kueue, KueueArgs
 from runner import report
 from tests.unit.harness import build, strings
@@ -45,26 +44,6 @@ def originals(release: Release) -> dict[str, Document]:
 
 class TestTheGuidesDifferences:
     """Seed 002, "The provided configuration differs from the default configuration of the operators as follows"."""
-
-    def test_kueue(self, kueue_documents: dict[str, Document]) -> None:
-        """But for waitForPodsReady, without which lent quota never comes back when nodes are lost (recovery.md)."""
-        config = kueue.configuration()
-        assert "batch/job" not in config["integrations"]["frameworks"]
-        assert config["manageJobsWithoutQueueName"] is True
-        assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"mlbatch-team-namespace": "true"}}
-        assert config["fairSharing"], "v1beta2 has it on where it is there"
-        assert config["metrics"]["enableClusterQueueResources"] is True
-        assert config["waitForPodsReady"]["blockAdmission"] is False
-        deployment = kueue_documents["Deployment/mlbatch-system/kueue-controller-manager"]
-        (container,) = deployment["spec"]["template"]["spec"]["containers"]
-        assert not [text for text in container["args"] if "LendingLimit" in text], "on by itself from Kueue 0.10 on"
-
-    @pytest.mark.parametrize("scheduler", ["scheduler-plugins-scheduler", "sakkara-scheduler"])
-    def test_appwrapper(self, scheduler: str) -> None:
-        config = appwrapper.configuration(scheduler)["appwrapper"]
-        assert config["userRBACAdmissionCheck"] is False
-        assert config["schedulerName"] == scheduler
-        assert config["defaultQueueName"] == "default-queue"
 
     def test_both_are_where_the_seeds_commands_look(
         self, kueue_documents: dict[str, Document], appwrapper_documents: dict[str, Document]
@@ -166,67 +145,6 @@ class TestKueue:
         }
         assert not guarded & {"pods", "jobs", "deployments", "statefulsets", "leaderworkersets", "*"}
 
-    def test_the_configuration_is_mlbatchs_but_for_its_client_and_pods_that_do_not_run(
-        self, kueue_documents: dict[str, Document]
-    ) -> None:
-        """MLBatch has waitForPodsReady off: a job whose node was lost then waits for ever for what others borrow."""
-        data = kueue_documents["ConfigMap/mlbatch-system/kueue-manager-config"]["data"]
-        assert list(data) == ["controller_manager_config.yaml"]
-        assert yaml.safe_load(data["controller_manager_config.yaml"]) == {
-            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-            "kind": "Configuration",
-            "namespace": "mlbatch-system",
-            "health": {"healthProbeBindAddress": ":8081"},
-            "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
-            "webhook": {"port": 9443},
-            "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
-            "controller": {
-                "groupKindConcurrency": {
-                    "AppWrapper.workload.codeflare.dev": 10,
-                    "Workload.kueue.x-k8s.io": 10,
-                    "LocalQueue.kueue.x-k8s.io": 5,
-                    "Cohort.kueue.x-k8s.io": 1,
-                    "ClusterQueue.kueue.x-k8s.io": 5,
-                    "ResourceFlavor.kueue.x-k8s.io": 1,
-                }
-            },
-            "clientConnection": {"qps": 300, "burst": 500},
-            "waitForPodsReady": {
-                "timeout": "2100s",
-                "recoveryTimeout": "300s",
-                "blockAdmission": False,
-                "requeuingStrategy": {
-                    "timestamp": "Creation",
-                    "backoffLimitCount": 50,
-                    "backoffBaseSeconds": 10,
-                    "backoffMaxSeconds": 300,
-                },
-            },
-            "manageJobsWithoutQueueName": True,
-            "managedJobsNamespaceSelector": {"matchLabels": {"mlbatch-team-namespace": "true"}},
-            "integrations": {
-                "frameworks": [
-                    "kubeflow.org/mpijob",
-                    "ray.io/rayjob",
-                    "ray.io/raycluster",
-                    "jobset.x-k8s.io/jobset",
-                    "kubeflow.org/paddlejob",
-                    "kubeflow.org/pytorchjob",
-                    "kubeflow.org/tfjob",
-                    "kubeflow.org/xgboostjob",
-                    "trainer.kubeflow.org/trainjob",
-                    "workload.codeflare.dev/appwrapper",
-                ]
-            },
-            "resources": {"excludeResourcePrefixes": ["rdma/", "ephemeral-storage"]},
-            "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
-            "featureGates": {
-                "PrioritizePreemptorWorkloads": True,
-                "ElasticJobsViaWorkloadSlices": False,
-                "FinishOrphanedWorkloads": False,
-            },
-        }
-
     def test_what_kueue_passes_over_is_no_resource_with_a_quota(self) -> None:
         assert names.SHARED_INFINIBAND.startswith(kueue.UNCOUNTED)
         assert not [resource for resource in names.RESOURCES if resource.startswith(kueue.UNCOUNTED)]
@@ -238,19 +156,6 @@ class TestKueue:
         assert ours["apiVersion"] == yaml.safe_load(text)["apiVersion"]
         known = re.findall(r'^ *(?:# )?- "(\S+/\S+)"$', text, re.MULTILINE)  # those of retired kinds are in comments
         assert set(ours["integrations"]["frameworks"]) <= set(known)
-
-    def test_the_manager_runs_pinned_with_priority_and_a_share(self, kueue_documents: dict[str, Document]) -> None:
-        deployment = kueue_documents["Deployment/mlbatch-system/kueue-controller-manager"]
-        pod = deployment["spec"]["template"]["spec"]
-        (container,) = pod["containers"]
-        assert pod["priorityClassName"] == "system-node-critical"
-        assert container["image"] == "registry.k8s.io/kueue/kueue:v0.19.2"
-        assert container["imagePullPolicy"] == "IfNotPresent"
-        assert container["args"] == ["--config=/controller_manager_config.yaml", "--zap-log-level=2"]
-        assert container["resources"] == {
-            "requests": {"cpu": "500m", "memory": "512Mi"},
-            "limits": {"cpu": "2", "memory": "512Mi"},
-        }
 
     def test_a_changed_configuration_restarts_the_manager(self, kueue_documents: dict[str, Document]) -> None:
         config = kueue_documents["ConfigMap/mlbatch-system/kueue-manager-config"]["data"]
@@ -303,35 +208,6 @@ class TestAppWrapper:
         assert "appwrapper-system" not in set(strings(list(appwrapper_documents.values())))
         assert {item["metadata"].get("namespace") for item in appwrapper_documents.values()} == {None, "mlbatch-system"}
 
-    def test_the_configuration_is_mlbatchs(self, appwrapper_documents: dict[str, Document]) -> None:
-        data = appwrapper_documents["ConfigMap/mlbatch-system/appwrapper-operator-config"]["data"]
-        assert list(data) == ["config.yaml"], "the controller refuses a ConfigMap with more than one entry"
-        label = "autopilot.ibm.com/gpuhealth"
-        assert yaml.safe_load(data["config.yaml"]) == {
-            "appwrapper": {
-                "autopilot": {
-                    "injectAntiAffinities": True,
-                    "monitorNodes": True,
-                    "resourceTaints": {
-                        "nvidia.com/gpu": [
-                            {"key": label, "value": "WARN", "effect": "PreferNoSchedule"},
-                            {"key": label, "value": "ERR", "effect": "NoSchedule"},
-                            {"key": label, "value": "TESTING", "effect": "NoSchedule"},
-                            {"key": label, "value": "EVICT", "effect": "NoExecute"},
-                        ]
-                    },
-                },
-                "userRBACAdmissionCheck": False,
-                "faultTolerance": dict(DEFAULTS.body()),
-                "defaultQueueName": "default-queue",
-            },
-            "controllerManager": {
-                "health": {"bindAddress": ":8081"},
-                "metrics": {"bindAddress": ":8443"},
-                "leaderElection": True,
-            },
-        }
-
     def test_the_controller_may_create_the_files_of_a_job_and_no_other_kind_more(
         self, appwrapper_release: Release, appwrapper_documents: dict[str, Document]
     ) -> None:
@@ -354,24 +230,6 @@ class TestAppWrapper:
         }
         assert having == {
             "Role/mlbatch-system/appwrapper-leader-election-role": ["get", "list", "update", "watch"],
-        }
-
-    def test_a_second_scheduler_can_be_named(self) -> None:
-        config = appwrapper.configuration("scheduler-plugins-scheduler")
-        assert config["appwrapper"]["schedulerName"] == "scheduler-plugins-scheduler"
-
-    def test_the_controller_runs_pinned_with_priority_and_a_share(
-        self, appwrapper_documents: dict[str, Document]
-    ) -> None:
-        pod = appwrapper_documents["Deployment/mlbatch-system/appwrapper-controller-manager"]["spec"]["template"][
-            "spec"
-        ]
-        (container,) = pod["containers"]
-        assert pod["priorityClassName"] == "system-node-critical"
-        assert container["image"] == "quay.io/ibm/appwrapper:v1.2.2"
-        assert container["resources"] == {
-            "requests": {"cpu": "250m", "memory": "250Mi"},
-            "limits": {"cpu": "1", "memory": "1000Mi"},
         }
 
     def test_its_webhooks_remain(self, appwrapper_documents: dict[str, Document]) -> None:
@@ -406,11 +264,6 @@ class Operator:
 
 class TestTheirNode:
     """An operator whose node is drained or lost still answers, and leads again soon."""
-
-    def test_a_dead_node_is_left_after_half_a_minute(self, operator: Operator) -> None:
-        pod = operator.deployment(1)["spec"]["template"]["spec"]
-        after = {item["key"]: item["tolerationSeconds"] for item in pod["tolerations"]}
-        assert after == {"node.kubernetes.io/not-ready": 30, "node.kubernetes.io/unreachable": 30}
 
     def test_two_run_apart_where_there_are_two_nodes(self, operator: Operator) -> None:
         deployment = operator.deployment(2)

@@ -6,7 +6,6 @@ Seed 002: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Sakkara
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from tests.unit.harness import Record
 from tests.unit.test_openshift import WORKERS, loaded, refused, registered, shipped
 
 RACKS = [{"name": "rack-0", "members": [*WORKERS[:2]]}, {"name": "rack-1", "members": [WORKERS[2]]}]
-PLUGIN = "ClusterTopologyPlacementGroup"
 
 
 def with_sakkara(**sakkara: Any) -> dict[str, Any]:
@@ -35,45 +33,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
     return registered(loaded(with_sakkara(groups=RACKS), Mirror(artifacts=str(FOLDER), verify=False), kubeconfig))
 
 
-def configuration(record: Record) -> Any:
-    return yaml.safe_load(record.one("ConfigMap", "sakkara-scheduler").inputs["data"]["scheduler-config.yaml"])
-
-
 class TestInstalled:
-    def test_plugins_and_arguments_are_the_charts(self, record: Record) -> None:
-        (profile,) = configuration(record)["profiles"]
-        alone = {"enabled": [{"name": PLUGIN}], "disabled": [{"name": "*"}]}
-        one = {"enabled": [{"name": PLUGIN}]}
-        assert profile == {
-            "schedulerName": "sakkara-scheduler",
-            "plugins": {
-                "preEnqueue": one,
-                "queueSort": alone,
-                "postFilter": one,
-                "preScore": one,
-                "score": {"enabled": [{"name": PLUGIN, "weight": 10}], "disabled": [{"name": "*"}]},
-                "reserve": one,
-                "permit": one,
-                "postBind": one,
-            },
-            "pluginConfig": [{"name": PLUGIN, "args": {"topologyConfigMapNameSpace": "sakkara-scheduler"}}],
-        }
-
-    def test_the_pod_is_the_charts_and_outranks_jobs(self, record: Record) -> None:
-        pod = record.one("Deployment", "sakkara-scheduler", "sakkara-scheduler").inputs["spec"]["template"]["spec"]
-        (container,) = pod["containers"]
-        assert container["image"].startswith("quay.io/ibm/sakkara-scheduler:")
-        assert container["command"] == [
-            "/bin/kube-scheduler",
-            "--config=/etc/kubernetes/scheduler-config.yaml",
-            "--v=6",
-        ]
-        assert container["resources"] == {
-            "requests": {"cpu": "200m", "memory": "512Mi"},
-            "limits": {"cpu": "500m", "memory": "512Mi"},
-        }
-        assert pod["priorityClassName"] == "system-node-critical"
-
     def test_the_other_scheduler_is_not_there(self, record: Record) -> None:
         assert "scheduler-plugins" not in {item.object_name for item in record.of("Namespace")}
         assert [
@@ -122,18 +82,6 @@ class TestInstalled:
 
 
 class TestTopology:
-    def test_it_has_upstreams_label_and_keys(self, record: Record) -> None:
-        found = record.one("ConfigMap", "cluster-topology", "sakkara-scheduler").inputs
-        assert found["metadata"]["labels"] == {"sakkara.topology": ""}
-        assert found["data"].keys() == {"name", "resource-names", "level-names", "tree"}
-        assert found["data"]["name"] == "cluster-tree"
-        assert json.loads(found["data"]["resource-names"]) == ["cpu", "memory", "nvidia.com/gpu"]
-        assert json.loads(found["data"]["level-names"]) == ["rack", "node"]
-        assert json.loads(found["data"]["tree"]) == {
-            "rack-0": {WORKERS[0]: {}, WORKERS[1]: {}},
-            "rack-1": {WORKERS[2]: {}},
-        }
-
     def test_blocks_of_racks_in_any_order(self, mirror: Mirror, kubeconfig: Path) -> None:
         groups = [*RACKS, {"name": "block", "members": ["rack-1", "rack-0"]}]
         raw = with_sakkara(levels=["block", "rack", "node"], groups=groups)
@@ -143,48 +91,6 @@ class TestTopology:
     def test_without_one_there_is_no_config_map(self, mirror: Mirror, kubeconfig: Path) -> None:
         record = registered(loaded(with_sakkara(), mirror, kubeconfig))
         assert not [item for item in record.of("ConfigMap") if item.object_name == "cluster-topology"]
-
-    @pytest.mark.parametrize(
-        ("sakkara", "where", "said"),
-        [
-            (
-                {"groups": [{"name": "rack", "members": [*WORKERS, "pokprod-b93r44s1"]}]},
-                'groups[0].members[3] = "pokprod-b93r44s1"',
-                f"did you mean {WORKERS[2]}?",
-            ),
-            (
-                {"groups": [RACKS[0], {"name": "rack-1", "members": [WORKERS[2], WORKERS[0]]}]},
-                f'groups[1].members[1] = "{WORKERS[0]}"',
-                "it is in rack-0 already",
-            ),
-            (
-                {"groups": [{"name": "rack", "members": [*WORKERS, WORKERS[0]]}]},
-                "groups[0].members[3]",
-                "it is in rack already",
-            ),
-            ({"groups": [*RACKS, {"name": "rack-0", "members": []}]}, "groups[2].name", "has this name already"),
-            ({"groups": [RACKS[0]]}, "scheduling.sakkara.groups", f"these GPU nodes are in no group: {WORKERS[2]}"),
-            (
-                {
-                    "levels": ["block", "rack", "node"],
-                    "groups": [{"name": "a", "members": ["b"]}, {"name": "b", "members": ["a"]}],
-                },
-                "groups[0].members",
-                "b is in a is in b: nothing can be in itself",
-            ),
-            ({"groups": [{"name": "a", "members": ["a"]}]}, "groups[0].members", "a is in a: nothing can be in itself"),
-            ({"levels": ["block", "rack", "node"], "groups": RACKS[:1]}, "groups[0].members", "stands at level block"),
-            ({"levels": ["node"]}, "scheduling.sakkara.levels", "two levels or more"),
-            ({"levels": ["node", "node"]}, "scheduling.sakkara.levels", "two levels or more"),
-            ({"levels": ["a b", "node"]}, "scheduling.sakkara.levels[0]", "no name"),
-        ],
-    )
-    def test_what_is_no_tree_of_the_nodes(
-        self, sakkara: dict[str, Any], where: str, said: str, mirror: Mirror, kubeconfig: Path
-    ) -> None:
-        text = refused(with_sakkara(**sakkara), mirror, kubeconfig)
-        assert where in text
-        assert said.replace("no name", "cannot be a name") in text
 
 
 class TestChoice:

@@ -63,34 +63,6 @@ def record(stack: StackInputs[Any]) -> Record:
     return build(lambda: deploy(stack))
 
 
-def test_the_tutorials_platform_stands(record: Record) -> None:
-    """Three nodes and priorities, a scheduler that packs, both operators, the slack queue, two teams and one gang."""
-    assert len(record.of("Node")) == 3
-    assert len(record.of("PriorityClass")) == 3
-    assert {item.object_name for item in record.of("ClusterQueue")} == {
-        "slack-cluster-queue",
-        "blue-cluster-queue",
-        "red-cluster-queue",
-    }
-    assert {item.object_name for item in record.of("Namespace")} == {
-        "mlbatch-system",
-        "scheduler-plugins",
-        "blue",
-        "red",
-    }
-    assert {item.object_name for item in record.of("Deployment")} == {
-        "scheduler-plugins-scheduler",
-        "scheduler-plugins-controller",
-        "kueue-controller-manager",
-        "appwrapper-controller-manager",
-        "slack-controller",
-    }
-    assert record.one("RoleBinding", "alice").inputs["metadata"]["namespace"] == "blue"
-    assert record.one("RoleBinding", "bob").inputs["metadata"]["namespace"] == "red"
-    assert record.one("AppWrapper", "sample-gang").inputs["metadata"]["namespace"] == "blue"
-    assert record.one("ResourceFlavor", "default-flavor").inputs["spec"]["tolerations"][0]["key"] == "nvidia.com/gpu"
-
-
 def test_outputs_say_what_stands(stack: StackInputs[Any]) -> None:
     result: dict[str, Any] = {}
     build(lambda: result.update(deploy(stack)))
@@ -210,23 +182,6 @@ def test_whatever_is_in_a_namespace_comes_after_it(record: Record) -> None:
         namespace = item.inputs["metadata"].get("namespace")
         if namespace in namespaces:
             assert namespaces[namespace] in record.closure(item), item.name
-
-
-def test_a_node_is_played_as_kwok_and_the_gpu_operator_would_make_it(record: Record) -> None:
-    metadata, spec = (record.one("Node", "gpu-node-0").inputs[key] for key in ("metadata", "spec"))
-    assert metadata == {
-        "name": "gpu-node-0",
-        "annotations": {"kwok.x-k8s.io/node": "fake"},
-        "labels": {
-            "kubernetes.io/arch": "amd64",
-            "kubernetes.io/hostname": "gpu-node-0",
-            "kubernetes.io/os": "linux",
-            "node.kubernetes.io/instance-type": "h100-sxm5-8x",
-            "nvidia.com/gpu.present": "true",
-            "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3",
-        },
-    }
-    assert spec == {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]}
 
 
 def test_taking_down_goes_from_jobs_to_queues_to_controllers_to_definitions_to_nodes(record: Record) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from components.artifacts import Mirror
 from components.azure import catalogue
-from components.azure.blob_driver import BlobDriver, BlobDriverArgs, blob_driver_values
+from components.azure.blob_driver import BlobDriverArgs, blob_driver_values
 from components.azure.blob_volume import (
     BlobVolume,
     BlobVolumeArgs,
@@ -55,49 +55,14 @@ class TestBlobDriver:
         chart = Mirror().chart(find_chart("blob-csi-driver", charts=catalogue.CHARTS))
         return blob_driver_values(BlobDriverArgs(chart=chart, blobfuse=blobfuse))
 
-    def test_the_proxy_puts_the_pinned_blobfuse_on_the_nodes(self) -> None:
-        node = self.values("2.5.4")["node"]
-        assert node["enableBlobfuseProxy"] is True
-        assert node["blobfuseProxy"] == {
-            "installBlobfuse": False,
-            "installBlobfuse2": True,
-            "blobfuse2Version": "2.5.4",
-        }
-        assert node["tolerations"] == [{"operator": "Exists"}]
-
     def test_the_nodes_own_can_stay(self) -> None:
         assert self.values(None)["node"]["blobfuseProxy"] == {"installBlobfuse": False, "installBlobfuse2": False}
-
-    def test_it_goes_where_the_cloud_configuration_is(self) -> None:
-        chart = Mirror().chart(find_chart("blob-csi-driver", charts=catalogue.CHARTS))
-        record = build(lambda: BlobDriver("blob", BlobDriverArgs(chart=chart, blobfuse=None)))
-        (release,) = (item for item in record.resources if item.type == "kubernetes:helm.sh/v3:Release")
-        assert (release.inputs["namespace"], release.inputs["name"]) == ("kube-system", "blob-csi-driver")
 
 
 NODES = {"network": "lab-net", "resource_group": "lab"}
 
 
 class TestStorageClasses:
-    def test_classes(self) -> None:
-        record = build(lambda: StorageClasses("classes", StorageClassesArgs(**NODES)))
-        found = {item.object_name: item.inputs for item in record.of("StorageClass")}
-        assert {name: body["provisioner"] for name, body in found.items()} == {
-            "azureblob-fuse-premium": "blob.csi.azure.com",
-            "mlbatch-files": "file.csi.azure.com",
-            "mlbatch-files-nfs": "file.csi.azure.com",
-        }
-        assert {body["reclaimPolicy"] for body in found.values()} == {"Retain"}
-        keyed = [body["parameters"] for body in found.values() if body["parameters"].get("protocol") != "nfs"]
-        assert [parameters["secretNamespace"] for parameters in keyed] == ["kube-system"] * 2
-        assert found["mlbatch-files-nfs"]["parameters"] == {
-            "skuName": "Premium_LRS",
-            "protocol": "nfs",
-            "vnetResourceGroup": "lab",
-            "vnetName": "lab-net",
-            "subnetName": "nodes",
-        }
-
     def test_a_share_is_its_users_alone(self) -> None:
         options = files_class(StorageClassesArgs(**NODES, uid=1001))["mountOptions"]
         assert {"dir_mode=0770", "file_mode=0660", "uid=1001", "gid=100"} <= set(options)
@@ -147,22 +112,6 @@ class TestBlobVolume:
         assert volume_of(before).inputs["spec"]["csi"] != volume_of(after).inputs["spec"]["csi"]
         assert volume_of(after).urn in after.one("PersistentVolumeClaim", "olmo-data").sources["spec"]
 
-    def test_mount_options_are_those_of_random_access(self) -> None:
-        assert mount_options(volume()) == [
-            "-o allow_other",
-            "--block-cache",
-            f"--block-cache-path=/mnt/blobfuse-{volume_name(volume())}",
-            "--cleanup-on-start=true",
-            "--block-cache-block-size=0.00390625",
-            "--block-cache-disk-size=102400",
-            "--block-cache-disk-timeout=604800",
-            "--block-cache-pool-size=1024",
-            "--block-cache-parallelism=128",
-            "--block-cache-prefetch=0",
-            "--block-cache-prefetch-on-open=false",
-            "--use-adls=false",
-        ]
-
     def test_each_volume_caches_in_a_folder_of_its_own_that_blobfuse_can_make(self) -> None:
         """Two volumes have blobs of the same path; and blobfuse2 makes a folder, not those above it (`os.Mkdir`)."""
         different = [volume(), volume(container="other"), volume(claim="more"), volume(namespace="red")]
@@ -174,23 +123,6 @@ class TestBlobVolume:
     def test_blocks_can_be_larger(self) -> None:
         options = mount_options(volume(cache=BlockCache(block_kib=512)))
         assert "--block-cache-block-size=0.5" in options
-
-    def test_the_nodes_identity_needs_no_secret(self) -> None:
-        record = created(volume())
-        source = volume_of(record).inputs["spec"]["csi"]
-        assert source == {
-            "driver": "blob.csi.azure.com",
-            "volumeHandle": f"mlbatchdata_olmo_{volume_of(record).object_name}",
-            "readOnly": True,
-            "volumeAttributes": {
-                "protocol": "fuse2",
-                "storageAccount": "mlbatchdata",
-                "containerName": "olmo",
-                "AzureStorageAuthType": "msi",
-                "AzureStorageIdentityClientID": "11111111-2222-3333-4444-555555555555",
-            },
-        }
-        assert not record.of("Secret")
 
     @pytest.mark.parametrize("token", [TOKEN, f"?{TOKEN}", f" {TOKEN}\n"])
     def test_a_token_is_a_token_and_not_an_account_key(self, token: str) -> None:

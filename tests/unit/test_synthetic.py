@@ -19,7 +19,6 @@ from components.workloads.synthetic import (
     Failure,
     Kind,
     SyntheticJob,
-    SyntheticLoad,
     SyntheticLoadArgs,
     document,
     program,
@@ -28,7 +27,6 @@ from stacks.config.errors import SettingsError
 from stacks.job_manifests import manifest, wanted_load
 from stacks.layers.jobs import load
 from tests.unit import test_cpouta, test_existing, test_openshift, test_stack
-from tests.unit.harness import build
 from tests.unit.test_aks import deployed, loaded, settings
 from tests.unit.whole_stacks import KUBECONFIG
 
@@ -49,62 +47,6 @@ TRACE = "arrival,team,pods,gpus,seconds,priority,failure\n0,blue,2,8,600,,\n5,bl
 
 def job(made: SyntheticJob = JOB, args: SyntheticLoadArgs = ARGS) -> Any:
     return document(made, args)["spec"]["components"][-1]["template"]
-
-
-def test_a_job_is_an_appwrapper_in_its_teams_queue() -> None:
-    amounts = {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": "4"}
-    assert document(JOB, ARGS) == {
-        "apiVersion": "workload.codeflare.dev/v1beta2",
-        "kind": "AppWrapper",
-        "metadata": {
-            "name": "load-0",
-            "namespace": "blue",
-            "labels": {"kueue.x-k8s.io/queue-name": "default-queue", "app.kubernetes.io/name": "load-0"},
-            "annotations": {
-                "workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m",
-                "mlbatch/arrival-seconds": "12.5",
-            },
-        },
-        "spec": {
-            "components": [
-                {
-                    "template": {
-                        "apiVersion": "batch/v1",
-                        "kind": "Job",
-                        "metadata": {"name": "load-0", "labels": {"app.kubernetes.io/name": "load-0"}},
-                        "spec": {
-                            "parallelism": 2,
-                            "completions": 2,
-                            "backoffLimit": 0,
-                            "template": {
-                                "metadata": {"labels": {"app.kubernetes.io/name": "load-0"}},
-                                "spec": {
-                                    "restartPolicy": "Never",
-                                    "terminationGracePeriodSeconds": 0,
-                                    "automountServiceAccountToken": False,
-                                    "priorityClassName": "high-priority",
-                                    "nodeSelector": {"gpu": "true"},
-                                    "containers": [
-                                        {
-                                            "name": "sleeper",
-                                            "image": "busybox:1",
-                                            "imagePullPolicy": "IfNotPresent",
-                                            "command": ["sleep", "600"],
-                                            "securityContext": {
-                                                "allowPrivilegeEscalation": False,
-                                                "capabilities": {"drop": ["ALL"]},
-                                            },
-                                            "resources": {"requests": amounts, "limits": amounts},
-                                        }
-                                    ],
-                                },
-                            },
-                        },
-                    }
-                }
-            ]
-        },
-    }
 
 
 def test_pods_fail_as_the_trace_says() -> None:
@@ -148,12 +90,6 @@ def test_a_gang_has_a_pod_group_where_the_scheduler_knows_them_and_one_pod_where
     assert kinds(2, has_pod_groups=True) == ["PodGroup", "Job"]
     assert kinds(1, has_pod_groups=True) == ["Job"]
     assert kinds(1, groups_alone=True) == ["PodGroup", "Job"]
-
-
-def test_a_changed_job_is_submitted_anew() -> None:
-    built = build(lambda: SyntheticLoad("load", replace(ARGS, jobs=[JOB, replace(JOB, name="load-1")])) and None)
-    found = {each.object_name: each.replace_on_changes for each in built.of("AppWrapper")}
-    assert found == {"load-0": ("metadata", "spec"), "load-1": ("metadata", "spec")}
 
 
 def raw(folder: Path, text: str = TRACE, **own: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from components.tables import Table
-from stacks import engine_yaml
+from stacks.config import engine_yaml
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "components").rglob("*.yaml"))

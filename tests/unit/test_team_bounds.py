@@ -19,7 +19,6 @@ from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quota
 from components.tenancy.promises import Promise
 from stacks.config.inputs import StackInputs
 from stacks.layers import boundary
-from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build
 from tests.unit.test_existing import loaded, registered, shipped
 from tests.unit.test_stack import dev, stack_of
@@ -30,24 +29,6 @@ def hard(bounds: Bounds) -> dict[str, str]:
 
 
 class TestQuotas:
-    def test_a_teams_bounds(self) -> None:
-        assert quotas("blue", Bounds())[0] == {
-            "apiVersion": "v1",
-            "kind": "ResourceQuota",
-            "metadata": {"name": "bounds", "namespace": "blue"},
-            "spec": {
-                "hard": {
-                    "services": "500",
-                    "services.loadbalancers": "0",
-                    "services.nodeports": "0",
-                    "persistentvolumeclaims": "100",
-                    "requests.storage": "20Ti",
-                    "configmaps": "500",
-                    "secrets": "500",
-                }
-            },
-        }
-
     def test_no_pod_is_of_kubernetes_or_openshifts_own_classes(self) -> None:
         spec = quotas("blue", Bounds())[1]["spec"]
         assert spec["hard"] == {"pods": "0"}
@@ -99,15 +80,6 @@ class TestQuotas:
     def test_amounts_are_written_as_the_api_server_has_them(self) -> None:
         assert hard(Bounds(services=2000))["services"] == "2k"
         assert hard(Bounds(storage=Quantity.parse("1024Gi")))["requests.storage"] == "1Ti"
-
-    def test_containers_that_name_nothing_are_counted_and_end_where_their_count_does(self) -> None:
-        (limits,) = limit_range("blue", Quantity.parse("200Gi"))["spec"]["limits"]
-        assert limits == {
-            "type": "Container",
-            "defaultRequest": {"cpu": "1", "memory": "4Gi", "ephemeral-storage": "0"},
-            "default": {"memory": "4Gi", "ephemeral-storage": "200Gi"},
-        }
-        assert limits["default"]["memory"] == limits["defaultRequest"]["memory"]
 
 
 class TestTeams:
@@ -195,72 +167,3 @@ class TestPodSecurity:
 
     def test_openshift_says_itself(self, stack: StackInputs[Any]) -> None:
         assert self.levels(stack, pod_security=PodSecurity.SCC) == set()
-
-
-def team(**values: Any) -> dict[str, Any]:
-    quota = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8}
-    return {**shipped(), "teams": [{"name": "blue", "users": ["alice"], "quota": quota, **values}]}
-
-
-def problems(raw: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(str(error).partition("\n")[0], f"{error.message}; {error.hint}") for error in errors_of(raw)]
-
-
-class TestSettings:
-    def lab(self, **values: Any) -> dict[str, Any]:
-        lab = {"enabled": True, "submission": {"team": "blue"}, "scratch": False, **values}
-        return {"workloads": {"jupyterlab": lab}}
-
-    def test_the_defaults_are_right(self) -> None:
-        assert problems(team()) == []
-
-    def test_more_load_balancers_than_services(self) -> None:
-        ((where, text),) = problems(team(services={"total": 5, "loadBalancers": 6}))
-        assert where == "mlbatch:teams[0].services.loadBalancers = 6"
-        assert "mlbatch:teams[0].services.total" in text
-
-    @pytest.mark.parametrize(
-        ("values", "where"),
-        [
-            ({"services": {"total": 0}}, "mlbatch:teams[0].services.total = 0"),
-            ({"services": {"loadBalancers": -1}}, "mlbatch:teams[0].services.loadBalancers = -1"),
-            ({"services": {"nodePorts": 1}}, "mlbatch:teams[0].services.nodePorts"),
-            ({"services": {"externalIPs": True}}, "mlbatch:teams[0].services.externalIPs"),
-            ({"storage": {"size": "much"}}, "mlbatch:teams[0].storage.size"),
-            ({"storage": {"claims": 6000}}, "mlbatch:teams[0].storage.claims = 6000"),
-            ({"storage": {"disk": "10Mi"}}, 'mlbatch:teams[0].storage.disk = "10Mi"'),
-        ],
-    )
-    def test_values_that_nobody_means(self, values: dict[str, Any], where: str) -> None:
-        assert [place for place, _ in problems(team(**values))] == [where]
-
-    @pytest.mark.parametrize("seconds", [29, 3601])
-    def test_a_grace_out_of_bounds(self, seconds: int) -> None:
-        ((where, _),) = problems({**team(), "tenancy": {"longestGraceSeconds": seconds}})
-        assert where == f"mlbatch:tenancy.longestGraceSeconds = {seconds}"
-
-    def test_an_exposed_notebook_in_a_team_without_load_balancers(self) -> None:
-        exposed = self.lab(exposure="public", sourceRanges=["203.0.113.0/24"])
-        ((where, text),) = problems({**team(), **exposed})
-        assert where == 'mlbatch:workloads.jupyterlab.exposure = "public"'
-        assert "set mlbatch:teams[0].services.loadBalancers to 1" in text
-        assert problems({**team(services={"loadBalancers": 1}), **exposed}) == []
-
-    def test_notebooks_whose_volume_is_larger_than_the_teams_storage(self) -> None:
-        ((where, text),) = problems({**team(), **self.lab(fsSize=21)})
-        assert where == 'mlbatch:teams[0].storage.size = "20Ti" (the default)'
-        assert "ask for 21Ti together: mlbatch:workloads.jupyterlab.fsSize" in text
-        assert problems({**team(storage={"size": "30Ti"}), **self.lab(fsSize=21)}) == []
-
-    def test_what_a_workload_keeps_is_within_the_teams_storage(self) -> None:
-        kept = {"pretraining": {"checkpoints": {"size": "12Ti"}}, "finetuning": {"result": {"size": "9Ti"}}}
-        shared = {"enabled": True, "submission": {"team": "blue"}}
-        queueing = {"kuberay": {"enabled": True}, "trainingOperator": {"enabled": True}}
-        raw = {"queueing": queueing, "workloads": {name: {**shared, **own} for name, own in kept.items()}}
-        said = [text for where, text in problems({**team(), **raw}) if "storage.size" in where]
-        assert "ask for 21Ti together" in said[0]
-        assert "workloads.pretraining.checkpoints.size, mlbatch:workloads.finetuning.result.size" in said[0]
-
-    def test_a_team_that_may_have_no_volume_with_one_of_the_stacks(self) -> None:
-        ((where, _),) = problems({**team(storage={"claims": 0}), **self.lab()})
-        assert where == "mlbatch:teams[0].storage.claims = 0"

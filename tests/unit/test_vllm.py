@@ -25,7 +25,7 @@ from components.workloads import vllm
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.vllm import Vllm, VllmArgs
 from tests.unit import test_openshift
-from tests.unit.test_workloads import environment, of, pod_of, record
+from tests.unit.test_workloads import environment, pod_of, record
 
 TEAM = Submission(mode=SubmissionMode.MLBATCH, namespace="blue", user="alice")
 PLAIN = Submission(mode=SubmissionMode.NONE, namespace="workloads")
@@ -126,20 +126,6 @@ class TestAgainstTheTutorial:
 
 
 class TestSafeForm:
-    def test_each_container_asks_for_what_it_gets(self) -> None:
-        _, generator = containers(SAFE)
-        amounts = {"cpu": "1", "memory": "4Gi"}
-        assert generator["resources"] == {"requests": amounts, "limits": amounts}
-
-    def test_both_run_upstreams_image_and_its_own_benchmark(self) -> None:
-        server, generator = containers(SAFE)
-        assert {server["image"], generator["image"]} == {"docker.io/vllm/vllm-openai:v0.31.0"}
-        assert "\nvllm bench serve --model=" in generator["command"][2]
-
-    def test_the_job_is_bounded_and_tried_once(self) -> None:
-        job = of(vllm.documents("batch-inference", SAFE), "Job")
-        assert (job["spec"]["activeDeadlineSeconds"], job["spec"]["backoffLimit"]) == (21600, 0)
-
     def test_it_is_no_root_and_talks_to_no_api(self) -> None:
         pod = pod_of(vllm.documents("batch-inference", SAFE))
         assert pod["automountServiceAccountToken"] is False

@@ -68,18 +68,6 @@ def test_the_queue_waits_for_the_chart() -> None:
     assert release(built).urn in queue.dependencies
 
 
-def test_launchers_read_the_pods_of_their_namespace() -> None:
-    built = volcano()
-    assert built.one("ServiceAccount", "mpi-worker-view", "workloads")
-    assert built.one("Role", "mpi-worker-view", "workloads").inputs["rules"] == [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
-    ]
-    binding = built.one("RoleBinding", "mpi-worker-view", "workloads").inputs
-    assert binding["roleRef"]["kind"] == "Role"
-    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "mpi-worker-view", "namespace": "workloads"}]
-    assert not built.of("ClusterRole")
-
-
 def test_more_only_when_asked_for() -> None:
     built = volcano(launcher_view=LauncherView.ALL)
     binding = built.one("RoleBinding", "default-view", "workloads").inputs

@@ -94,11 +94,6 @@ def decoded(record: Record, name: str) -> dict[str, str]:
 class TestAgainstTheGuide:
     """Seed 003, "10. Demo - Distributed Workloads", and what it calls steps 0 to 9."""
 
-    def test_the_project(self, guide: Record) -> None:
-        metadata = guide.one("Namespace", "sandbox").inputs["metadata"]
-        assert metadata["annotations"]["openshift.io/display-name"] == "Sandbox"
-        assert metadata["labels"] == {"opendatahub.io/dashboard": "true"}, "or the dashboard would not list it"
-
     def test_every_account_of_the_project_may_edit_it(self, guide: Record) -> None:
         binding = guide.one("RoleBinding", "sa-edit", "sandbox").inputs
         assert binding["roleRef"] == {
@@ -107,44 +102,6 @@ class TestAgainstTheGuide:
             "name": "edit",
         }
         assert binding["subjects"] == [NAMES]
-
-    def test_the_notebook(self, guide: Record) -> None:
-        made = guide.one("Notebook", "demo-workbench", "sandbox").inputs
-        assert made["apiVersion"] == "kubeflow.org/v1"
-        annotations = made["metadata"]["annotations"]
-        assert annotations["opendatahub.io/image-display-name"] == "Standard Data Science"
-        stream = "s2i-generic-data-science-notebook:2024.1"
-        assert annotations["notebooks.opendatahub.io/last-image-selection"] == stream
-        assert annotations["notebooks.opendatahub.io/last-size-selection"] == "Small"
-        assert annotations["notebooks.opendatahub.io/inject-oauth"] == "true"
-        assert made["metadata"]["labels"] == {
-            "app": "demo-workbench",
-            "opendatahub.io/dashboard": "true",
-            "opendatahub.io/odh-managed": "true",
-        }
-        (server,) = made["spec"]["template"]["spec"]["containers"]
-        assert server["image"].endswith(f"/redhat-ods-applications/{stream}")
-        assert server["resources"] == {
-            "requests": {"cpu": "1", "memory": "8Gi"},
-            "limits": {"cpu": "2", "memory": "8Gi"},
-        }
-        assert not [word for word in strings(server) if "nvidia.com" in word], "no accelerator: Ray has them"
-        assert server["envFrom"] == [{"secretRef": {"name": "aws-connection-minio"}}]
-        assert server["readinessProbe"]["httpGet"]["path"] == "/notebook/sandbox/demo-workbench/api"
-        (options,) = [item["value"] for item in server["env"] if item["name"] == "NOTEBOOK_ARGS"]
-        assert "--ServerApp.base_url=/notebook/sandbox/demo-workbench" in options.split()
-
-    def test_its_files(self, guide: Record) -> None:
-        claim = guide.one("PersistentVolumeClaim", "demo-workbench", "sandbox").inputs
-        assert claim["metadata"]["labels"] == {"opendatahub.io/dashboard": "true"}
-        assert claim["spec"] == {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "lab-block",
-            "resources": {"requests": {"storage": "20Gi"}},
-        }
-        pod = guide.one("Notebook", "demo-workbench").inputs["spec"]["template"]["spec"]
-        (server,) = pod["containers"]
-        assert {"name": "demo-workbench", "mountPath": "/opt/app-root/src"} in server["volumeMounts"]
 
     def test_the_data_connection(self, guide: Record) -> None:
         secret = guide.one("Secret", "aws-connection-minio", "sandbox")
@@ -195,14 +152,6 @@ class TestAgainstTheGuide:
         own = guide.one("LocalQueue", "local-queue-test", "sandbox").inputs
         assert own["spec"] == {"clusterQueue": "cluster-queue"}
         assert own["metadata"]["annotations"] == {"kueue.x-k8s.io/default-queue": "true"}
-
-    def test_the_demos_are_a_commit_of_the_repository(self, guide: Record) -> None:
-        pod = guide.one("Notebook", "demo-workbench").inputs["spec"]["template"]["spec"]
-        (cloner,) = pod["initContainers"]
-        script = cloner["command"][-1]
-        assert "https://github.com/redhat-na-ssa/codeflare-sdk fd8442d467c13372b578f767d31e868496aefa4e" in script
-        assert cloner["volumeMounts"] == [{"name": "demo-workbench", "mountPath": "/opt/app-root/src"}]
-        assert cloner["resources"]["requests"].keys() == cloner["resources"]["limits"].keys() == {"cpu", "memory"}
 
 
 class TestSafeForm:

@@ -201,129 +201,37 @@ def test_with_nvshare_jobs_ask_for_shares_printed_or_not(mirror: Mirror, kubecon
 GANG = "target cpouta is one machine with a cluster of one node, on which no gang of 2 nodes starts"
 IMAGE = {"image": "registry.example.org/nccl", "tag": "1"}
 LAB = {"scratch": False, "exposure": "public", "sourceRanges": ["203.0.113.0/24"]}
-MISTAKES: list[tuple[str, dict[str, Any], str, str, str, str]] = [
-    (
-        "a gang on a VM",
-        cpouta(pretraining=queued(nodes=2, **SMALL)),
-        "pretraining.nodes = 2",
-        GANG,
-        "1",
-        "set it to 1, or run the job on a target with several nodes",
-    ),
-    (
-        "a VM without GPUs",
-        cpouta("standard.xxlarge", finetuning=queued()),
-        "finetuning.enabled = true",
-        "the fine-tuning asks for GPUs, and the nodes have none",
-        "false, or nodes with GPUs",
-        "set it to false, or set mlbatch:openstack.flavor to one of gpu.1.1gpu, gpu.1.2gpu, gpu.1.4gpu",
-    ),
-    (
-        "more than a VM has",
-        cpouta(pretraining=queued(cpu=64, memory="64Gi")),
-        "pretraining.cpu = 64",
-        "1 nodes hold 0 such pods at once: a node has 12 cpu and 2 for its DaemonSets, a pod asks for 64",
-        "pods that ask for at most 12 cpu",
-        "ask for less, or take larger nodes",
-    ),
-    (
-        "more pods than a VM holds",
-        cpouta(finetuning=queued(workers=2, **SMALL)),
-        "finetuning.workers = 2",
-        "1 nodes hold 1 such pods at once: a node has 12 cpu and 2 for its DaemonSets, a pod asks for 8",
-        "at most 1 pods",
-        "ask for fewer pods or less for each, or take a larger mlbatch:openstack.flavor",
-    ),
-    (
-        "a whole node that is shared",
-        cpouta(nvshare=True, pretraining=queued()),
-        "pretraining.enabled = true",
-        "it takes whole nodes, whose GPUs NVshare shares among many pods",
-        "false while mlbatch:nvshare.enabled is true",
-        "set it to false, or remove mlbatch:nvshare.enabled",
-    ),
-    (
-        "workers on one GPU",
-        cpouta(nvshare=True, finetuning=queued(workers=2, cpu=4, memory="32Gi")),
-        "finetuning.workers = 2",
-        "workers that share a GPU cannot train together: NCCL takes each GPU once",
-        "1",
-        "set it to 1, or remove mlbatch:nvshare.enabled",
-    ),
-    (
-        "more simulated nodes than there are",
-        simulated(pretraining=queued(nodes=4)),
-        "pretraining.nodes = 4",
-        "there are 3 GPU nodes",
-        "a whole number from 1 to 3",
-        "ask for fewer, or raise mlbatch:nodes.count",
-    ),
-    (
-        "data that is nowhere",
-        simulated(pretraining=queued(data="corpus")),
-        'pretraining.data = "corpus"',
-        "target simulated has no volumes with data",
-        "no key: it then trains on made-up texts",
-        "remove the key",
-    ),
-    (
-        "a job that needs data",
-        cpouta(olmo=queued(tag="1", **SMALL)),
-        "olmo.enabled = true",
-        "the OLMo training reads its data from a volume, and target cpouta has none",
-        "false",
-        "set it to false, or run it on a target that has volumes",
-    ),
-    (
-        "an image without a registry",
-        simulated(nccl=queued(tag="1")),
-        "nccl.image",
-        "nothing says where the image nccltest is pulled from",
-        "an image's name with its registry",
-        "set mlbatch:workloads.nccl.image",
-    ),
-    (
-        "no Volcano",
-        simulated(nccl={**ON, **IMAGE, "submission": {"gang": "volcano"}}),
-        'nccl.submission.gang = "volcano"',
-        "Volcano is not installed on this target",
-        "mlbatch, none",
-        "take one of these",
-    ),
-    (
-        "no local disks",
-        simulated(jupyterlab=queued()),
-        "jupyterlab.scratch = true",
-        "its pods mount the nodes' local disks, which nothing makes ready: they would wait for ever",
-        "false",
-        "set it to false",
-    ),
-    (
-        "no load balancer",
-        simulated(jupyterlab=queued(**LAB)),
-        'jupyterlab.exposure = "public"',
-        "a cluster of target simulated has no load balancers: its Service would wait for an address",
-        "cluster",
-        "remove the key and sourceRanges, and use a port-forward",
-    ),
-    (
-        "no operator",
-        {**simulated(finetuning=queued()), "queueing": {"slack": dict(test_settings.QUOTA)}},
-        "finetuning.enabled = true",
-        "the fine-tuning is a RayJob, whose pods nobody makes without its operator",
-        "true with mlbatch:queueing.kuberay.enabled: true",
-        "set mlbatch:queueing.kuberay.enabled to true, or this to false",
-    ),
+MISTAKES: list[dict[str, Any]] = [
+    # a gang on a VM
+    cpouta(pretraining=queued(nodes=2, **SMALL)),
+    # a VM without GPUs
+    cpouta("standard.xxlarge", finetuning=queued()),
+    # more than a VM has
+    cpouta(pretraining=queued(cpu=64, memory="64Gi")),
+    # more pods than a VM holds
+    cpouta(finetuning=queued(workers=2, **SMALL)),
+    # a whole node that is shared
+    cpouta(nvshare=True, pretraining=queued()),
+    # workers on one GPU
+    cpouta(nvshare=True, finetuning=queued(workers=2, cpu=4, memory="32Gi")),
+    # more simulated nodes than there are
+    simulated(pretraining=queued(nodes=4)),
+    # data that is nowhere
+    simulated(pretraining=queued(data="corpus")),
+    # a job that needs data
+    cpouta(olmo=queued(tag="1", **SMALL)),
+    # an image without a registry
+    simulated(nccl=queued(tag="1")),
+    # no Volcano
+    simulated(nccl={**ON, **IMAGE, "submission": {"gang": "volcano"}}),
+    # no local disks
+    simulated(jupyterlab=queued()),
+    # no load balancer
+    simulated(jupyterlab=queued(**LAB)),
+    # no operator
+    {**simulated(finetuning=queued()), "queueing": {"slack": dict(test_settings.QUOTA)}},
 ]
-
-
-@pytest.mark.parametrize(
-    ("raw", "where", "why", "allowed", "fix"), [case[1:] for case in MISTAKES], ids=[case[0] for case in MISTAKES]
-)
-def test_a_mistake_gives_one_message(raw: dict[str, Any], where: str, why: str, allowed: str, fix: str) -> None:
-    (problem,) = errors_of(raw)
-    assert str(problem).startswith(f"mlbatch:workloads.{where}")
-    assert (problem.message, problem.expected, problem.hint) == (why, allowed, fix)
+"""`tests/unit/refusals` has the text of each."""
 
 
 def test_a_hopeless_workload_hides_no_mistake_of_another() -> None:

@@ -50,43 +50,46 @@ Case = Raw | tuple[Raw, ClusterFacts | ProjectFacts]
 
 
 def _azure() -> Iterator[Raw]:
-    for changes, *_ in test_azure_settings.MISTAKES:
+    for changes in test_azure_settings.MISTAKES:
         yield {"target": "aks", "azure": test_azure_settings.changed(changes)}
 
 
 def _network() -> Iterator[Raw]:
-    for path, value, *_ in test_network.MISTAKES:
-        raw: Any = deepcopy(test_network.valid())
-        section = raw["tenancy"]["network"]
-        for part in path[:-1]:
-            section = section.setdefault(part, {})
-        section[path[-1]] = value
-        yield raw
+    mistakes = test_network.MISTAKES
+    of_a_team = [case for case in mistakes if case[0][0] != "dns" and case[0][-1] in ("addresses", "namespaces")]
+    for place, cases in ((("tenancy",), mistakes), (("teams", 0), of_a_team)):
+        for path, value in cases:
+            raw: Any = deepcopy(test_network.valid())
+            section = raw
+            for part in (*place, "network", *path[:-1]):
+                section = section.setdefault(part, {}) if isinstance(part, str) else section[part]
+            section[path[-1]] = value
+            yield raw
 
 
 def _training() -> Iterator[Raw]:
     for module in (test_finetuning, test_pretraining):
-        for own, *_ in module.MISTAKES:
+        for own in module.MISTAKES:
             yield module.raw(**own)
-    for values, *_ in test_vllm_settings.MISTAKES:
+    for values in test_vllm_settings.MISTAKES:
         yield test_vllm_settings.with_batch(**values)
 
 
 TABLES: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
     "azure": _azure,
     "clusters": lambda: iter(OF_CLUSTERS),
-    "forms": lambda: iter(test_bad_forms.UNKNOWN_PLACES),
+    "forms": lambda: iter([*test_bad_forms.UNKNOWN_PLACES, *test_bad_forms.FORMS]),
     _WHOLE: lambda: (raw for raw, _ in INTERPRETED),
-    "jobs": lambda: (test_job_settings.configured(**jobs) for jobs, *_ in test_job_settings.MISTAKES),
-    "late": lambda: (raw for raw, *_ in test_late_refusals.REFUSED),
-    "names": lambda: (raw for raw, *_ in test_object_names.TAKEN),
+    "jobs": lambda: (test_job_settings.configured(**jobs) for jobs in test_job_settings.MISTAKES),
+    "late": lambda: iter(test_late_refusals.REFUSED),
+    "names": lambda: iter(test_object_names.TAKEN),
     "network": _network,
     "projects": lambda: iter(OF_PROJECTS),
-    "settings": lambda: (test_settings.changed(path, value) for path, value, *_ in test_settings.MISTAKES),
+    "settings": lambda: (test_settings.changed(path, value) for path, value in test_settings.MISTAKES),
     "targets": lambda: iter(OF_TARGETS),
     "training": _training,
     "workloads": lambda: (
-        test_workload_settings.changed(path, value) for path, value, *_ in test_workload_settings.MISTAKES
+        test_workload_settings.changed(path, value) for path, value in test_workload_settings.MISTAKES
     ),
 }
 """Configurations with a mistake each, by what they are about; some with what their cluster or project says."""
