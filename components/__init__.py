@@ -1,1 +1,1 @@
-"""The platform's layers. Each folder is one layer; importing a package imports nothing else."""
+"""The platform's layers, one in each folder. Importing a package imports no modules."""

@@ -1,4 +1,4 @@
-"""Where the catalogue's bytes come from: a mirror's folder, a mirror's address, or upstream itself."""
+"""Read the catalogue's artifacts from a mirror's folder, a mirror's URL, or upstream."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from components.catalogue import Artifact, Chart
 
 _OCI = "oci://"
 _TIMEOUT = 30.0
-"""Seconds for each answer of a server that holds artifacts."""
+"""Seconds for each response of an artifact server."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """What a component installs of an upstream: the text of its manifest file, and its images by container name."""
+    """An upstream release: the text of its manifest file, and its images by container name."""
 
     manifest: str
     images: Mapping[str, str]
@@ -28,10 +28,11 @@ class Release:
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedChart:
-    """A chart and where it is read from.
+    """A chart and its location.
 
-    chart: the chart's name in its repository, or the archive's file or address where there is a mirror.
-    repository: None where `chart` says it all. values: those by which its images come from a mirror.
+    chart: the chart's name in its repository. With a mirror, the archive's path or URL.
+    repository: None if `chart` is the complete location.
+    values: values that set the mirror for its images.
     """
 
     name: str
@@ -42,20 +43,20 @@ class LocatedChart:
 
 
 class ArtifactError(RuntimeError):
-    """An artifact cannot be had or is not what the catalogue says; the message names it and what to do."""
+    """An artifact is not available or differs from the catalogue. The message names it and has the fix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mirror:
-    """A site's own copies of what upstreams publish.
+    """A site's copies of upstream artifacts.
 
-    artifacts: an absolute folder, or an https address without trailing slash, that holds `<name>-<version>.yaml`
-        files; None for upstream.
+    artifacts: an absolute path of a folder, or an https URL without trailing slash, with `<name>-<version>.yaml` files.
+    None for upstream.
     charts: the same for `<name>-<version>.tgz` files, which the Kubernetes provider reads.
-    images: a registry prefix that takes the place of the registry host of each image, those of charts among them; None
-        for upstream. A digest in a reference stays: images are copied there whole, for all platforms.
-    verify: whether the files must have the catalogue's digests; a mirror of files that were rendered from upstream's
-        source, rather than copied, cannot have them.
+    images: a registry prefix that replaces the registry host of each image, including those of charts. None for
+    upstream. Digests in references stay the same, because the mirror has complete copies of images for all platforms.
+    verify: files must have the catalogue's digests. Set to false for a mirror whose files are rendered from upstream's
+    source and not copied.
     """
 
     artifacts: str | None = None
@@ -64,7 +65,7 @@ class Mirror:
     verify: bool = True
 
     def locate(self, artifact: Artifact) -> str:
-        """Return the file or the address that an artifact is read from."""
+        """Return the path or URL of an artifact."""
         if self.artifacts is None:
             return artifact.url
         if self.artifacts.startswith("https://"):
@@ -72,15 +73,15 @@ class Mirror:
         return str(Path(self.artifacts) / artifact.file)
 
     def release(self, artifact: Artifact) -> Release:
-        """Return an artifact with its images as they are pulled; raises ArtifactError as `read` does."""
+        """Return an artifact with its images' references. Raises ArtifactError as `read` does."""
         images = {container: self.image(reference) for container, reference in artifact.images.items()}
         return Release(manifest=self.read(artifact), images=images)
 
     def chart(self, chart: Chart) -> LocatedChart:
-        """Return where a chart is read from: the mirror's archive, else upstream's.
+        """Return the location of a chart: the mirror's archive, otherwise upstream's.
 
-        Raises ArtifactError when what is there has another digest than recorded, or cannot be looked at. The provider
-        reads it once more, from the same place.
+        Raises ArtifactError if the archive has another digest than recorded, or cannot be read. The provider reads it
+        again from the same location.
         """
         name, repository = chart.name, None
         if self.charts is not None:
@@ -104,7 +105,7 @@ class Mirror:
     def read(self, artifact: Artifact) -> str:
         """Return an artifact's text.
 
-        Raises ArtifactError when it is absent, cannot be fetched within bounds, or has another digest than recorded.
+        Raises ArtifactError if it does not exist, cannot be fetched in time, or has another digest than recorded.
         """
         content = self.fetch(artifact)
         digest = hashlib.sha256(content).hexdigest()
@@ -113,11 +114,11 @@ class Mirror:
         return content.decode()
 
     def fetch(self, artifact: Artifact) -> bytes:
-        """Return an artifact's bytes as they are; raises ArtifactError when they cannot be had."""
+        """Return an artifact's bytes without changes. Raises ArtifactError if they are not available."""
         return _read(self.locate(artifact), artifact)
 
     def image(self, reference: str) -> str:
-        """Return the reference under which an image is pulled: `<prefix>/<path>` in place of `<host>/<path>`."""
+        """Return the reference to pull an image by: `<prefix>/<path>` instead of `<host>/<path>`."""
         if self.images is None:
             return reference
         _, _, path = reference.partition("/")
@@ -160,7 +161,7 @@ def _load(file: Path, entry: Artifact | Chart) -> bytes:
 
 
 def fetch(url: str, entry: Artifact | Chart) -> bytes:
-    """Return what is at an https address that an entry names; raises ArtifactError, with the way out, without it."""
+    """Return the response of an entry's https URL. Raises ArtifactError with the fix if there is none."""
     try:
         with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - an address of https alone gets here
             content: bytes = answer.read()

@@ -1,7 +1,7 @@
 """Which versions of operators, NVIDIA driver and Kubernetes go together, and what each can do, from compatibility.yaml.
 
-A combination that upstream says works is known to work; one that upstream, or a fault that was reported, says does not
-work is broken; about all others nobody has said anything, which is worth a warning but no refusal.
+A combination works if upstream says so. It is broken if upstream or a bug report says so. All others are unknown, and
+only cause a warning.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Combination:
-    """What a stack installs.
+    """The versions that a stack installs.
 
-    network_operator: None without InfiniBand. driver: None where the nodes come with one. kubernetes: `1.35` or
-    `1.35.6`.
+    network_operator: None without InfiniBand.
+    driver: None if the nodes already have one.
+    kubernetes: `1.35` or `1.35.6`.
     """
 
     gpu_operator: str
@@ -38,12 +39,13 @@ class Combination:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a source says about combinations.
+    """A source's statement about combinations.
 
-    Each of the four holds for the versions it lists, and for all where it lists none. kubernetes: first and last minor
-    version; in a row that says "broken", those outside of these are what is broken when `outside` is set.
-    reason, fix: for the reader of an error; empty in a row that says "works". in a fix, `{kubernetes}` stands for the
-    setting of the cluster's version.
+    It applies to the listed versions. An empty list matches all versions.
+    kubernetes: first and last minor version.
+    outside: a "broken" row applies to versions outside this range.
+    reason, fix: for the error's reader. Empty in a "works" row. In a fix, `{kubernetes}` is replaced by the setting of
+    the cluster's version.
     """
 
     verdict: Verdict
@@ -57,7 +59,7 @@ class Row:
     fix: str = ""
 
     def covers(self, combination: Combination) -> bool:
-        """Whether the row says something about a combination."""
+        """Return whether the row applies to a combination."""
         if self.network_operators and combination.network_operator not in self.network_operators:
             return False
         if self.gpu_operators and combination.gpu_operator not in self.gpu_operators:
@@ -72,7 +74,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """The verdict on a combination, why, what to change, and who says so."""
+    """The verdict on a combination, with reason, fix and source."""
 
     verdict: Verdict
     reason: str
@@ -104,10 +106,10 @@ _RECLAIMS_WHILE_BORROWING: Final = (0, 19)
 def assess(
     combination: Combination, rows: Sequence[Row] = ROWS, *, kubernetes: str = "the Kubernetes version"
 ) -> Assessment:
-    """Return what is known about a combination; a row that says "broken" outweighs one that says "works".
+    """Return what is known about a combination. A "broken" row overrides a "works" row.
 
-    Without InfiniBand, what a row says of a network operator does not matter for its being known to work.
-    kubernetes: the setting that says which version the cluster has, for the fix.
+    Without InfiniBand, a row's network operator is ignored for the verdict "works".
+    kubernetes: the setting of the cluster's version, for the fix.
     """
     for row in rows:
         if row.verdict is Verdict.BROKEN and row.covers(combination):
@@ -126,21 +128,22 @@ def assess(
 
 
 def reclaims_while_borrowing(kueue_version: str) -> bool:
-    """Whether a Kueue gives a queue its idle GPUs back while that queue borrows of another resource.
+    """Return whether a queue can reclaim its idle GPUs while it borrows another resource.
 
-    From v0.15.6 on it evicts for such a queue, whatever the shares, but admits the evicted job again first. The feature
-    PrioritizePreemptorWorkloads of v0.19 mends that (kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md and #13662).
+    From v0.15.6 on, Kueue preempts for such a queue independent of the shares, but then admits the preempted job again
+    first. The feature PrioritizePreemptorWorkloads of v0.19 fixes that (kubernetes-sigs/kueue,
+    CHANGELOG/CHANGELOG-0.15.md and #13662).
     """
     return numbers(kueue_version) >= _RECLAIMS_WHILE_BORROWING
 
 
 def goes_with(supported: tuple[str, str], kubernetes: str) -> bool:
-    """Return whether a Kubernetes version, with or without its patch, lies in a range of minor versions."""
+    """Return whether a Kubernetes version, with or without its patch, is in a range of minor versions."""
     return _minor(supported[0]) <= _minor(kubernetes) <= _minor(supported[1])
 
 
 def is_older(kubernetes: str, first: str) -> bool:
-    """Return whether a Kubernetes version, with or without its patch, is of an earlier minor version than another."""
+    """Return whether the minor version of a Kubernetes version, with or without its patch, is older than another."""
     return _minor(kubernetes) < _minor(first)
 
 
@@ -164,7 +167,7 @@ def _formatted(row: Row) -> str:
 
 
 def _minor(version: str) -> tuple[int, ...]:
-    """Return the first two numbers. What follows may be no number: of OpenShift there are 4.21.0-rc.1 and nightlies."""
+    """Return the first two numbers. The rest may be no number, as in OpenShift's 4.21.0-rc.1 and nightlies."""
     return numbers(".".join(version.split(".")[:2]))
 
 

@@ -1,4 +1,4 @@
-"""References of container images: what they name, and what has rights on a node without saying exactly which image."""
+"""Parse references of container images, and find privileged images without a digest."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any, Final
 
 _CONTAINERS: Final = ("initContainers", "containers")
 _NODE_RIGHTS: Final = frozenset({"ALL", "SYS_ADMIN", "CAP_SYS_ADMIN"})
-"""Capabilities with which a process can become root of its node."""
+"""Capabilities that let a process become root on its node."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """`<repository>[:<tag>][@<digest>]`: with a digest, the tag is for people alone, and the digest says what is run.
+    """`<repository>[:<tag>][@<digest>]`. With a digest, the tag is only information, and the digest selects the image.
 
-    repository: with the registry's host. digest: `sha256:` and 64 hexadecimal digits.
+    repository: includes the registry's host.
+    digest: `sha256:` and 64 hexadecimal digits.
     Source: distribution/reference, reference.go.
     """
 
@@ -25,7 +26,7 @@ class Reference:
 
     @classmethod
     def parse(cls, text: str) -> Reference:
-        """Return the parts of a reference. A colon before the last slash is that of a registry's port."""
+        """Return the parts of a reference. A colon before the last slash belongs to the registry's port."""
         name, _, digest = text.partition("@")
         head, slash, last = name.rpartition("/")
         last, _, tag = last.partition(":")
@@ -36,19 +37,19 @@ class Reference:
         return f"{self.repository}{tag}{f'@{self.digest}' if self.digest is not None else ''}"
 
     def with_tag(self, tag: str) -> Reference:
-        """Return the reference of a tag: with this one's digest if it is this one's tag."""
+        """Return the reference with this tag. It keeps the digest only if the tag stays the same."""
         return self if tag == self.tag else Reference.parse(f"{self.repository}:{tag}")
 
     def without_digest(self) -> Reference:
-        """Return the reference of what the tag names at the time."""
+        """Return the reference without its digest."""
         return replace(self, digest=None)
 
 
 def unpinned_privileged(body: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the images without a digest whose containers have rights on their node, of an object that makes pods.
+    """Yield the images without a digest of containers with rights on their node. body: an object with a pod template.
 
-    Those are privileged containers, those with a capability that amounts to it, and all of a pod in the node's process
-    ids or network.
+    These are privileged containers, containers with an equivalent capability, and all containers of a pod in the node's
+    process ID namespace or network.
     """
     spec = body.get("spec") or {}
     spec = spec.get("jobTemplate", {}).get("spec") or spec

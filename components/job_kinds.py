@@ -1,7 +1,7 @@
-"""Which kinds jobs are made of, each with its API, and who deals with it. What others list of them is derived.
+"""The kinds of jobs, each with its API and its controllers. Other modules derive their lists from it.
 
-What a kind's manifest looks like inside is said where rules read it: `components/tenancy/pod_templates.py` has where
-its pods are, `components/tenancy/growing_jobs.py` by what it grows.
+The modules with rules know the fields of a kind: `components/tenancy/pod_templates.py` has the paths of its pods,
+`components/tenancy/growing_jobs.py` the fields by which it grows.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from components import names
 class JobKind:
     """A kind of the Kubernetes API.
 
-    group: empty for the core. plural: the resource's name. controller: who makes its pods, as `managedBy` of a job
-    names it; nothing for what names nobody.
+    group: empty for the core API.
+    plural: the resource's name.
+    controller: value of `managedBy` for the controller that creates its pods. None for kinds without this field.
     """
 
     group: str
@@ -28,7 +29,7 @@ class JobKind:
 
     @property
     def api(self) -> str:
-        """Group and version, as `apiVersion` has them."""
+        """Group and version in the format of `apiVersion`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -38,12 +39,12 @@ class JobKind:
 
     @property
     def resource(self) -> str:
-        """The resource as quotas and definitions name it, such as rayjobs.ray.io."""
+        """The resource in the format of quotas and CRDs, such as rayjobs.ray.io."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def framework(self) -> str:
-        """The kind as Kueue's integrations name it, such as ray.io/rayjob."""
+        """The kind in the format of Kueue's integrations, such as ray.io/rayjob."""
         return f"{self.group}/{self.kind.lower()}"
 
 
@@ -79,13 +80,13 @@ APPWRAPPER: Final = JobKind(
     plural="appwrappers",
     controller="workload.codeflare.dev/appwrapper-controller",
 )
-"""Controllers: k8s.io/api batch/v1; JobSet v1alpha2; training-operator and KubeRay v1; Trainer
-v1alpha1; AppWrapper v1beta2."""
+"""Sources of the controllers: k8s.io/api batch/v1; JobSet v1alpha2; training-operator and KubeRay v1; Trainer v1alpha1;
+AppWrapper v1beta2."""
 
 POD_GROUP: Final = JobKind(
     group="scheduling.x-k8s.io", version="v1alpha1", kind="PodGroup", plural="podgroups", controller=None
 )
-"""Runs nothing: it says which pods are bound together."""
+"""It has no pods. It names pods that are bound together."""
 DEPLOYMENT: Final = JobKind(group="apps", version="v1", kind="Deployment", plural="deployments", controller=None)
 STATEFUL_SET: Final = JobKind(group="apps", version="v1", kind="StatefulSet", plural="statefulsets", controller=None)
 
@@ -95,12 +96,12 @@ _TF_JOB: Final = JobKind(group=_KUBEFLOW, version="v1", kind="TFJob", plural="tf
 _XGBOOST_JOB: Final = JobKind(group=_KUBEFLOW, version="v1", kind="XGBoostJob", plural="xgboostjobs", controller=None)
 
 RUN: Final = (JOB, JOB_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB)
-"""Jobs whose pods AppWrapper counts by itself, so that each AppWrapper may contain them."""
+"""Jobs whose pods AppWrapper counts by itself. Every AppWrapper may contain them."""
 ENDLESS: Final = (DEPLOYMENT, STATEFUL_SET)
-"""What AppWrapper counts as well, and that never ends: where the settings name it, AppWrappers may contain it."""
+"""Kinds that AppWrapper also counts, but that never end. AppWrappers may contain those in the settings."""
 SUBMITTED: Final = (APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB)
-"""Jobs that members may create by themselves (project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`), and
-TrainJobs, which AppWrapper 1.2.2 cannot contain, for it does not count their pods (`pkg/utils/utils.go`)."""
+"""Jobs that members may create directly (project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`), and TrainJobs.
+AppWrapper 1.2.2 cannot contain TrainJobs, because it does not count their pods (`pkg/utils/utils.go`)."""
 QUEUED: Final = (
     _MPI_JOB,
     RAY_JOB,
@@ -113,10 +114,10 @@ QUEUED: Final = (
     TRAIN_JOB,
     APPWRAPPER,
 )
-"""Jobs that Kueue queues, in the order of its configuration. MLBatch's list without `kubeflow.org/mxjob`, which Kueue
-dropped in 0.11, and with TrainJobs.
+"""Jobs that Kueue queues, in the order of its configuration. This is MLBatch's list with TrainJobs, and without
+`kubeflow.org/mxjob`, which Kueue dropped in 0.11.
 
-`batch/job` is off: users submit Jobs inside of AppWrappers. AppWrapper 1.0 and later has no queueing of its own
-(`pkg/config/config.go`), so Kueue's built-in integration is the one that manages AppWrappers; Kueue 0.10 had none, and
-MLBatch declared them as an external framework.
+`batch/job` is off, because users submit Jobs inside AppWrappers. AppWrapper 1.0 and later does not queue itself
+(`pkg/config/config.go`), so Kueue's built-in integration manages AppWrappers. Kueue 0.10 had none, and MLBatch declared
+them as an external framework.
 """

@@ -1,4 +1,4 @@
-"""What a component says of itself to those that stand on it."""
+"""Layers, which export the resources that others depend on."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pulumi
 
 
 class Layer(pulumi.ComponentResource):
-    """A component that others stand on."""
+    """A component that other components depend on."""
 
     ready: Sequence[pulumi.Resource]
-    """What has to exist before others can use what the component stands for."""
+    """Resources that must exist before others can use the component."""
 
 
 def needed(needs: Iterable[pulumi.Resource]) -> list[pulumi.Resource]:
-    """Return what to depend on for these needs: of a layer what it calls ready, and every other resource itself."""
+    """Return the resources to depend on: the `ready` resources of a layer, and every other resource itself."""
     found: list[pulumi.Resource] = []
     for need in needs:
         found += needed(need.ready) if isinstance(need, Layer) else [need]
@@ -25,10 +25,10 @@ def needed(needs: Iterable[pulumi.Resource]) -> list[pulumi.Resource]:
 def standing_on(
     owner: pulumi.Resource, options: pulumi.ResourceOptions, *, gone_with: pulumi.Resource | None = None
 ) -> pulumi.ResourceOptions:
-    """Return the options of what goes with another resource, and is created anew with it.
+    """Return options so that a resource is deleted with `gone_with` and replaced with its owner.
 
-    gone_with: without whose deletion each is deleted by itself; default the owner. The engine hands `deleted_with` down
-    to a component's children and `replace_with` not.
+    gone_with: default the owner. If it is not deleted, the engine deletes each resource individually. The engine passes
+    `deleted_with` to a component's children, but not `replace_with`.
     """
 
     def transformation(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:

@@ -1,10 +1,11 @@
 """`make lock`: asks upstream for the digests of what the catalogues name, and writes them into their YAML files.
 
-Usage: python -m components.lock [--count | --list] MODULE..., the dotted names of the catalogues. --count asks nobody,
-and prints how many entries have a digest; --list names those without one, too.
+Usage: python -m components.lock [--count | --list] MODULE..., the dotted names of the catalogues. --count sends no
+requests and prints how many entries have a digest. --list also names those without one.
 
-Run it where upstream can be reached, look at the difference, commit it. From then on every copy of a file, a chart or
-an image, upstream's own or a mirror's, has to have that digest. What cannot be asked for stays as it is, and is named.
+Run it with access to upstream, review the difference and commit it. From then on, every copy of a file, a chart or an
+image must have that digest, whether from upstream or from a mirror. Entries without a response stay the same, and are
+listed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Edit = Callable[[str], str]
 def locked(source: str, url: str, digest: str) -> str:
     """Return the catalogue's YAML with this digest on the entry of this address.
 
-    Raises ValueError when no entry, or more than one, has the address.
+    Raises ValueError unless exactly one entry has the URL.
     """
     return _once(source, {"url": url}, [f'sha256: "{digest}"\n'], what=f"the address {url}")
 
@@ -55,9 +56,10 @@ def locked_image(source: str, reference: str, digest: str) -> str:
 
 
 def images(catalogue: ModuleType) -> Iterator[str]:
-    """Yield the references that a catalogue names, as they stand there.
+    """Yield the references in a catalogue, without changes.
 
-    Left out is the InfiniBand driver: its operator appends the node's system to the tag, so that it is many images.
+    It omits the InfiniBand driver, because its operator appends the node's system to the tag. This reference is many
+    images.
     """
     for artifact in catalogue.ARTIFACTS:
         yield from artifact.images.values()
@@ -68,7 +70,7 @@ def images(catalogue: ModuleType) -> Iterator[str]:
 
 
 def digests(catalogue: ModuleType) -> dict[str, bool]:
-    """Return of each file, chart and image of a catalogue whether it has a digest."""
+    """Return whether each file, chart and image of a catalogue has a digest."""
     files = (*catalogue.ARTIFACTS, *getattr(catalogue, "DASHBOARDS", ()), *catalogue.CHARTS)
     found = {f"{entry.name} {entry.version}": entry.sha256 is not None for entry in files}
     return found | {name: Reference.parse(name).digest is not None for name in images(catalogue)}
@@ -121,10 +123,10 @@ def _image(reference: str) -> tuple[Edit, str]:
 
 
 def archive_of(index: bytes, chart: Chart) -> str:
-    """Return the https address of a chart's archive in its repository's index.
+    """Return the https URL of a chart's archive in its repository's index.
 
-    Raises ValueError when the index has no such version, or an address of another kind. Source: helm.sh, topics/
-    chart_repository, "The index file".
+    Raises ValueError if the index does not have the version, or has another kind of URL. Source: helm.sh,
+    topics/chart_repository, "The index file".
     """
     for entry in yaml.safe_load(index).get("entries", {}).get(chart.name, ()):
         urls = entry.get("urls")
@@ -151,9 +153,9 @@ def _once(source: str, head: Mapping[str, str], lines: Sequence[str], *, what: s
 
 
 def main() -> int:
-    """Lock the catalogues that the command line names, or say what is.
+    """Lock the catalogues in the arguments, or print the state of their digests.
 
-    Returns 1 where an entry could not be asked for.
+    Returns 1 if an entry had no response.
     """
     if sys.argv[1:2] in (["--count"], ["--list"]):
         known = {name: has for module in sys.argv[2:] for name, has in digests(import_module(module)).items()}

@@ -1,4 +1,4 @@
-"""Names that more than one component, or somebody outside of this program, refers to by string.
+"""Names that several components, or other programs, use as strings.
 
 Sources: project-codeflare/mlbatch, `setup.k8s` (CLUSTER-SETUP.md, TEAM-SETUP.md, mlbatch-priorities.yaml); Kueue's
 `pkg/controller/constants` and AppWrapper's `pkg/config`.
@@ -10,20 +10,20 @@ from typing import Final
 
 SYSTEM_NAMESPACE: Final = "mlbatch-system"
 WORKLOADS_NAMESPACE: Final = "workloads"
-"""Of jobs that no team submits, unless the stack names another: those of Volcano, and plain ones."""
+"""Default namespace of jobs outside teams: those of Volcano, and plain ones."""
 TEAM_LABEL: Final = "mlbatch-team-namespace"
-"""Kueue manages every job in the namespaces that carry this label with the value "true"."""
+"""Kueue manages all jobs in namespaces with this label and the value "true"."""
 
 FLAVOR: Final = "default-flavor"
 LOCAL_QUEUE: Final = "default-queue"
-"""The queue AppWrapper fills in when a job names none; every team namespace has one of this name."""
+"""The queue that AppWrapper sets if a job names none. Every team's namespace has one with this name."""
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 LONGEST_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
-"""After how many seconds of running Kueue ends a job."""
+"""Label with the number of seconds after which Kueue ends a running job."""
 SLACK_TEAM: Final = "slack"
 EDITOR_ROLE: Final = "mlbatch-edit"
 SYSTEM_PRIORITY: Final = "system-node-critical"
-"""Built into Kubernetes; all MLBatch controllers run with it."""
+"""Built-in priority class of Kubernetes. All MLBatch controllers use it."""
 
 HOST: Final = "kubernetes.io/hostname"
 
@@ -35,26 +35,25 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 GPU: Final = "nvidia.com/gpu"
 SHARED_GPU: Final = "nvshare.com/gpu"
-"""A share of a GPU, as NVshare's device plugin offers it in place of GPU. Where it does, GPU is the key of amounts
-within this program all the same; what is written to a cluster names what its nodes offer."""
+"""A share of a GPU, which NVshare's device plugin offers instead of GPU. Inside this program, amounts then still have
+the key GPU. Objects in the cluster have the name that nodes offer."""
 RDMA: Final = "nvidia.com/roce_gdr"
 INFINIBAND: Final = "nvidia.com/mlnxnics"
-"""An InfiniBand port, as the SR-IOV device plugin of NVIDIA's network operator offers it (edwardsp/ai-on-aks)."""
+"""An InfiniBand port, offered by the SR-IOV device plugin of NVIDIA's network operator (edwardsp/ai-on-aks)."""
 SHARED_INFINIBAND: Final = "rdma/rdma_shared_device_a"
-"""All InfiniBand ports of a node at once, as the RDMA shared device plugin offers them, under the name that NVIDIA's
-network operator gave them up to 24.7. No queue counts it."""
+"""All InfiniBand ports of a node, offered by the RDMA shared device plugin. NVIDIA's network operator used this name up
+to 24.7. No queue counts it."""
 DISK: Final = "ephemeral-storage"
-"""What containers write to their node's own disk: into themselves, their logs and emptyDir volumes. No queue counts
-it."""
+"""What containers write to their node's disk: their file systems, logs and emptyDir volumes. No queue counts it."""
 PODS: Final = "pods"
 RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, INFINIBAND, PODS)
-"""What every ClusterQueue covers, in the order in which it lists them. A job that names any other is never admitted,
-unless Kueue is told to pass over it."""
+"""Resources of every ClusterQueue, in this order. A job that requests another resource is never admitted, unless
+Kueue's configuration excludes the resource."""
 
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
 KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta2"
-"""The version in which Kueue stores objects. The API server has Kueue convert an object to any other version, so that
-without a running Kueue a preview of its repair would fail."""
+"""The version that Kueue stores. For any other version, the API server needs Kueue to convert objects. Without a
+running Kueue, the preview of its repair would fail."""
 KUEUE_API_BEFORE: Final = f"{KUEUE_GROUP}/v1beta1"
 """The only version that the Kueue of OpenShift AI 2 serves."""
 APPWRAPPER_GROUP: Final = "workload.codeflare.dev"

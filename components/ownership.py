@@ -1,7 +1,7 @@
-"""Fields of our objects that somebody else writes while the platform runs, each with its owner.
+"""Fields of the program's objects that other programs write at run time, each with its owner.
 
-The program declares none of them (or, where an object cannot be created without one, declares it once and ignores it
-from then on), so a refresh never reports them as drift and an update never takes them back.
+The program does not declare them. If an object requires such a field at its creation, the program declares it once and
+then ignores it. A refresh therefore does not report them as drift, and an update does not overwrite them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeField:
-    """A field that belongs to somebody else at run time.
+    """A field that another program owns at run time.
 
     path: in the object, with `[*]` for each element of a list.
-    declared_once: the program gives the first value, and ignores every later one.
+    declared_once: the program sets the first value and ignores later changes.
     """
 
     kind: str
@@ -68,5 +68,5 @@ RUNTIME_FIELDS: Final = (
 
 
 def ignored(kind: str) -> list[str]:
-    """Return the paths of a kind that are declared at creation only, for the option `ignore_changes`."""
+    """Return the paths of a kind that are declared only at creation, for the option `ignore_changes`."""
     return [field.path for field in RUNTIME_FIELDS if field.kind == kind and field.declared_once]

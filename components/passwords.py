@@ -1,4 +1,4 @@
-"""Passwords that nobody has to think up."""
+"""Passwords that the stack generates."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pulumi
 import pulumi_random as random
 
 GRAFANA: Final = "grafana"
-"""Name of Grafana's password among those that are made."""
+"""Name of Grafana's password among the generated ones."""
 MLOPS: Final = "mlops"
-"""Name of what the passwords of the OSS MLOps platform follow from."""
+"""Name of the main password of the OSS MLOps platform."""
 
 
 def password(
     name: str, given: pulumi.Input[str] | None = None, opts: pulumi.ResourceOptions | None = None
 ) -> pulumi.Output[str]:
-    """Return the password that the stack's secrets give, else one that is made once and kept as a secret of the stack.
+    """Return the password from the stack's secrets, or one that is generated once and stored as a secret of the stack.
 
-    A made one has 32 letters and digits. Ask for it with `pulumi stack output --show-secrets` where it is an output.
+    A generated one has 32 letters and digits. If it is an output, `pulumi stack output --show-secrets` shows it.
     """
     if given is not None:
         return pulumi.Output.secret(given)

@@ -1,7 +1,7 @@
-"""What registries serve under a tag: the digest of an image, and of a chart's archive.
+"""Read digests of images and charts' archives from registries.
 
-Anonymous, as everybody pulls (opencontainers/distribution-spec, spec.md; distribution/distribution, docs/content/spec/
-auth/token.md).
+Requests are anonymous, like those of all clients (opencontainers/distribution-spec, spec.md; distribution/distribution,
+docs/content/spec/auth/token.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 from components.images import Reference
 
 _TIMEOUT: Final = 30.0
-"""Seconds for each answer of a registry."""
+"""Seconds for each response of a registry."""
 _MANIFESTS: Final = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -27,16 +27,16 @@ _MANIFESTS: Final = (
 _CHART: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 """Media type of a chart's archive (helm/helm, pkg/registry/constants.go)."""
 _DOCKER_HUB: Final = {"docker.io": "registry-1.docker.io"}
-"""The host that answers for a registry's name (distribution/reference)."""
+"""Host for the requests to a registry, by the registry's name (distribution/reference)."""
 _PARAMETER: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class RegistryError(OSError):
-    """A registry does not serve what it was asked for; the message says what and why."""
+    """A registry does not serve what was requested. The message has the request and the reason."""
 
 
 def image_digest(reference: str) -> str:
-    """Return the digest of what a reference's tag names now, of all platforms together. Raises RegistryError."""
+    """Return the current digest of a reference's tag, for all platforms together. Raises RegistryError."""
     return f"sha256:{hashlib.sha256(_manifest(Reference.parse(reference))).hexdigest()}"
 
 
@@ -70,7 +70,7 @@ def _manifest(reference: Reference) -> bytes:
 
 
 def _token(challenge: str) -> str:
-    """Return a token for who is nobody. Raises ValueError for another challenge than one for a token."""
+    """Return a token for an anonymous user. Raises ValueError if the challenge does not ask for a token."""
     parameters = dict(_PARAMETER.findall(challenge))
     realm = parameters.pop("realm", "")
     if not challenge.lower().startswith("bearer ") or not realm.startswith("https://"):

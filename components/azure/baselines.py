@@ -1,4 +1,4 @@
-"""What a healthy node of Azure's machine types has and reaches."""
+"""Hardware and performance of healthy nodes, by Azure machine type."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from components.health.thresholds import Scope, Threshold
 
 @dataclass(frozen=True, kw_only=True)
 class NodeBaseline:
-    """What Azure's node health checks demand of a machine type.
+    """The values that Azure's node health checks require for a machine type.
 
-    memory_mb: within 5 %. adapters: InfiniBand devices as AKS names them, each at `adapter_gbits`. host_gbs, peer_gbs:
-    copy bandwidth of a GPU from the host and from another GPU. nccl_gbs: all-reduce on one node, with messages of 16
-    GB. gdr_gbits: InfiniBand writes from GPU memory. topology: file in the checks' image.
+    memory_mb: memory in MB, within 5 %.
+    adapters: InfiniBand devices by their names on AKS, each with `adapter_gbits` Gbit/s.
+    host_gbs, peer_gbs: copy bandwidth in GB/s of a GPU from the host and from another GPU.
+    nccl_gbs: all-reduce bandwidth in GB/s on one node, with messages of 16 GB.
+    gdr_gbits: InfiniBand writes from GPU memory, in Gbit/s.
+    topology: a file in the checks' image.
     """
 
     sockets: int
@@ -53,7 +56,7 @@ THRESHOLDS: Final[Mapping[str, Mapping[Scope, Threshold]]] = {
         ),
     },
 }
-"""By machine type. A gate for any other type needs thresholds of its own."""
+"""Thresholds by machine type. A gate for any other type needs its own thresholds."""
 
 BASELINES: Final[Mapping[str, NodeBaseline]] = {
     _NDV5: NodeBaseline(
@@ -78,11 +81,11 @@ BASELINES: Final[Mapping[str, NodeBaseline]] = {
 def checks(baseline: NodeBaseline, *, kernel_log: bool) -> list[str]:
     """Return the checks to run, with their arguments.
 
-    kernel_log: also those that read the kernel's log, which pass over what they cannot read without failing.
+    kernel_log: include the checks that read the kernel's log. Without access to it, these checks pass.
 
     The order of the arguments is upstream's since July 2024: check_nccl_allreduce takes the bandwidth, repetitions,
-    message size and topology file. check_ib_link_flapping takes none, because the meaning of its first one has changed
-    between releases and its defaults suit both.
+    message size and topology file. check_ib_link_flapping gets no arguments, because its first one has changed its
+    meaning between releases and the defaults fit both.
     """
     return [
         f"check_hw_cpuinfo {baseline.sockets} {baseline.cores} {baseline.threads}",

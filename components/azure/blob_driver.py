@@ -1,4 +1,4 @@
-"""The Blob CSI driver: containers of a storage account as volumes, by blobfuse2."""
+"""The Blob CSI driver: mounts containers of a storage account as volumes with blobfuse2."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from components.layer import Layer
 
 DRIVER: Final = "blob.csi.azure.com"
 _NAMESPACE: Final = "kube-system"
-"""Upstream's, where the driver finds the cluster's cloud configuration."""
+"""Upstream's namespace, where the driver finds the cluster's cloud configuration."""
 _EVERYWHERE: Final = {"operator": "Exists"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlobDriverArgs:
-    """What to install.
+    """The arguments of the driver.
 
-    chart: blob-csi-driver. AKS's own Blob driver must be off: it has the same objects.
-    blobfuse: version of blobfuse2 to put on each Ubuntu node; None leaves the one of AKS's node image. Installers up to
-        1.26.6 cannot go back to an older one than the image has.
+    chart: blob-csi-driver. AKS's own Blob driver must be off, because its objects have the same names.
+    blobfuse: version of blobfuse2 to install on each Ubuntu node. None keeps the version of AKS's node image.
+    Installers up to 1.26.6 cannot install an older version than the image has.
     """
 
     chart: LocatedChart
@@ -33,9 +33,9 @@ class BlobDriverArgs:
 
 
 class BlobDriver(Layer):
-    """Install the driver with its proxy, which keeps volumes mounted while the driver itself is upgraded.
+    """Install the driver with its proxy, which keeps volumes mounted during an upgrade of the driver.
 
-    Creates no class and no volume.
+    Creates no storage class and no volume.
     """
 
     def __init__(self, name: str, args: BlobDriverArgs, opts: pulumi.ResourceOptions | None = None) -> None:

@@ -15,9 +15,11 @@ from components.layer import Layer
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What an identity may do in one container, and in no other.
+    """The rights of an identity in one container.
 
-    name: of the identity, among those with rights. principal: its object id. writes: it may also write.
+    name: of the identity, unique among the grants.
+    principal: its object ID.
+    writes: it may also write.
     """
 
     name: str
@@ -28,12 +30,17 @@ class Grant:
 
 @dataclass(frozen=True, kw_only=True)
 class BlobStorageArgs:
-    """account: unique in all of Azure. container: within it. sku: redundancy, such as Standard_LRS.
+    """The arguments of the storage account.
 
-    more_containers: others in it, which stay with their data when they are no longer asked for.
-    subnet_id: of the nodes, which reach the account. allowed_ranges: public networks that reach it too.
-    shared_key: requests signed with the account's key, or with a SAS token made from it, are served; whoever has the
-        key has everything. grants: who may read, in containers named here.
+    account: name, unique in all of Azure.
+    container: name in the account.
+    sku: redundancy, such as Standard_LRS.
+    more_containers: more containers. They remain with their data when they are removed from the settings.
+    subnet_id: subnet of the nodes, which can reach the account.
+    allowed_ranges: public networks that can reach it too.
+    shared_key: accept requests signed with the account's key or with a SAS token made from it. The key grants all
+    rights.
+    grants: identities with rights in the containers above.
     """
 
     account: str
@@ -48,9 +55,9 @@ class BlobStorageArgs:
 
 
 class BlobStorage(Layer):
-    """Create a storage account with containers: TLS 1.2, no anonymous access, closed to networks that are not given.
+    """Create a storage account with containers: TLS 1.2, no anonymous access, closed except for the allowed networks.
 
-    Without a hierarchical namespace, as blobfuse expects where it is not told to use Data Lake's interface.
+    It has no hierarchical namespace, because blobfuse does not expect one unless it uses the Data Lake interface.
     """
 
     ready: Sequence[pulumi.Resource]
@@ -91,7 +98,7 @@ class BlobStorage(Layer):
                 role=roles.BLOB_DATA_CONTRIBUTOR if grant.writes else roles.BLOB_DATA_READER,
                 scope=containers[grant.container].id,
                 principal=grant.principal,
-                # It holds no data; protected, it could not leave the stack with its volume.
+                # It has no data. With protection, it could not be removed from the stack with its volume.
                 opts=pulumi.ResourceOptions(parent=self, protect=False),
             )
             for grant in args.grants
@@ -112,5 +119,5 @@ def _container(args: BlobStorageArgs, name: str, options: pulumi.ResourceOptions
 
 
 def _range(network: str) -> str:
-    """Return a network as the account's firewall takes it: a single address without a prefix length."""
+    """Return a network in the format of the account's firewall: a single address without a prefix length."""
     return network.removesuffix("/32")

@@ -1,8 +1,8 @@
-"""One container of a storage account as a volume of one namespace, read block by block.
+"""A container of a storage account as a volume of one namespace, read block by block.
 
-Training reads small pieces at random from files of terabytes, so blobfuse2 fetches blocks of 4 KiB, and none ahead. The
-values are those of edwardsp/ai-on-aks (examples/olmojob, templates/blobinput.yaml); it reports the same speed as from
-local NVMe at about 10,000 requests a second and node.
+Training reads small random pieces of files with terabytes. blobfuse2 therefore fetches blocks of 4 KiB without
+prefetch. The values are those of edwardsp/ai-on-aks (examples/olmojob, templates/blobinput.yaml). It reports the speed
+of local NVMe at about 10,000 requests a second for each node.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.quantity import Quantity
 
 CAPACITY: Final = Quantity.parse("8Ti")
-"""Nominal: what a container holds is not limited by it."""
+"""Nominal capacity. It does not limit the container."""
 _ON_DISK: Final = ("--block-cache-path", "--block-cache-disk", "--cleanup-on-start")
-"""How the options of the cache on disk begin."""
+"""Prefixes of the options for the cache on disk."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedIdentity:
-    """The nodes' own identity, which needs `Storage Blob Data Reader` on the container. client_id: of the identity.
+    """The nodes' identity, which needs `Storage Blob Data Reader` on the container.
 
-    Whatever gets onto a node, or at its metadata address, can act as it.
+    Every process that gets onto a node, or reaches its metadata address, can act as this identity.
     """
 
     client_id: pulumi.Input[str]
@@ -38,10 +38,11 @@ class ManagedIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class SasToken:
-    """A shared access signature: read and list on the container are enough, and it should not live long.
+    """A shared access signature. It needs only the rights to read and list, and should expire soon.
 
-    token: without its leading question mark, or with it. Gives up what an identity has: nobody can withdraw it other
-    than with the account's key, and mounts fail when it expires.
+    token: with or without its leading question mark.
+
+    In contrast to an identity, it can be revoked only by rotating the account's key, and mounts fail when it expires.
     """
 
     token: pulumi.Input[str]
@@ -49,9 +50,10 @@ class SasToken:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadIdentity:
-    """The identity of the volume's namespace, as which each pod's own mount acts. client_id: of the identity.
+    """The identity of the volume's namespace. Each pod has its own mount with this identity.
 
-    The pod needs the service account that the identity trusts. Blob driver 1.27.8 or later, which calls it a preview.
+    The pod needs the service account that the identity trusts. Requires Blob driver 1.27.8 or later, where this is a
+    preview.
     """
 
     client_id: pulumi.Input[str]
@@ -64,11 +66,14 @@ Access: TypeAlias = ManagedIdentity | WorkloadIdentity | SasToken
 class BlockCache:
     """How blobfuse2 reads (Azure/azure-storage-fuse, component/block_cache).
 
-    block_kib: size of a request. disk_mib: of the cache on each node. folder: how the path of its folder begins, which
-    is made in one that exists. memory_mib: of the cache in memory. Each mount has both for its own. keep_seconds: how
-    long a block is kept on disk. prefetch: blocks read ahead; 0 for random access, and otherwise more than 10.
-    pod_memory_mib, pod_blocks: of the cache in memory where each pod has a mount of its own, whichever is more, and
-    never more than memory_mib.
+    block_kib: size of a request in KiB.
+    disk_mib: size of the cache on each node in MiB, for each mount.
+    folder: path prefix of the cache's folder. Its parent must exist.
+    memory_mib: size of the cache in memory in MiB, for each mount.
+    keep_seconds: how long a block is kept on disk.
+    prefetch: blocks to read ahead: 0 for random access, otherwise more than 10.
+    pod_memory_mib, pod_blocks: size of the cache in memory if each pod has its own mount. The larger one applies, but
+    at most memory_mib.
     """
 
     block_kib: int = 4
@@ -82,17 +87,17 @@ class BlockCache:
     prefetch: int = 0
 
     def memory_of_a_pod(self) -> int:
-        """Return the MiB of the cache in memory of a mount that one pod has for itself."""
+        """Return the size in MiB of the memory cache of a mount for one pod."""
         return min(self.memory_mib, max(self.pod_memory_mib, self.pod_blocks * self.block_kib // 1024))
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlobVolumeArgs:
-    """What to mount where.
+    """The arguments of the volume.
 
     claim: name of the PersistentVolumeClaim in `namespace`, which must exist.
-    account, container: must exist; a hierarchical namespace is not used.
-    read_only: false lets pods write, for which identity or token need more than reading.
+    account, container: must exist. A hierarchical namespace is not used.
+    read_only: false lets pods write. The identity or the token then needs write access.
     """
 
     claim: str
@@ -106,16 +111,16 @@ class BlobVolumeArgs:
 
 
 class BlobVolume(pulumi.ComponentResource):
-    """Create a volume and the one claim that may bind it; both go together, and the container stays.
+    """Create a volume and its claim. Both are deleted together, and the container remains.
 
-    The Blob driver must be installed. Where a volume's data is cannot be changed, and a volume that a claim holds is
-    not deleted. Another container therefore makes a volume of another name, and a claim that binds it takes the old
-    claim's place; the old volume goes last. An identity that was made anew makes the same volume anew, for which the
-    claim goes first. Pods that use it have to go before either.
+    The Blob driver must be installed. The source of a volume cannot be changed, and a bound volume is not deleted. For
+    another container, a volume with another name is created, and a claim for it replaces the old claim. The old volume
+    is deleted last. A recreated identity recreates the same volume, after its claim is deleted. In both cases, delete
+    the pods that use the claim first.
     """
 
     claim: pulumi.Output[str]
-    """The claim's name, known once it exists."""
+    """The claim's name, known when the claim exists."""
 
     def __init__(self, name: str, args: BlobVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:storage:BlobVolume", name, None, opts)
@@ -125,7 +130,7 @@ class BlobVolume(pulumi.ComponentResource):
             needs = [Manifest(f"{name}/Secret", sas_secret(args, args.access), options)]
         options = pulumi.ResourceOptions(parent=self, depends_on=needs)
         volume = Manifest(f"{name}/PersistentVolume", persistent_volume(args), options)
-        bound_by = claim(args, volume.object_name)  # by the output: only so does the claim go before its volume
+        bound_by = claim(args, volume.object_name)  # the output makes the claim depend on its volume
         bound = pulumi.ResourceOptions(
             parent=self, depends_on=[volume], replace_on_changes=["spec"], delete_before_replace=True
         )
@@ -134,9 +139,9 @@ class BlobVolume(pulumi.ComponentResource):
 
 
 def volume_name(args: BlobVolumeArgs) -> str:
-    """Return the volume's name, one in the whole cluster, and another one for everything that cannot be changed.
+    """Return the volume's name. It is unique in the cluster and changes with every immutable field.
 
-    The capacity is part of it because the claim has it too: a volume cannot be bound again once its claim is gone.
+    The capacity is included because the claim has it too. A volume cannot be bound again after its claim is deleted.
     """
     fixed = (args.account, args.container, str(args.read_only), str(args.capacity), type(args.access).__name__)
     digest = hashlib.sha256("/".join(fixed).encode()).hexdigest()[:8]
@@ -144,9 +149,9 @@ def volume_name(args: BlobVolumeArgs) -> str:
 
 
 def sas_secret(args: BlobVolumeArgs, access: SasToken) -> Document:
-    """Return the Secret with the token, under the key that the driver takes as one.
+    """Return the Secret with the token, under the key that the driver reads SAS tokens from.
 
-    Under `azurestorageaccountkey` the driver would take it for the account's key (pkg/blob/blob.go).
+    Under `azurestorageaccountkey` the driver would use it as the account's key (pkg/blob/blob.go).
     """
     token = pulumi.Output.secret(access.token).apply(lambda text: text.strip().removeprefix("?"))
     return objects.secret(
@@ -208,14 +213,15 @@ def claim(args: BlobVolumeArgs, volume: pulumi.Input[str]) -> Document:
 
 
 def mount_options(args: BlobVolumeArgs) -> list[str]:
-    """Return blobfuse2's options, with sizes in MiB; the driver itself adds what a read-only mount needs.
+    """Return blobfuse2's options, with sizes in MiB. The driver adds the options for read-only mounts.
 
-    The cache's folder is the volume's own: blobfuse2 finds a block in it by the blob's path alone, whatever container
-    that is in. It mounts over an empty folder only, which one is not after a crash. By a workload identity each pod has
-    a mount of its own (kubernetes-sigs/blob-csi-driver, pkg/blob/nodeserver.go, NodePublishVolume): two of a node would
-    empty each other's folder, so that the cache is in memory alone, and in less of it: a mount runs in the node's own
-    service, which nothing limits (pkg/blobfuse-proxy/blobfuse-proxy.service), and uses all its blocks in turn, however
-    few a file that is read at random keeps (component/block_cache, startPrefetch).
+    Each volume has its own cache folder, because blobfuse2 finds a block by the blob's path, without its container.
+    blobfuse2 mounts only with an empty cache folder, and after a crash it is not empty.
+
+    With a workload identity, each pod has its own mount (kubernetes-sigs/blob-csi-driver, pkg/blob/nodeserver.go,
+    NodePublishVolume). Two mounts of a node would empty each other's folder, so the cache is only in memory, and
+    smaller. A mount runs in the node's service without a memory limit (pkg/blobfuse-proxy/blobfuse-proxy.service). It
+    uses all its blocks in turn, even for a file that is read at random (component/block_cache, startPrefetch).
     """
     cache, own = args.cache, isinstance(args.access, WorkloadIdentity)
     options = [

@@ -15,19 +15,21 @@ from components.azure.scope import ResourceScope
 from components.layer import Layer
 
 _KUBELET: Final = "kubeletidentity"
-"""The one key of a cluster's identity profile."""
+"""The only key of a cluster's identity profile."""
 
 PRINCIPAL_TAG: Final = "mlbatch-control-plane-principal"
-"""As whom the control plane acts. An identity that was deleted and made anew has the resource id of the one before, by
-which a cluster names it: nothing would change, and AKS go on as the old one (https://github.com/Azure/AKS/issues/4561).
-With this the cluster is sent again, as by `az aks update --assign-identity`. The kubelets' has its object id there."""
+"""Tag with the object ID of the control plane's identity. A recreated identity has the same resource ID, which the
+cluster refers to. Without the tag, no input would change, and AKS would continue with the old identity
+(https://github.com/Azure/AKS/issues/4561). With it, the cluster is updated as by `az aks update --assign-identity`. The
+kubelets' identity is given with its object ID."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystemPool:
-    """The nodes that run the cluster's own pods and the platform's controllers.
+    """The nodes for the cluster's own pods and the platform's controllers.
 
-    os_disk_gib: 0 for the size's default. zones: over which the nodes are spread, none for wherever there is room.
+    os_disk_gib: size in GiB, 0 for the machine type's default.
+    zones: the nodes are spread over them. Empty for any zone.
     """
 
     name: str = "system"
@@ -40,7 +42,7 @@ class SystemPool:
 
 @dataclass(frozen=True, kw_only=True)
 class PodNetwork:
-    """Addresses of pods and Services, and what enforces NetworkPolicies: cilium, calico, or none for nothing."""
+    """Address ranges of pods and Services, and the engine that enforces NetworkPolicies: cilium, calico, or none."""
 
     pod_cidr: str
     service_cidr: str
@@ -49,9 +51,10 @@ class PodNetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServer:
-    """Who reaches the API server: the networks given, those in the virtual network (private), or everybody (neither).
+    """The clients that can reach the API server.
 
-    run_command: whether `az aks command invoke` may run commands in the cluster past all of that.
+    They are those in the given networks, those in the virtual network (private), or all (neither).
+    run_command: `az aks command invoke` may run commands in the cluster, independent of the networks.
     """
 
     authorized_ranges: tuple[str, ...] = ()
@@ -61,16 +64,17 @@ class ApiServer:
 
 @dataclass(frozen=True, kw_only=True)
 class AksClusterArgs:
-    """A cluster.
+    """The arguments of a cluster.
 
-    node_resource_group: the group that AKS creates for the nodes; must not exist.
-    kubernetes_version: 1.35 for the newest patch that AKS has, or 1.35.7. support_plan: KubernetesOfficial or
-        AKSLongTermSupport, which needs tier Premium. tier: Free, Standard or Premium.
-    admin_user, ssh_public_key: of the nodes. subnet_id: theirs. identity_id, identity_principal: resource id and object
-        id of the control plane's identity, which needs the role Managed Identity Operator on that of the kubelets.
-    local_accounts: the cluster also hands out a certificate that is cluster-admin to whoever holds it.
-    admin_groups: object ids of Entra groups that administer the cluster; without any, Entra has no say in it.
-    upgrade_channel, node_os_channel: what AKS upgrades by itself, as its API names them.
+    node_resource_group: group that AKS creates for the nodes. It must not exist.
+    kubernetes_version: 1.35 for the newest patch release of AKS, or 1.35.7.
+    support_plan: KubernetesOfficial or AKSLongTermSupport, which needs tier Premium.
+    tier: Free, Standard or Premium.
+    identity_id, identity_principal: resource ID and object ID of the control plane's identity. It needs the role
+    Managed Identity Operator on the kubelets' identity.
+    local_accounts: the cluster also issues a certificate with cluster-admin rights.
+    admin_groups: object IDs of Entra groups that administer the cluster. Without any, Entra is not used.
+    upgrade_channel, node_os_channel: automatic upgrades, with the names of AKS's API.
     """
 
     name: str
@@ -97,17 +101,17 @@ class AksClusterArgs:
 class AksCluster(Layer):
     """Create an AKS cluster: managed identity, Entra sign-in with Azure's roles, workload identity, overlay network.
 
-    The pools of a cluster are a list in it that every other pool joins; the cluster's own declaration of the list holds
-    at creation and is ignored from then on, so that neither a refresh nor an update fights over the pools. What the
-    settings say of the system pool is therefore compared with what is there, and a difference is a warning.
+    A cluster has a list of all its pools, and every pool adds itself. The program sets this list only at creation and
+    ignores it afterwards, so that refreshes and updates do not change the pools. It compares the system pool with the
+    settings and warns about differences.
     """
 
     name: str
     id: pulumi.Output[str]
     oidc_issuer: pulumi.Output[str]
-    """Issuer of the service accounts' tokens, which federated credentials of workload identities name."""
+    """Issuer of the service accounts' tokens. Federated credentials of workload identities name it."""
     ready: Sequence[pulumi.Resource]
-    """Depend on these to create a pool, or to sign in."""
+    """Depend on these to create a pool or to sign in."""
 
     def __init__(self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:AksCluster", name, None, opts)
@@ -169,17 +173,17 @@ class AksCluster(Layer):
 
 
 def dns_prefix(cluster: str) -> str:
-    """Return the first part of the API server's address: at most 54 letters, digits and hyphens, from the name."""
+    """Return the first part of the API server's address: at most 54 letters, digits and hyphens of the name."""
     return cluster.replace("_", "-")[:54].strip("-")
 
 
 def dns_service_ip(service_cidr: str) -> str:
-    """Return the cluster's DNS server: the tenth address of the Services' network, as AKS has it by default."""
+    """Return the address of the cluster's DNS server: the tenth address of the Services' network, AKS's default."""
     return str(IPv4Network(service_cidr)[10])
 
 
 def differences(declared: SystemPool, pools: Sequence[Any]) -> list[str]:
-    """Return how the system pool differs from what the settings say, each a sentence's second half."""
+    """Return the differences between the system pool and the settings. Each is the second half of a sentence."""
     found = next((pool for pool in pools if pool.name == declared.name), None)
     if found is None:
         return []
@@ -209,7 +213,7 @@ def _api_server(access: ApiServer) -> containerservice.ManagedClusterAPIServerAc
 
 
 def _network(pods: PodNetwork) -> containerservice.ContainerServiceNetworkProfileArgs:
-    """Return Azure CNI in overlay mode; AKS enforces cilium's policies only on cilium's own data plane."""
+    """Return Azure CNI in overlay mode. AKS enforces cilium's policies only with cilium's data plane."""
     is_cilium = pods.policy == containerservice.NetworkPolicy.CILIUM
     return containerservice.ContainerServiceNetworkProfileArgs(
         network_plugin=containerservice.NetworkPlugin.AZURE,

@@ -1,4 +1,4 @@
-"""Which versions of what AKS alone has go together (see `components.compatibility`)."""
+"""Compatible versions of software that only AKS has (see `components.compatibility`)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _FIRST_CLEANING: Final = (2, 5, 0)
 _FIRST_DOWNGRADING: Final = (1, 26, 7)
 _FIRST_KEEPING_MOUNTS: Final = (1, 27, 8)
 _ON_NODES: Final = "2.5.1"
-"""Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION; images of later months have later ones."""
+"""Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION. Later images have later versions."""
 _DRIVER: Final = find_chart("blob-csi-driver", charts=CHARTS).version
 
 
 def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
-    """Return why a version of blobfuse2 cannot mount the volumes, or be put on the nodes; None where it can.
+    """Return why a version of blobfuse2 cannot mount the volumes or be installed on the nodes, or None.
 
-    Before 2.5.0 `--cleanup-on-start` is about another cache, and a volume cannot be mounted again after a crash. Up to
-    1.26.6 the Blob driver's installer has apt install exactly this version and forbids going back, while AKS's
-    Ubuntu images come with a newer one: its pods then fail on every node.
+    Before 2.5.0 `--cleanup-on-start` applies to another cache, and a volume cannot be mounted again after a crash. Up
+    to 1.26.6 the Blob driver's installer requires exactly this version and forbids downgrades. AKS's Ubuntu images have
+    a newer version, so the installer's pods fail on every node.
     """
     if blobfuse is not None and numbers(blobfuse) < _FIRST_CLEANING:
         return Assessment(
@@ -45,11 +45,11 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
 
 
 def identity_fault(driver: str) -> Assessment | None:
-    """Return why a version of the Blob driver cannot mount as the identity of a pod; None where it can.
+    """Return why a version of the Blob driver cannot mount with a pod's identity, or None.
 
-    Before 1.27.0 it uses a pod's token only to fetch the account's key, with which it could do everything. Up to 1.27.7
-    it lists the container of each such mount every minute or two, and unmounts it under its running pod when that fails
-    once (pkg/blob/nodeserver.go, ensureMountPoint).
+    Before 1.27.0 it uses a pod's token only to fetch the account's key, which grants all rights. Up to 1.27.7 it lists
+    the container of each such mount every minute or two. If that fails once, it unmounts the container under its
+    running pod (pkg/blob/nodeserver.go, ensureMountPoint).
     """
     if numbers(driver) >= _FIRST_KEEPING_MOUNTS:
         return None

@@ -16,18 +16,19 @@ from components.azure.scope import ResourceScope
 
 LOCAL: Final = "local"
 LOGINS: Final = ("azurecli", "workloadidentity", "spn", "msi", LOCAL)
-"""Ways to sign in: kubelogin's of that name, or the cluster's own certificate."""
+"""Ways to sign in: the methods of kubelogin, or the cluster's certificate (local)."""
 
 _KEPT: Final[Mapping[str, tuple[str, ...]]] = {"spn": ("--client-id", "--tenant-id", "--environment")}
-"""Arguments of kubelogin that stay besides the server's id, as `kubelogin convert-kubeconfig` keeps them. The others
-sign in with what their environment says."""
+"""Arguments of kubelogin that remain besides the server's ID, as in `kubelogin convert-kubeconfig`. Other methods read
+their environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialsArgs:
-    """cluster: its name. login: one of LOGINS; `local` only works where the cluster has local accounts.
+    """The arguments of the kubeconfig.
 
-    after: what has to exist before the cluster is asked.
+    login: one of LOGINS. `local` works only if the cluster has local accounts.
+    after: resources that must exist before the request.
     """
 
     cluster: str
@@ -37,10 +38,10 @@ class CredentialsArgs:
 
 
 class Credentials(pulumi.ComponentResource):
-    """Ask AKS for the cluster's kubeconfig.
+    """Read the cluster's kubeconfig from AKS.
 
-    With Entra it holds no secret by itself: kubectl and Pulumi call `kubelogin`, which has to be on PATH. It is kept as
-    a secret all the same, for a local one is cluster-admin to whoever reads it.
+    With Entra it contains no secret: kubectl and Pulumi call `kubelogin`, which must be on PATH. It is stored as a
+    secret in all cases, because a local kubeconfig grants cluster-admin rights.
     """
 
     kubeconfig: pulumi.Output[str]
@@ -63,9 +64,9 @@ class Credentials(pulumi.ComponentResource):
 
 
 def signed_in(text: str, login: str) -> str:
-    """Return a kubeconfig whose users sign in another way, as `kubelogin convert-kubeconfig --login` writes it.
+    """Return a kubeconfig with another login method, as `kubelogin convert-kubeconfig --login` writes it.
 
-    Users that do not call kubelogin are left alone (Azure/kubelogin, pkg/internal/converter/convert.go).
+    Users that do not call kubelogin stay the same (Azure/kubelogin, pkg/internal/converter/convert.go).
     """
     document = yaml.safe_load(text)
     for entry in document.get("users") or []:

@@ -1,8 +1,8 @@
-"""InfiniBand between the GPU nodes, as jobs use it.
+"""InfiniBand between the GPU nodes, for jobs.
 
 Source of all variables: edwardsp/ai-on-aks, the job templates of `examples/metaseq`, `examples/nccl-allreduce` and
-`examples/olmojob`. They hold for Standard_ND96isr_H100_v5 nodes of AKS: eight ConnectX-7 ports, which AKS names mlx5_0
-to mlx5_7; sockets go over eth0.
+`examples/olmojob`. They are for Standard_ND96isr_H100_v5 nodes of AKS, with eight ConnectX-7 ports that AKS names
+mlx5_0 to mlx5_7. Sockets use eth0.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SRIOV: Final = Fabric(
     },
     topology="ndv5-topo.xml",  # of Azure/azhpc-images
 )
-"""Each port is a device of the SR-IOV plugin: a pod of eight GPUs gets all eight."""
+"""Each port is a device of the SR-IOV plugin. A pod with eight GPUs gets all eight."""
 
 SHARED: Final = replace(SRIOV, resource=names.SHARED_INFINIBAND, devices=1)
-"""One device of the shared plugin gives a pod every port."""
+"""One device of the shared plugin gives a pod all ports."""
 
 
 def fabric(ports: int, *, shared: bool = False) -> Fabric:
-    """Return what pods ask for on nodes with some InfiniBand ports. shared: the shared plugin offers them."""
+    """Return what pods request on nodes with this number of ports. shared: the shared plugin offers them."""
     if shared:
         return SHARED
     return replace(SRIOV, devices=ports) if ports else NO_RDMA

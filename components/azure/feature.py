@@ -1,4 +1,4 @@
-"""InfiniBand between AKS nodes: a feature that the subscription has to have, or must not have."""
+"""InfiniBand between AKS nodes: a feature that a subscription must, or must not, have registered."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ PROPAGATE: Final = f"az provider register --namespace {NAMESPACE}"
 
 _REGISTERED: Final = "Registered"
 _PENDING: Final = frozenset({"NotSpecified", "NotRegistered", "Pending", "Registering"})
-"""States on the way to Registered; the first two are what a registration shows before Azure has taken it up."""
+"""States before Registered. A registration shows the first two until Azure starts to process it."""
 
 
 class FeatureError(Exception):
-    """The subscription does not have the feature, or only just: somebody has to do something about it."""
+    """The subscription does not have the feature, or got it just now. The user has to act."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InfinibandFeatureArgs:
-    """deployment: name of the template's deployment, which no other stack in the subscription has.
+    """The arguments of the registration.
 
-    location: where Azure keeps the record of the deployment. timeout_seconds: how long the registration may take;
-    minutes are usual, half an hour happens. poll_seconds: between two looks at its state.
+    deployment: name of the template's deployment, unique in the subscription.
+    location: where Azure stores the record of the deployment.
+    timeout_seconds: limit for the registration. It usually takes minutes, and sometimes half an hour.
+    poll_seconds: time between two requests for its state.
     """
 
     deployment: str
@@ -39,19 +41,20 @@ class InfinibandFeatureArgs:
 
 
 class InfinibandFeature(pulumi.ComponentResource):
-    """Register AKSInfinibandSupport, and let nothing stand on it before the subscription has it.
+    """Register AKSInfinibandSupport. Resources that need it wait until the subscription has it.
 
-    Node pools that are created earlier are spread over racks that no InfiniBand fabric connects. An update that sees
-    the feature become registered stops there: AKS has to be told by a command that no resource stands for
-    (learn.microsoft.com/azure/aks/use-hpc-infiniband). The feature belongs to the subscription, whose other clusters
-    may need it too: destroying the stack leaves it registered. A preview never waits.
+    Node pools that are created earlier are spread over racks that InfiniBand does not connect. An update during which
+    the feature becomes registered stops there, because AKS needs a command that no resource represents
+    (learn.microsoft.com/azure/aks/use-hpc-infiniband). Other clusters of the subscription may need the feature too, so
+    it remains registered when the stack is destroyed. A preview never waits.
 
-    By a template, because every feature is there before anybody registers it, and the provider's own resource for a
-    registration refuses to create what is there (pulumi/pulumi-azure-native issue 1722).
+    It uses a template, because all features exist before their registration. The provider's resource for a registration
+    refuses to create an existing one (pulumi/pulumi-azure-native issue 1722).
     """
 
     registered: pulumi.Output[pulumi.Resource]
-    """Depend on this to create a cluster or a pool that has the feature; it comes if Azure says Registered at once."""
+    """Depend on this to create a cluster or a pool with the feature. It resolves if Azure already reports Registered.
+    """
 
     def __init__(self, name: str, args: InfinibandFeatureArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:InfinibandFeature", name, None, opts)
@@ -106,7 +109,7 @@ class InfinibandFeature(pulumi.ComponentResource):
 
 
 def template() -> dict[str, Any]:
-    """Return the template that registers the feature, as Bicep's reference of Microsoft.Features has it."""
+    """Return the template that registers the feature, as in Bicep's reference of Microsoft.Features."""
     return {
         "$schema": "https://schema.management.azure.com/schemas/2018-05-01/subscriptionDeploymentTemplate.json#",
         "contentVersion": "1.0.0.0",

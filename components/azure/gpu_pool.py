@@ -26,13 +26,13 @@ FIXED: Final = (
     "vmSize",
     "vnetSubnetID",
 )
-"""What AKS lets nobody change in a pool that exists, as inputs of the resource. Of these the provider itself replaces a
-pool for its size alone (pulumi/pulumi-azure-native, provider/pkg/gen/replacement.go), and the others fail half way."""
+"""Inputs that AKS cannot change in an existing pool. Of these, the provider replaces a pool only for its size
+(pulumi/pulumi-azure-native, provider/pkg/gen/replacement.go). Changes of the others would fail during the update."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Autoscale:
-    """Bounds between which the cluster's autoscaler sets the number of nodes."""
+    """Smallest and largest number of nodes for the cluster's autoscaler."""
 
     min: int
     max: int
@@ -40,15 +40,16 @@ class Autoscale:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPoolArgs:
-    """A pool of GPU nodes.
+    """The arguments of a pool of GPU nodes.
 
-    cluster: its name. kubernetes_version: the cluster's. count: of nodes; with autoscale only at creation.
-    taint: the nodes carry `nvidia.com/gpu=present:NoSchedule`, so that only pods which want GPUs land there.
-    spot: machines that Azure takes back when it needs them; it has no settings for how many of them an upgrade takes
-        at a time.
-    zones: of the nodes. placement_id: proximity placement group. max_pods: on each node.
-    labels: of the nodes, besides AKS' own. retired_tag: also set SkipGPUDriverInstall, which AKS refuses or ignores
-        today, for clouds that still want it.
+    kubernetes_version: the cluster's.
+    count: number of nodes. With autoscale it applies only at creation.
+    taint: the nodes have `nvidia.com/gpu=present:NoSchedule`, so that only pods that request GPUs run there.
+    spot: machines that Azure can reclaim. They have no settings for how many an upgrade takes at a time.
+    placement_id: proximity placement group.
+    max_pods: limit for each node.
+    labels: labels of the nodes besides AKS's.
+    retired_tag: also set SkipGPUDriverInstall for clouds that still need it. Today AKS rejects or ignores it.
     drain_timeout_minutes: how long an upgrade waits for a node's pods to end.
     """
 
@@ -73,16 +74,16 @@ class GpuPoolArgs:
 
 
 class GpuPool(Layer):
-    """Create the GPU nodes, without a driver: NVIDIA's GPU operator brings it, and two would break each other.
+    """Create the GPU nodes without a driver. NVIDIA's GPU operator installs it, and two drivers would conflict.
 
-    An upgrade takes one node after the other and adds none, for the quota of such machines seldom has one to spare.
-    Where the autoscaler sets the number of nodes, ours is a start and is left alone afterwards. What AKS cannot change
-    in a pool replaces it: the old pool goes first, with all that runs there, for both have the same name and there is
-    seldom a quota for both.
+    An upgrade replaces one node after the other without a surge node, because the quota for such machines rarely has
+    one to spare. With an autoscaler, the node count is only the initial one. A change that AKS cannot make in a pool
+    replaces it. The old pool and its pods are deleted first, because both have the same name and the quota is rarely
+    enough for both.
     """
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to run something on the nodes, once the operators have prepared them."""
+    """Depend on these to run pods on the nodes, after the operators have prepared them."""
 
     def __init__(self, name: str, args: GpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:GpuPool", name, None, opts)
@@ -108,7 +109,7 @@ class GpuPool(Layer):
             scale_set_priority=containerservice.ScaleSetPriority.SPOT if args.spot else None,
             scale_set_eviction_policy=containerservice.ScaleSetEvictionPolicy.DELETE if args.spot else None,
             spot_max_price=-1 if args.spot else None,
-            # AKS gives spot machines this label itself, and reads it back among the pool's own.
+            # AKS adds this label to spot machines and returns it with the pool's own labels.
             node_labels={**args.labels, **({SPOT_TAINT["key"]: SPOT_TAINT["value"]} if args.spot else {})},
             availability_zones=list(args.zones) or None,
             proximity_placement_group_id=args.placement_id,
@@ -136,5 +137,5 @@ def _taints(args: GpuPoolArgs) -> list[Mapping[str, str]]:
 
 
 def taint_text(taint: Mapping[str, str]) -> str:
-    """Return a taint as AKS writes it."""
+    """Return a taint in AKS's format."""
     return f"{taint['key']}={taint['value']}:{taint['effect']}"

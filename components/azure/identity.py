@@ -1,4 +1,4 @@
-"""The managed identities as which a cluster acts in Azure: the control plane's and the nodes'."""
+"""The managed identities of a cluster in Azure: the control plane's and the nodes'."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from components.layer import Layer
 
 @dataclass(frozen=True, kw_only=True)
 class KubeletIdentity:
-    """The identity as which nodes pull images and mount storage.
+    """The identity that nodes use to pull images and mount storage.
 
-    id: resource id. client: id by which its programs name it. principal: object id, which roles are given to.
+    id: resource ID.
+    client: ID that programs use for the identity.
+    principal: object ID, which roles are assigned to.
     """
 
     id: pulumi.Input[str]
@@ -27,9 +29,10 @@ class KubeletIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterIdentitiesArgs:
-    """control_plane, kubelets: names of the identities.
+    """The arguments of the identities.
 
-    subnet_id: the nodes' subnet, which the control plane joins nodes and load balancers to.
+    control_plane, kubelets: names of the identities.
+    subnet_id: the nodes' subnet. The control plane joins nodes and load balancers to it.
     """
 
     control_plane: str
@@ -39,18 +42,18 @@ class ClusterIdentitiesArgs:
 
 
 class ClusterIdentities(Layer):
-    """Create both identities; the control plane's may use the nodes' subnet and give the nodes theirs.
+    """Create both identities. The control plane's may use the nodes' subnet and assign the other identity to nodes.
 
-    Identities of our own, because a cluster's automatic ones exist only after the cluster. The control plane needs its
-    roles before, in a network that is not AKS' own; and what the nodes may do would hang on the cluster's outputs,
-    which a preview does not know as soon as anything about the cluster changes
+    The stack creates them, because a cluster's automatic identities exist only after the cluster. In a network that AKS
+    does not manage, the control plane needs its roles before. The nodes' rights would also depend on the cluster's
+    outputs, which a preview does not know after any change of the cluster
     (learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity).
     """
 
     id: pulumi.Output[str]
-    """The control plane's."""
+    """Resource ID of the control plane's identity."""
     principal: pulumi.Output[str]
-    """Its object id, another one each time it is created."""
+    """Its object ID, which changes when it is recreated."""
     kubelets: KubeletIdentity
 
     ready: Sequence[pulumi.Resource]

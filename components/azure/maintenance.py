@@ -1,4 +1,4 @@
-"""When AKS may upgrade a cluster and its nodes by itself."""
+"""Weekly windows for AKS's automatic upgrades of a cluster and its nodes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from components.azure.scope import ResourceScope
 
 KUBERNETES: Final = "aksManagedAutoUpgradeSchedule"
 NODE_OS: Final = "aksManagedNodeOSUpgradeSchedule"
-"""The names by which AKS finds the window of a kind of upgrade (learn.microsoft.com/azure/aks/planned-maintenance)."""
+"""Names that AKS requires for the window of a kind of upgrade (learn.microsoft.com/azure/aks/planned-maintenance)."""
 
 _PLANNED_IMAGES: Final = ("NodeImage", "SecurityPatch")
-"""Channels of node systems that keep to a window; what Ubuntu installs by itself does not."""
+"""Channels for node images that respect a window. Ubuntu's own upgrades do not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
     """Hours of a week.
 
-    day: as Azure names it. start: as 02:00. hours: 4 to 24. weeks: from one window to the next.
-    utc_offset: of the day and the start, as +01:00.
+    day: in Azure's notation.
+    start: such as 02:00.
+    hours: 4 to 24.
+    weeks: number of weeks between windows.
+    utc_offset: of the day and the start, such as +01:00.
     """
 
     day: str
@@ -36,7 +39,7 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class MaintenanceWindowsArgs:
-    """cluster: its name. names: of the windows, from `maintenance_windows`."""
+    """names: of the windows, from `maintenance_windows`."""
 
     cluster: str
     scope: ResourceScope
@@ -45,9 +48,9 @@ class MaintenanceWindowsArgs:
 
 
 class MaintenanceWindows(pulumi.ComponentResource):
-    """Keep the upgrades that AKS makes by itself to some hours of the week.
+    """Limit AKS's automatic upgrades to some hours of the week.
 
-    As far as AKS can: it promises to try, and breaks the window for what is urgent.
+    AKS does not guarantee it, and ignores the window for urgent upgrades.
     """
 
     def __init__(self, name: str, args: MaintenanceWindowsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -73,6 +76,6 @@ class MaintenanceWindows(pulumi.ComponentResource):
 
 
 def maintenance_windows(kubernetes: str, node_os: str) -> Sequence[str]:
-    """Return the windows that two upgrade channels, as AKS names them, need."""
+    """Return the names of the windows that two upgrade channels need. The channels have AKS's names."""
     found = [KUBERNETES] if kubernetes != "none" else []
     return [*found, NODE_OS] if node_os in _PLANNED_IMAGES else found

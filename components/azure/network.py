@@ -12,7 +12,11 @@ from components.azure.scope import SUBNET, ResourceScope
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkArgs:
-    """name: of the virtual network; its subnet is SUBNET. cidr, node_cidr: of both, the second inside the first."""
+    """The arguments of the network.
+
+    name: of the virtual network. Its subnet has the name SUBNET.
+    cidr, node_cidr: ranges of the network and of its subnet. The second is part of the first.
+    """
 
     name: str
     scope: ResourceScope
@@ -21,11 +25,11 @@ class NetworkArgs:
 
 
 class Network(pulumi.ComponentResource):
-    """Create a virtual network with a subnet for the nodes. Pods have addresses of their own, in an overlay.
+    """Create a virtual network with a subnet for the nodes. Pods have their own addresses, in an overlay.
 
-    The subnet's security group has Azure's default rules and no others: traffic within the network and out of it, none
-    from the internet. AKS opens ports in a group of its own only, so that a Service of type LoadBalancer stays closed
-    to the world until somebody adds a rule here. The subnet reaches storage accounts without leaving Azure's network.
+    The subnet's security group has only Azure's default rules: traffic in the network and out of it, none from the
+    internet. AKS opens ports only in its own group, so a Service of type LoadBalancer stays closed to the internet
+    until a rule is added here. The subnet reaches storage accounts inside Azure's network.
     """
 
     subnet_id: pulumi.Output[str]
@@ -44,7 +48,7 @@ class Network(pulumi.ComponentResource):
             virtual_network_name=args.name,
             **args.scope.arguments(),
             address_space=network.AddressSpaceArgs(address_prefixes=[args.cidr]),
-            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["subnets"]),  # the subnet is a resource of its own
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["subnets"]),  # the subnet is a separate resource
         )
         subnet = network.Subnet(
             f"{args.name}-nodes-subnet",

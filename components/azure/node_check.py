@@ -1,9 +1,8 @@
-"""Azure's node health checks, run on demand on each GPU node: hardware, GPUs, NVLink, InfiniBand.
+"""Azure's node health checks on each GPU node, on demand: hardware, GPUs, NVLink, InfiniBand.
 
-Sources: Azure/azurehpc-health-checks, for the checks; edwardsp/ai-on-aks, examples/healthcheck and examples/aksnhc,
-for running them as a Job and for the taint. The image is upstream's own, of a fixed version, with a configuration of
-ours; before anything is measured, the job looks whether the image reads the arguments in the order in which it is given
-them.
+Sources: Azure/azurehpc-health-checks for the checks; edwardsp/ai-on-aks, examples/healthcheck and examples/aksnhc, for
+running them as a Job and for the taint. The image is a fixed version of upstream's, and the configuration is the
+platform's. Before the checks, the job verifies that the image expects this order of arguments.
 """
 
 from __future__ import annotations
@@ -24,25 +23,26 @@ from components.workloads.pods import Container
 from components.workloads.submission import register
 
 NODE_CHECK: Final = Check(name="node-check", taint="aznhc")
-"""The taint is that of edwardsp/ai-on-aks."""
+"""The taint is from edwardsp/ai-on-aks."""
 SHARED_MEMORY: Final = "128Gi"
 TIMEOUT_SECONDS: Final = 900
-"""For all checks of a node together, most of it all-reduce and InfiniBand; upstream's 500 end at the first failure."""
+"""Seconds for all checks of a node together, mostly all-reduce and InfiniBand. Upstream's 500 are enough only until the
+first failure."""
 _CONFIGURATION: Final = "aznhc.conf"
 _ROOT: Final = "/azure-nhc"
 _NOT_APPLICABLE: Final = "NHCNA"
-"""Azure's fault code for a check that could not be made."""
+"""Azure's fault code for a check that could not run."""
 
 NCCL_PROGRAM: Final = NcclProgram(test="/opt/nccl-tests/build/all_reduce_perf", topologies=f"{_ROOT}/topofiles")
-"""The all-reduce test in the checks' image, which has no ssh server: it can test single nodes."""
+"""The all-reduce test in the checks' image. Without an SSH server, it can test only single nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeCheckArgs:
-    """What to check.
+    """The arguments of the checks.
 
-    kernel_log: mount the host's /var/log/syslog, read only, for the checks that look for GPU and link errors there;
-        nodes without that file (Azure Linux) would keep the pods from starting. Without it those checks are left out.
+    kernel_log: mount the host's /var/log/syslog read-only for the checks of GPU and link errors. On nodes without this
+    file (Azure Linux), the pods would not start. If false, these checks are omitted.
     """
 
     check: CheckArgs
@@ -53,7 +53,7 @@ class NodeCheckArgs:
 class NodeCheck(pulumi.ComponentResource):
     """Run the checks once for each value of the trigger, on as many nodes as the job has pods.
 
-    A pod takes a whole node, and waits for one that is idle until the job's deadline. It goes past the queues.
+    A pod takes a whole node. It waits for an idle node until the job's deadline. It does not use the queues.
     """
 
     def __init__(self, name: str, args: NodeCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -89,7 +89,7 @@ def job_documents(args: NodeCheckArgs) -> list[Document]:
 
 
 def script() -> str:
-    """Return what the measuring container runs: all checks, each named in the log, also after one has failed."""
+    """Return the script of the measuring container. It runs all checks, even after a failure, and logs their names."""
     return f"""set -u
 exec > {OUTPUT} 2>&1
 if ! grep -q 'MESSAGE_SIZE=\\$3' /etc/nhc/scripts/azure_nccl_allreduce.nhc; then

@@ -1,4 +1,4 @@
-"""Labels that tell which physical host a node runs on, for reports of hardware faults to Azure."""
+"""Labels with the physical host of a node, for reports of hardware faults to Azure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ RESOURCES: Final = Resources(cpu_request="10m", memory_request="32Mi", cpu_limit
 
 @dataclass(frozen=True, kw_only=True)
 class NodeLabelerArgs:
-    """namespace: must allow pods that mount the node's folders. image: a Python 3.11 or later, without packages.
+    """The arguments of the labeler.
 
-    nodes: those with GPUs.
+    namespace: must allow pods that mount the node's folders.
+    image: an image with Python 3.11 or later. No packages are needed.
+    nodes: the nodes with GPUs.
     """
 
     namespace: pulumi.Input[str]
@@ -34,8 +36,9 @@ class NodeLabelerArgs:
 class NodeLabeler(pulumi.ComponentResource):
     """Run the labeler on GPU nodes: `hyperv/<key>` for each pair that Hyper-V passes to the machine, and `ib/pkey`.
 
-    `hyperv/PhysicalHostName` is what Azure's support asks for when a machine is broken (edwardsp/ai-on-aks, readme.md).
-    Reads again every five minutes, for a node can move to another host. May write those labels of its own node only.
+    Azure's support asks for `hyperv/PhysicalHostName` of a broken machine (edwardsp/ai-on-aks, readme.md). The labeler
+    reads the pairs every five minutes, because a node can move to another host. It may write only these labels, and
+    only on its own node.
     """
 
     def __init__(self, name: str, args: NodeLabelerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -45,7 +48,7 @@ class NodeLabeler(pulumi.ComponentResource):
 
 
 def node_labeler(args: NodeLabelerArgs) -> Agent:
-    """Return the agent: nobody, who can read the folder of pairs."""
+    """Return the agent. It is unprivileged and can read the folder of pairs."""
     return Agent(
         name=NAME,
         namespace=args.namespace,

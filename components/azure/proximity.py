@@ -12,7 +12,7 @@ from components.azure.scope import ResourceScope
 
 @dataclass(frozen=True, kw_only=True)
 class ProximityGroupArgs:
-    """name: of the group. vm_size: what is to fit into it. zone: the one of its machines, None for any."""
+    """vm_size: machine type that must fit into it. zone: of its machines. None for any."""
 
     name: str
     scope: ResourceScope
@@ -23,14 +23,14 @@ class ProximityGroupArgs:
 class ProximityGroup(pulumi.ComponentResource):
     """Create a proximity placement group.
 
-    It keeps the pool in one data centre, at the price that Azure finds room for it less often: a pool that cannot be
-    placed fails. InfiniBand does not need it, for a pool is one scale set on one fabric.
+    It keeps the pool in one data center. Azure is then more likely to have no capacity, and creating the pool fails.
+    InfiniBand does not need it, because a pool is one scale set on one fabric.
     """
 
     id: pulumi.Output[str]
 
     def __init__(self, name: str, args: ProximityGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:azure:Placement", name, None, opts)  # the type that stacks know it by
+        super().__init__("mlbatch:azure:Placement", name, None, opts)  # type in existing stacks
         group = compute.ProximityPlacementGroup(
             args.name,
             proximity_placement_group_name=args.name,

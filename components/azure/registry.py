@@ -1,4 +1,4 @@
-"""The container registry, and who may pull from it."""
+"""The container registry, and the right to pull from it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from components.layer import Layer
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryArgs:
-    """name: unique in all of Azure. sku: Basic, Standard or Premium.
+    """The arguments of the registry.
 
-    admin_user: gives the registry one shared password that may push; nodes never need it.
+    name: unique in all of Azure.
+    sku: Basic, Standard or Premium.
+    admin_user: enable the registry's shared password, which allows pushing. Nodes never need it.
     """
 
     name: str
@@ -27,11 +29,11 @@ class RegistryArgs:
 
 
 class Registry(pulumi.ComponentResource):
-    """Create the registry of the platform's own images."""
+    """Create the registry for the platform's own images."""
 
     id: pulumi.Output[str]
     server: str
-    """Where images are pushed to and pulled from."""
+    """Address for pushing and pulling images."""
 
     def __init__(self, name: str, args: RegistryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:Registry", name, None, opts)
@@ -50,7 +52,7 @@ class Registry(pulumi.ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryPullArgs:
-    """registry_id: resource id. puller: object id of the kubelets' identity. name: of the registry."""
+    """registry_id: resource ID. puller: object ID of the kubelets' identity."""
 
     name: str
     registry_id: pulumi.Input[str]
@@ -61,7 +63,7 @@ class RegistryPull(Layer):
     """Let the nodes pull from the registry, as `az aks create --attach-acr` does."""
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to run an image of the registry. Azure may take minutes to act on it; kubelets try again."""
+    """Depend on these to run an image of the registry. The role may take minutes to apply, and kubelets retry."""
 
     def __init__(self, name: str, args: RegistryPullArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:RegistryPull", name, None, opts)
@@ -77,5 +79,5 @@ class RegistryPull(Layer):
 
 
 def login_server(name: str) -> str:
-    """Return a registry's address in Azure's public cloud, which is in lower case whatever its name is in."""
+    """Return a registry's address in Azure's public cloud. It is always in lower case."""
     return f"{name.lower()}.azurecr.io"

@@ -1,4 +1,4 @@
-"""The resource group that holds everything else."""
+"""The resource group of all other resources."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from components.layer import Layer
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceGroupArgs:
-    """scope: of what the group will hold."""
+    """scope: scope of the resources in the group."""
 
     scope: ResourceScope
 
 
 class ResourceGroup(Layer):
-    """Create the resource group. Deleting it deletes all that it holds."""
+    """Create the resource group. Deleting it deletes all its resources."""
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to create something in the group."""
+    """Depend on these to create resources in the group."""
 
     def __init__(self, name: str, args: ResourceGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:ResourceGroup", name, None, opts)

@@ -1,4 +1,4 @@
-"""Who may do what in Azure: assignments of built-in roles."""
+"""Assignments of Azure's built-in roles."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def assign(
     principal: pulumi.Input[str],
     opts: pulumi.ResourceOptions,
 ) -> authorization.RoleAssignment:
-    """Give a managed identity a built-in role on a resource and what is below it.
+    """Assign a built-in role to a managed identity, for a resource and all resources below it.
 
-    principal: the identity's object id. An identity that was just created may not have reached every directory server;
-    Azure takes it all the same because its type is stated.
+    principal: the identity's object ID. A new identity may not be on every directory server yet. Azure accepts it,
+    because its type is given.
     """
     return authorization.RoleAssignment(
         name,
@@ -43,14 +43,14 @@ def assign(
 
 
 def assignment_name(scope: str, role: str, principal: str) -> str:
-    """Return an assignment's name, which Azure wants to be a GUID: always the same one for the same assignment.
+    """Return an assignment's name, a GUID that is the same for the same arguments.
 
-    It differs for another principal, because Azure changes the principal of no existing assignment.
+    It differs for another principal, because Azure cannot change the principal of an existing assignment.
     """
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{scope.lower()}/{role}/{principal.lower()}"))
 
 
 def role_definition(scope: str, role: str) -> str:
-    """Return a built-in role's full id, in the subscription of a resource, which is how Azure reports it."""
+    """Return a built-in role's full ID in the subscription of a resource, the form that Azure reports."""
     subscription = "/".join(scope.split("/")[:3])
     return f"{subscription}/providers/Microsoft.Authorization/roleDefinitions/{role}"

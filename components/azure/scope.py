@@ -1,4 +1,4 @@
-"""Where resources are created in Azure."""
+"""Where Azure resources are created."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ SUBNET: Final = "nodes"
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceScope:
-    """resource_group: its name. location: the region. tags: of every resource; Azure does not hand them down."""
+    """The resource group, region and tags of resources.
+
+    location: the region.
+    tags: of every resource, because Azure resources do not inherit tags.
+    """
 
     resource_group: str
     location: str
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of a resource that say so."""
+        """Return them as arguments of a resource."""
         return {"resource_group_name": self.resource_group, "location": self.location, "tags": dict(self.tags)}

@@ -13,7 +13,7 @@ from components.nodes.machines import Machine
 from components.tables import Table
 
 MOST_PODS: Final = 250
-"""Pods on one node of a cluster with overlay networking, at most and by default."""
+"""The most pods on a node of a cluster with overlay networking, and the default."""
 
 _RESERVED_PER_POD_MB: Final = 20
 _RESERVED_MB: Final = 50
@@ -24,13 +24,13 @@ _EVICTION_MIB: Final = 100
 class VmSize:
     """A machine type with NVIDIA GPUs.
 
-    memory_gib: nominal. gpu_product: the value of the label `nvidia.com/gpu.product`.
-    infiniband_ports: one for each GPU where there are any.
-    infiniband_feature: the subscription needs the feature AKSInfinibandSupport for the ports to reach other nodes. For
-        GB200 and GB300 the same feature has to be off (`Azure/ai-infrastructure-on-azure`,
-        infrastructure_references/aks/README.md).
-    family: name of the quota of vCPUs, in each region, from which its nodes are taken.
-    regions: those that offer it, None where no source says.
+    memory_gib: nominal memory in GiB.
+    gpu_product: value of the label `nvidia.com/gpu.product`.
+    infiniband_ports: one for each GPU, or 0.
+    infiniband_feature: the subscription needs the feature AKSInfinibandSupport so that ports reach other nodes. For
+    GB200 and GB300 it must be off (`Azure/ai-infrastructure-on-azure`, infrastructure_references/aks/README.md).
+    family: name of the regional vCPU quota for its nodes.
+    regions: regions that offer it. None if no source lists them.
     """
 
     name: str
@@ -46,14 +46,14 @@ class VmSize:
 
     @property
     def refuses_infiniband_feature(self) -> bool:
-        """Whether its ports work only while the subscription does not have the feature."""
+        """True if its ports work only while the subscription does not have the feature."""
         return bool(self.infiniband_ports) and not self.infiniband_feature
 
     def machine(self, *, max_pods: int = MOST_PODS) -> Machine:
-        """Return a node as its pods can use it: without what AKS keeps for the kubelet.
+        """Return a node with the resources for pods, without those that AKS reserves for the kubelet.
 
         Reservations: `MicrosoftDocs/azure-aks-docs`, articles/aks/node-resource-reservations.md (1.29 and later). Its
-        table ends at 64 cores; larger nodes continue it with its last step of 10 millicores for each core.
+        table ends at 64 cores. Larger nodes continue with its last step of 10 millicores for each core.
         """
         kept = (_RESERVED_PER_POD_MB * max_pods + _RESERVED_MB) * 1000**2 + _EVICTION_MIB * 1024**2
         return Machine(
@@ -86,45 +86,45 @@ GPU_SIZES: Final = {size.name: size for size in _SIZES.sizes}
 
 
 def _reserved_millicores(cores: int) -> int:
-    """Return what AKS keeps of a node's CPU: 60 for the first core, 40, 20 and 20 for the next three, then 10 each."""
+    """Return AKS's CPU reservation in millicores: 60 for the first core, then 40, 20 and 20, then 10 each."""
     return sum((60, 40, 20, 20)[: min(cores, 4)]) + 10 * max(0, cores - 4)
 
 
 MACHINES: Final = {name: size.machine() for name, size in GPU_SIZES.items()}
-"""The same as nodes of an AKS cluster that has AKS's defaults."""
+"""The machine types as nodes of an AKS cluster with default values."""
 
 _NAME: Final = re.compile(
     r"Standard_(?P<family>[A-Z]+)(?P<cores>[0-9]+)(?:-(?P<active>[0-9]+))?(?P<features>[a-z]*)[A-Za-z0-9_]*"
 )
 _COUNTED: Final = frozenset({"E", "F", "L", "M"})
-"""Families whose names state vCPUs from the first version on (learn.microsoft.com/azure/virtual-machines/sizes)."""
+"""Families whose names contain vCPUs since the first version (learn.microsoft.com/azure/virtual-machines/sizes)."""
 _OLD_D: Final = {1: 1, 2: 2, 3: 4, 4: 8, 5: 16, 11: 2, 12: 4, 13: 8, 14: 16, 15: 20}
 """vCPUs of families D and DS up to version 2, by the number in the name (articles `dv2-dsv2-series`)."""
 
 
 def is_vm_size(name: str) -> bool:
-    """Return whether a name is built as Azure's names of machine types are."""
+    """Return whether a name has the form of Azure's machine type names."""
     return _NAME.fullmatch(name) is not None
 
 
 def family_of(name: str) -> str:
-    """Return the letters that name a machine type's family, such as ND, or nothing for a name of another form."""
+    """Return the family letters of a machine type, such as ND. Empty for a name of another form."""
     match = _NAME.fullmatch(name)
     return match["family"] if match else ""
 
 
 def takes_premium_disks(name: str) -> bool:
-    """Return whether a machine type attaches premium disks, which an s in its name says (vm-naming-conventions)."""
+    """Return whether a machine type supports premium disks: its name contains an s (vm-naming-conventions)."""
     match = _NAME.fullmatch(name)
     return match is not None and ("s" in match["features"] or match["family"].endswith("S"))
 
 
 def vcpus_of(name: str) -> int | None:
-    """Return the vCPUs that pods of a machine type have, None where its name does not say.
+    """Return the vCPUs that pods of a machine type have, or None if its name does not show them.
 
     From the third version of a family on, the number in its name is that of the vCPUs, or of the active ones
-    (learn.microsoft.com/azure/virtual-machines/vm-naming-conventions), and in families A of version 2, E, F, L and M
-    always. In other older names it counts sizes, of which only those of D and DS are known here.
+    (learn.microsoft.com/azure/virtual-machines/vm-naming-conventions). For families A of version 2, E, F, L and M, it
+    always is. In other older names it is an index of the size. Only those of D and DS are supported.
     """
     match = _NAME.fullmatch(name)
     if match is None:

@@ -13,19 +13,20 @@ from components.azure.scope import SUBNET
 from components.kubernetes.manifests import Document, Manifest
 
 BLOB: Final = "azureblob-fuse-premium"
-"""Data sets in containers; also the class of volumes that name their container (edwardsp/ai-on-aks, olmojob)."""
+"""Class for data sets in containers, and for volumes that name their container (edwardsp/ai-on-aks, olmojob)."""
 FILES: Final = "mlbatch-files"
-"""Notebooks and whatever several pods write: an SMB share for each claim (edwardsp/ai-on-aks, jupyterlab)."""
+"""Class for notebooks and folders that several pods write: an SMB share for each claim (edwardsp/ai-on-aks,
+jupyterlab)."""
 FILES_NFS: Final = "mlbatch-files-nfs"
-"""Folders that need links, locks and owners as Linux has them: an NFS share for each claim."""
+"""Class for folders with Linux links, locks and owners: an NFS share for each claim."""
 
 _FILE_DRIVER: Final = "file.csi.azure.com"
 """Part of every AKS cluster."""
 _KEY_APART: Final = {"secretNamespace": "kube-system"}
-"""Where the drivers store the key of the account, which holds the volumes of all teams. By default it is the claim's
-namespace, whose pods mount it (docs/driver-parameters.md of both)."""
+"""Namespace where the drivers store the account's key, because the account has the volumes of all teams. The default is
+the claim's namespace, whose pods can mount the key (docs/driver-parameters.md of both)."""
 _IMMUTABLE: Final = ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]
-"""What the API server lets nobody change: such a class is replaced, which touches no volume."""
+"""Fields that the API server does not let change. A change replaces the class and does not affect volumes."""
 
 
 class Reclaim(StrEnum):
@@ -40,12 +41,13 @@ class Reclaim(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class StorageClassesArgs:
-    """What the classes give.
+    """The arguments of the classes.
 
-    network, resource_group: of the nodes, which NFS shares take connections from.
+    network, resource_group: of the nodes. NFS shares accept connections from there.
     blob: also create the class of the Blob driver.
-    reclaim: of shares. uid, gid: owner of all files of an SMB share, which keeps no owners; nobody else may read them.
-        The default is the user of Jupyter's images.
+    reclaim: of shares.
+    uid, gid: owner of all files of an SMB share, which does not store owners. Other users cannot read them. The default
+    is the user of Jupyter's images.
     """
 
     network: str
@@ -57,7 +59,7 @@ class StorageClassesArgs:
 
 
 class StorageClasses(pulumi.ComponentResource):
-    """Create the classes. They make no volume by themselves, and the cluster's default class stays as it is."""
+    """Create the classes. Does not create volumes or change the cluster's default class."""
 
     def __init__(self, name: str, args: StorageClassesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:storage:StorageClasses", name, None, opts)
@@ -71,7 +73,7 @@ class StorageClasses(pulumi.ComponentResource):
 
 
 def blob_class() -> Document:
-    """Return the class of containers. A container stays when its claim goes: data sets are not disposable."""
+    """Return the class for containers. A container outlives its claim, because data sets are valuable."""
     return _storage_class(
         BLOB,
         DRIVER,
@@ -82,9 +84,9 @@ def blob_class() -> Document:
 
 
 def files_class(args: StorageClassesArgs) -> Document:
-    """Return the class of SMB shares (kubernetes-sigs/azurefile-csi-driver, docs/driver-parameters.md).
+    """Return the class for SMB shares (kubernetes-sigs/azurefile-csi-driver, docs/driver-parameters.md).
 
-    Upstream's example opens each file to everybody, modes 0777 and owner root.
+    Upstream's example lets all users access each file, with mode 0777 and owner root.
     """
     options = [
         "dir_mode=0770",
@@ -101,10 +103,12 @@ def files_class(args: StorageClassesArgs) -> Document:
 
 
 def nfs_class(args: StorageClassesArgs) -> Document:
-    """Return the class of NFS shares, which are reached from the nodes' subnet only, by its endpoint for storage.
+    """Return the class for NFS shares.
 
-    The subnet is named because the cluster's identity may look at that one alone: without a name the driver lists all
-    of the network, and a private endpoint would need rights on the network and its DNS zones
+    They are reachable only from the nodes' subnet, through its endpoint for storage.
+
+    The class names the subnet, because the cluster's identity may read only this one. Without a name the driver lists
+    all subnets of the network. A private endpoint would need rights on the network and its DNS zones
     (kubernetes-sigs/azurefile-csi-driver, `updateSubnetServiceEndpoints` and docs/driver-parameters.md).
     """
     parameters = {

@@ -14,8 +14,9 @@ from components.tables import Table
 class KubernetesRelease:
     """A minor version of Kubernetes on AKS.
 
-    available: first day of the month of general availability. end: last day of support.
-    long_term_end: last day of the support that is paid for with the Premium tier.
+    available: first day of the month of general availability.
+    end: last day of support.
+    long_term_end: last day of long-term support, which needs the Premium tier.
     """
 
     minor: str
@@ -24,7 +25,7 @@ class KubernetesRelease:
     long_term_end: date
 
     def last_day(self, *, long_term: bool = False) -> date:
-        """Return the last day on which AKS creates clusters of this version and patches those that there are."""
+        """Return the last day when AKS creates clusters of this version and patches existing ones."""
         return self.long_term_end if long_term else self.end
 
     def supported(self, day: date, *, long_term: bool = False) -> bool:
@@ -34,7 +35,7 @@ class KubernetesRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeImage:
-    """An operating system of the nodes, as AKS names it, with the minor versions of Kubernetes it is built for."""
+    """An operating system of the nodes, with AKS's name and the minor versions of Kubernetes that it supports."""
 
     os_sku: str
     first: int
@@ -57,11 +58,11 @@ NODE_IMAGES: Final = _VERSIONS.node_images
 
 
 def release_of(version: str) -> KubernetesRelease | None:
-    """Return the release of a version such as 1.35 or 1.35.7, None for one that the calendar does not name."""
+    """Return the release of a version such as 1.35 or 1.35.7, or None if the calendar does not have it."""
     minor = ".".join(version.split(".")[:2])
     return next((release for release in RELEASES if release.minor == minor), None)
 
 
 def supported(day: date, *, long_term: bool = False) -> Sequence[KubernetesRelease]:
-    """Return the releases of which AKS creates clusters on a day, newest first."""
+    """Return the releases that AKS creates clusters of on a day, newest first."""
     return [release for release in RELEASES if release.supported(day, long_term=long_term)]

@@ -1,7 +1,7 @@
-"""The identity as which the pods of one namespace reach Azure: theirs alone, and not the nodes'.
+"""The Azure identity of one namespace's pods, separate from the nodes' identity.
 
-A pod's service account is known to Entra by its token, which the cluster signs: a federated credential says whose
-tokens stand for the identity (learn.microsoft.com/azure/aks/workload-identity-overview).
+The cluster signs the token of a pod's service account. A federated credential makes Entra accept such tokens for the
+identity (learn.microsoft.com/azure/aks/workload-identity-overview).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from components.azure.scope import ResourceScope
 from components.layer import Layer
 
 AUDIENCE: Final = "api://AzureADTokenExchange"
-"""Whom such tokens are for (learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations)."""
+"""Audience of such tokens (learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations)."""
 ACCOUNT: Final = "default"
-"""The service account of pods that name none, as those of teams and workloads."""
+"""Service account of pods that name none, such as those of teams and workloads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadIdentityArgs:
-    """name: of the identity. issuer: of the cluster's tokens. namespace: whose pods act as it, those of `ACCOUNT`."""
+    """issuer: of the cluster's tokens. namespace: its pods with the service account `ACCOUNT` act as the identity."""
 
     name: str
     scope: ResourceScope
@@ -33,12 +33,12 @@ class WorkloadIdentityArgs:
 
 
 class WorkloadIdentity(Layer):
-    """Create an identity, and trust the namespace's tokens to stand for it. What it may do is for others to say."""
+    """Create an identity that trusts the namespace's tokens. It does not assign any rights."""
 
     client: pulumi.Output[str]
-    """Id by which programs name the identity."""
+    """Client ID, which programs use for the identity."""
     principal: pulumi.Output[str]
-    """Object id, which roles are given to."""
+    """Object ID, which roles are assigned to."""
     ready: Sequence[pulumi.Resource]
     """Depend on these for pods that act as the identity."""
 

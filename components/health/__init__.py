@@ -1,1 +1,1 @@
-"""Whether GPU nodes do what they should, and how the rest of the platform learns of it."""
+"""Health checks of GPU nodes, and how other components get their results."""

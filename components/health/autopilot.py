@@ -1,12 +1,12 @@
-"""IBM's Autopilot: periodic checks of GPUs, network and storage on each node, whose verdict jobs and queues go by.
+"""IBM's Autopilot: periodic checks of GPUs, network and storage on each node, with results for jobs and queues.
 
-Declared object by object, as the chart autopilot v2.1.3 has it (IBM/autopilot, helm-charts/autopilot). The chart has no
-value for tolerations, the runtime class, the monitor's label and the permissions, so that it would check nothing on
-tainted or guarded nodes (docs/decisions, autopilot-is-declared). Names and namespace are those that its program looks
-for (autopilot-daemon/pkg/utils/functions.go, CreateJob).
+Its objects are declared one by one, as in the chart autopilot v2.1.3 (IBM/autopilot, helm-charts/autopilot). The chart
+has no values for tolerations, the runtime class, the monitor's label and the permissions. Without these it would check
+nothing on tainted or guarded nodes (docs/decisions, autopilot-is-declared). Its program requires these names and this
+namespace (autopilot-daemon/pkg/utils/functions.go, CreateJob).
 
-A periodic round leaves PASS or WARN in the node's label; a deep check has TESTING there while it takes the GPUs of an
-idle node, and leaves PASS, WARN or EVICT. The next round writes over each of them.
+A periodic round sets PASS or WARN in the node's label. A deep check sets TESTING while it takes the GPUs of an idle
+node, and then PASS, WARN or EVICT. The next round overwrites each of them.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from components.layer import Layer
 NAMESPACE: Final = "autopilot"
 ACCOUNT: Final = "autopilot"
 POLICY: Final = "mlbatch-autopilot"
-"""Of the admission policy and of the permissions that are not in the namespace."""
+"""Name of the admission policy and of the cluster-scoped permissions."""
 RUNTIME_CLASS: Final = "nvidia"
-"""The RuntimeClass that NVIDIA's GPU operator makes (NVIDIA/gpu-operator, assets/pre-requisites)."""
+"""The RuntimeClass that NVIDIA's GPU operator creates (NVIDIA/gpu-operator, assets/pre-requisites)."""
 
 PVC: Final = "pvc"
 CHECKS: Final = ("pciebw", "remapped", "dcgm", "ping", "gpupower", "gpumem", PVC)
-"""Those that a periodic round knows (autopilot-daemon/pkg/healthcheck/healthcheck.go, RunHealthLocalNode); of any other
-it notes that it is not supported and goes on."""
+"""The checks that a periodic round supports (autopilot-daemon/pkg/healthcheck/healthcheck.go, RunHealthLocalNode). It
+logs that any other check is not supported, and continues."""
 DEFAULT_CHECKS: Final = ("pciebw", "remapped", "dcgm", "ping", "gpupower")
 DEEP_CHECK_GPUS: Final = 8
-"""What a deep check asks for, whatever the node has (autopilot-daemon/pkg/utils/functions.go, CreateJob)."""
+"""GPUs that a deep check requests on every node (autopilot-daemon/pkg/utils/functions.go, CreateJob)."""
 
 METRICS_PORT: Final = 8081
 _API_PORT: Final = 3333
@@ -49,10 +49,11 @@ _LABELS: Final = {"app": "autopilot"}
 _USER: Final = 1000910000
 _CAPABILITIES: Final = ("NET_RAW", "NET_ADMIN")
 _SEES_ALL_GPUS: Final = "SYS_ADMIN"
-"""By this capability NVIDIA's runtime knows a privileged container, also of a user other than root
+"""With this capability NVIDIA's runtime treats a container as privileged, also for a user other than root
 (NVIDIA/nvidia-container-toolkit, internal/config/image/privileged.go)."""
 _NEVER_HOURS: Final = 876_000
-"""A hundred years. Of 0, which upstream documents as never, v2.1.3 makes a ticker that panics (pkg/cmd/main.go)."""
+"""A hundred years. Upstream documents 0 as never, but v2.1.3 creates a ticker with it, which panics (pkg/cmd/main.go).
+"""
 _FAILED_JOB_SECONDS: Final = 1800
 _NVIDIA_SMI: Final = "/usr/bin/nvidia-smi"
 _LABEL_PREFIX: Final = "autopilot.ibm.com/"
@@ -61,21 +62,23 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 @dataclass(frozen=True, kw_only=True)
 class AutopilotArgs:
-    """What to install.
+    """The arguments of Autopilot.
 
-    image: of Autopilot, in a tag or digest that stays: `latest` reads other units than v2.1.3.
-    checks: of a periodic round, some of CHECKS. interval_hours: between two rounds.
-    deep_check_hours: between two deep checks of an idle node with eight GPUs; 0 for none.
-    pvc_storage_class: whose volumes the check pvc makes, each of 100 MiB and ReadWriteMany.
-    pcie_gbs: bandwidth of a GPU's PCIe link in GB/s, below which it is broken.
-    nodes: those that are checked.
-    runtime_class: of the pods; None for the nodes' default runtime.
-    guarded_gpus: the nodes' toolkit shows GPUs to containers that ask for them, and to privileged ones alone.
-    held: an admission policy keeps each pod to its own node's labels; off where the cluster has no such policies.
-    pod_security: what decides which pods may have capabilities.
-    callers: pods that read the metrics, beside which nobody connects from outside of the namespace; None for no
-        NetworkPolicy. monitor_labels: by which a Prometheus finds its monitors; None for no ServiceMonitor, whose kind
-        has to exist otherwise.
+    image: of Autopilot, with a fixed tag or digest. `latest` reads other units than v2.1.3.
+    checks: of a periodic round, some of CHECKS.
+    interval_hours: between two rounds.
+    deep_check_hours: between two deep checks of an idle node with eight GPUs. 0 for none.
+    pvc_storage_class: for the volumes of the check pvc, each with 100 MiB and ReadWriteMany.
+    pcie_gbs: a GPU is broken if the bandwidth of its PCIe link is below this, in GB/s.
+    nodes: nodes to check.
+    runtime_class: of the pods. None for the nodes' default runtime.
+    guarded_gpus: the nodes' toolkit shows GPUs only to containers that request them and to privileged ones.
+    held: an admission policy restricts each pod to the labels of its own node. False if the cluster has no such
+    policies.
+    pod_security: the mechanism that decides which pods may have capabilities.
+    callers: pods that read the metrics. No other pods outside the namespace can connect. None for no NetworkPolicy.
+    monitor_labels: labels that Prometheus selects monitors by. None for no ServiceMonitor. Otherwise its CRD must
+    exist.
     """
 
     image: str
@@ -93,7 +96,7 @@ class AutopilotArgs:
     monitor_labels: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse checks that cannot run; raises ValueError."""
+        """Raise ValueError for checks that cannot run."""
         if unknown := [check for check in self.checks if check not in CHECKS]:
             raise ValueError(f"{unknown[0]} is none of {', '.join(CHECKS)}")
         if PVC in self.checks and self.pvc_storage_class is None:
@@ -101,14 +104,14 @@ class AutopilotArgs:
 
 
 class Autopilot(Layer):
-    """Run Autopilot on the nodes, each of its pods with rights on its own node's labels."""
+    """Run Autopilot on the nodes. Each of its pods has rights only on the labels of its own node."""
 
     namespace: pulumi.Output[str]
 
     def __init__(self, name: str, args: AutopilotArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:health:Autopilot", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
-        # Pings need capabilities that no Pod Security Standard but this one allows.
+        # Pings need capabilities that only this Pod Security Standard allows.
         namespace = Namespace(NAMESPACE, NamespaceArgs(name=NAMESPACE, privileged=True), child)
         self.namespace = namespace.name
         rights = own_node.register(account(self.namespace, args), name, self)
@@ -125,10 +128,10 @@ class Autopilot(Layer):
 
 
 def account(namespace: pulumi.Input[str], args: AutopilotArgs) -> OwnNodeAccount:
-    """Return the account: of the cluster it reads nodes, and for deep checks the GPUs that pods have.
+    """Return the service account. It reads nodes of the cluster and, for deep checks, the GPUs of pods.
 
-    Before a deep check it looks at the pods of all namespaces for one that has GPUs of its node
-    (pkg/utils/functions.go, GPUsAvailability).
+    Before a deep check it reads the pods of all namespaces, to find one with GPUs of its node (pkg/utils/functions.go,
+    GPUsAvailability).
     """
     pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
     return OwnNodeAccount(
@@ -152,7 +155,7 @@ def daemon_set(namespace: pulumi.Input[str], args: AutopilotArgs) -> Document:
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        # A node whose GPUs do not answer shows in its pod, and must not hold up everything else.
+        # A node with failing GPUs shows in its pod. The update does not wait for it.
         "metadata": {
             "name": NAMESPACE,
             "namespace": namespace,
@@ -177,7 +180,7 @@ def daemon_set(namespace: pulumi.Input[str], args: AutopilotArgs) -> Document:
 
 
 def monitor(namespace: pulumi.Input[str], labels: Mapping[str, str]) -> Document:
-    """Return the monitor, under the chart's name (templates/servicemonitor.yaml)."""
+    """Return the monitor with the chart's name (templates/servicemonitor.yaml)."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
@@ -194,10 +197,10 @@ def monitor(namespace: pulumi.Input[str], labels: Mapping[str, str]) -> Document
 
 
 def constraint(args: AutopilotArgs) -> Constraint:
-    """Return what OpenShift lets the pods have.
+    """Return the SecurityContextConstraints of the pods on OpenShift.
 
-    The chart's own also lets a pod be privileged and mount the node's folders (templates/serviceaccount.yaml).
-    The job of a deep check asks for nothing: OpenShift takes the narrowest constraint for it, `restricted-v2`.
+    The chart's also allow privileged pods and mounts of the node's folders (templates/serviceaccount.yaml). The job of
+    a deep check needs nothing, so OpenShift assigns the most restrictive constraint, `restricted-v2`.
     """
     return Constraint(
         name=POLICY,
@@ -214,7 +217,7 @@ def _foundation(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Docum
         _service(namespace, "autopilot-metrics-service", "http", METRICS_PORT),
     ]
     if args.callers is not None:
-        # Whoever reaches the other ports may start checks that take GPUs.
+        # Clients of the other ports may start checks that take GPUs.
         documents.append(inward(namespace, {METRICS_PORT: [pods.peer() for pods in args.callers]}))
     if args.pod_security is PodSecurity.SCC:
         documents.append(constraint(args).document())
@@ -222,10 +225,10 @@ def _foundation(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Docum
 
 
 def _role(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Document]:
-    """Return the rights in the namespace, which the chart gives in all of them.
+    """Return the rights in the namespace. The chart grants them in all namespaces.
 
-    Each is asked for: pods and endpoints by network/ping-entrypoint.py and utils/runHealthchecks.py, the DaemonSet by
-    the former, jobs by pkg/utils/functions.go, claims by pkg/healthcheck/functions.go.
+    They are for pods and endpoints (network/ping-entrypoint.py and utils/runHealthchecks.py), the DaemonSet
+    (network/ping-entrypoint.py), jobs (pkg/utils/functions.go) and PVCs (pkg/healthcheck/functions.go).
     """
     metadata = {"name": NAMESPACE, "namespace": namespace}
     rules: list[Document] = [
@@ -262,9 +265,10 @@ def _service(namespace: pulumi.Input[str], name: str, port: str, number: int) ->
 
 
 def _validation(args: AutopilotArgs) -> Document:
-    """Return the container that ends until the runtime shows the GPUs, which it decides as a container is made.
+    """Return the container that fails until it sees the GPUs.
 
-    A deep check's job copies command and image, but neither environment nor rights: there it has nothing to wait for.
+    The runtime decides this when it creates a container. A deep check's job copies the command and the image, but not
+    the environment or the rights. There, it does not wait.
     """
     script = (
         '[ -z "$WAIT_FOR" ] || [ -f "$WAIT_FOR" ] || '
@@ -319,15 +323,15 @@ def _container(args: AutopilotArgs) -> Document:
 def environment(args: AutopilotArgs) -> list[Document]:
     """Return the environment of the checks.
 
-    Without a list of fatal errors, even an empty one, a failed dcgm check ends in an error that counts as passed
-    (autopilot-daemon/gpu-dcgm/entrypoint.py, patch_node); the seed's extended values leave it out.
+    A list of fatal errors must be set, even an empty one. Otherwise a failed dcgm check ends with an error that counts
+    as passed (autopilot-daemon/gpu-dcgm/entrypoint.py, patch_node). MLBatch's `autopilot-extended.yaml` omits it.
     """
     volumes = [{"name": "PVC_TEST_STORAGE_CLASS", "value": args.pvc_storage_class}] if PVC in args.checks else []
     return [
         {"name": "PERIODIC_CHECKS", "value": ",".join(args.checks)},
         *volumes,
         {"name": "DCGM_FATAL_ERRORS", "value": ""},
-        # A deep check that fails leaves no verdict, only its job: long enough for alerts to see it.
+        # A failed deep check leaves only its job, no result. This is long enough for alerts to see it.
         {"name": "INVASIVE_JOB_TTLSEC", "value": str(_FAILED_JOB_SECONDS)},
         *(
             {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": field}}}
@@ -345,7 +349,7 @@ def _capabilities(args: AutopilotArgs) -> tuple[str, ...]:
 
 
 def _security(args: AutopilotArgs, needed: Sequence[str]) -> Mapping[str, Any]:
-    """Return the security context of a container that needs these capabilities, and sees the GPUs."""
+    """Return the security context of a container that needs these capabilities and sees the GPUs."""
     added = [*needed, *([_SEES_ALL_GPUS] if args.guarded_gpus else [])]
     return {
         "runAsNonRoot": True,

@@ -1,6 +1,6 @@
-"""What all health checks have in common: a pod on each node that marks it, measures, and reports.
+"""Common parts of all health checks: a pod on each node that marks the node, measures, and reports.
 
-The measuring container has the GPUs and no access to the cluster; the two others have the account and nothing else.
+The measuring container has the GPUs and no access to the cluster. Only the two others have the service account.
 """
 
 from __future__ import annotations
@@ -32,28 +32,29 @@ EFFECTS: Final = tuple(QUEUE_VALUES)
 
 @dataclass(frozen=True, kw_only=True)
 class GateArgs:
-    """What a verdict does to a node.
+    """The effect of a result on a node.
 
-    effect: of a failed node's taint: NoSchedule keeps new pods away; NoExecute also ends all pods there that do not
-        tolerate it, those of GPU operators among them.
-    report_to_queues: give a failed node the label that AppWrapper and the slack controller watch as well.
+    effect: of a failed node's taint. NoSchedule keeps new pods away. NoExecute also ends all pods there that do not
+    tolerate it, including those of GPU operators.
+    report_to_queues: also set the label that AppWrapper and the slack controller read.
     """
 
     effect: str = "NoSchedule"
     report_to_queues: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse an effect that there is not; raises ValueError."""
+        """Raise ValueError for an unknown effect."""
         if self.effect not in EFFECTS:
             raise ValueError(f"{self.effect} is none of {', '.join(EFFECTS)}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckArgs:
-    """How a check is run.
+    """How a check runs.
 
-    trigger: any text; another one runs the check anew. gate: None to measure and print only, without touching nodes.
-    checks: those that there are, this one among them: a node that one of them has failed is checked all the same.
+    trigger: any text. A change reruns the check.
+    gate: None measures and prints only, without changing nodes.
+    checks: all checks, including this one. A node that failed one of them is still checked.
     python_image: with Python 3.11 or later, for the reporter.
     """
 
@@ -66,7 +67,7 @@ class CheckArgs:
 
 
 def report_settings(check: Check, args: CheckArgs, judged: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the reporter's settings; judged: how the output is judged."""
+    """Return the reporter's settings. judged: rules for the output."""
     gate = args.gate
     taint = {"key": check.taint, "value": TAINT_VALUE, "effect": gate.effect} if gate else None
     queues = {"key": QUEUE_LABEL, "value": QUEUE_VALUES[gate.effect]} if gate and gate.report_to_queues else None
@@ -96,15 +97,16 @@ def documents(
 ) -> list[Document]:
     """Return a check's objects: files, Service and Job.
 
-    measure: the measuring container, which leaves OUTPUT and EXIT_CODE behind and always succeeds; without its common
-    volumes. data: files of its own. extra: volumes of its own.
+    measure: the measuring container without the common volumes. It writes OUTPUT and EXIT_CODE and always succeeds.
+    data: its files.
+    extra: its volumes.
     """
     files = files_name(check.name)
     settings = json.dumps(report_settings(check, args, judged), indent=2)
     program = Program(module="components.health.node_report", shared=[API_CLIENT], files={**data, SETTINGS: settings})
     pod = _pod(check.name, args, program, measure, extra)
     job = indexed_job(check.name, args.pods, pod, annotations=program.checksum())
-    # One node's failure must not end the others' checks.
+    # The failure of one node must not end the checks of the others.
     job["spec"] |= {"backoffLimitPerIndex": 0, "maxFailedIndexes": args.pods.nodes}
     del job["spec"]["backoffLimit"]
     return [
@@ -115,7 +117,7 @@ def documents(
 
 
 def results() -> Volume:
-    """Return the volume on which the measuring container leaves its output."""
+    """Return the volume for the output of the measuring container."""
     return Volume(name="results", path=RESULTS, source={"emptyDir": {"sizeLimit": "64Mi"}})
 
 
@@ -125,7 +127,7 @@ def _pod(check: str, args: CheckArgs, program: Program, measure: Container, extr
     credentials = _credentials() if writes else ()
     mounted = (shared_memory(args.pods.shared_memory), *own, *extra, *credentials)
     reporters = [_reporter(step, program, args, (*own, *credentials)) for step in ("mark", "report")]
-    # A node that failed is checked again, which is how its taint goes.
+    # A failed node is checked again, which can remove its taint.
     placement = args.pods.placement.tolerating(one.taint for one in args.checks)
     spec: Document = {
         "restartPolicy": "Never",
@@ -163,7 +165,7 @@ def _reporter(step: str, program: Program, args: CheckArgs, mounted: Sequence[Vo
 
 
 def _credentials() -> tuple[Volume, ...]:
-    """Return the account's token, bound to the pod and so to its node, for the containers that mount it."""
+    """Return the service account's token, bound to the pod and thereby to its node, for containers that mount it."""
     sources = [
         {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},

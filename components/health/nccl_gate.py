@@ -1,4 +1,4 @@
-"""NCCL's all-reduce as a gate: a node, or all nodes together, must reach the bandwidth of its machine type."""
+"""NCCL's all-reduce as a gate: a node, or all nodes together, must reach the bandwidth of the machine type."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 class NcclGateArgs:
     """What to measure.
 
-    scope: NODE tests each node by itself, over NVLink, for which the image needs no ssh server; FABRIC tests all nodes
-        together, over the network, and needs two of them.
-    threshold: what must be reached. program: where the image has the test.
+    scope: NODE tests each node over NVLink. The image then needs no SSH server. FABRIC tests all nodes together over
+    the network, and needs two of them.
+    threshold: the required bandwidth.
+    program: paths of the test in the image.
     """
 
     check: CheckArgs
@@ -37,7 +38,7 @@ class NcclGateArgs:
 
 
 class NcclGate(pulumi.ComponentResource):
-    """Run the test once for each value of the trigger and judge it: a test that did not measure has not passed."""
+    """Run the test once for each value of the trigger and evaluate it. A test without a measurement has not passed."""
 
     def __init__(self, name: str, args: NcclGateArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:health:NcclGate", name, None, opts)
@@ -46,7 +47,7 @@ class NcclGate(pulumi.ComponentResource):
 
 
 def job_documents(args: NcclGateArgs) -> list[Document]:
-    """Return the objects of the gate; raises ValueError when the fabric is to be tested with a single node."""
+    """Return the objects of the gate. Raises ValueError for a fabric test with a single node."""
     pods = args.check.pods
     together = args.scope is Scope.FABRIC
     if together and pods.nodes < 2:
@@ -74,12 +75,12 @@ def job_documents(args: NcclGateArgs) -> list[Document]:
 
 
 def environment(args: NcclGateArgs) -> Mapping[str, str]:
-    """Return the variables beyond the fabric's."""
+    """Return the variables besides the fabric's."""
     return {"NCCL_DEBUG": "WARN", **args.check.pods.fabric.topology_variable(args.program.topologies)}
 
 
 def test_command(args: NcclGateArgs, ranks: int) -> list[str]:
-    """Return the mpirun command: one size, results checked."""
+    """Return the mpirun command: one size, with a check of the results."""
     pods, size = args.check.pods, args.threshold.size
     return mpi.mpirun(
         processes=ranks,
@@ -91,12 +92,12 @@ def test_command(args: NcclGateArgs, ranks: int) -> list[str]:
 
 
 def size_bytes(size: str) -> int:
-    """Return a message size of nccl-tests, such as 16G, in bytes; raises ValueError when it is none."""
+    """Return a message size of nccl-tests, such as 16G, in bytes. Raises ValueError for another format."""
     number, unit = (size[:-1], _UNITS[size[-1]]) if size[-1:] in _UNITS else (size, 1)
     return int(number) * unit
 
 
 def _single(command: list[str]) -> str:
-    """Return the shell's line for one node: the image has no Python, and needs no host file."""
+    """Return the shell command for one node. The image has no Python, and needs no host file."""
     words = " ".join(f"'{word}'" for word in command if word != "--hostfile")
     return f"{words} > {OUTPUT} 2>&1"

@@ -1,4 +1,4 @@
-"""The namespace of health checks, and the account that writes their verdicts on nodes."""
+"""The namespace of health checks, and the service account that writes their results on nodes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ POLICY: Final = "mlbatch-health-reporter"
 
 TAINT_VALUE: Final = "failed"
 QUEUE_LABEL: Final = next(iter(AUTOPILOT_TAINTS.values()))[0]["key"]
-"""The label of Autopilot, which AppWrapper and the slack controller watch."""
+"""Autopilot's label, which AppWrapper and the slack controller read."""
 QUEUE_VALUES: Final = {"NoSchedule": "ERR", "NoExecute": "EVICT"}
-"""What the label says for a taint's effect: keep jobs away, or move them away as well."""
+"""Values of the label for the effect of a taint: keep jobs away, or also move them away."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +35,12 @@ class Check:
 
     @property
     def label(self) -> str:
-        """The node's label with its state: pass, warn, fail or unknown."""
+        """Label of the node with its state: pass, warn, fail or unknown."""
         return f"mlbatch/{self.name}"
 
     @property
     def annotation(self) -> str:
-        """The node's annotation with its last report."""
+        """Annotation of the node with its last report."""
         return f"mlbatch/{self.name}-report"
 
 
@@ -49,9 +49,10 @@ NCCL_GATE: Final = Check(name="nccl-gate", taint="nccl-gate")
 
 @dataclass(frozen=True, kw_only=True)
 class ReporterArgs:
-    """checks: those that there are, whether they run or not.
+    """The arguments of the reporter.
 
-    writes: whether verdicts are written on nodes at all; without it there is no account.
+    checks: all checks, whether they run or not.
+    writes: results are written on nodes. If false, there is no service account.
     """
 
     checks: Sequence[Check] = (NCCL_GATE,)
@@ -59,7 +60,7 @@ class ReporterArgs:
 
 
 class Reporter(Layer):
-    """Create the checks' namespace and, where verdicts are written, their account with its policy."""
+    """Create the checks' namespace and, if results are written, their service account with its policy."""
 
     namespace: pulumi.Output[str]
 
@@ -78,7 +79,7 @@ class Reporter(Layer):
 
 
 def account(namespace: pulumi.Input[str], checks: Sequence[Check]) -> OwnNodeAccount:
-    """Return the account: it may change the checks' own labels, annotations and taints, and nothing else."""
+    """Return the service account. It may change only the checks' own labels, annotations and taints."""
     return OwnNodeAccount(
         name=ACCOUNT,
         namespace=namespace,

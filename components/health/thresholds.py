@@ -1,4 +1,4 @@
-"""What NCCL's all-reduce has to reach."""
+"""Required bandwidth of NCCL's all-reduce."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Scope(StrEnum):
 class Threshold:
     """Bus bandwidth of NCCL's all-reduce, in GB/s, for messages of `size`.
 
-    expected: of a healthy machine, for people to compare with. warn, fail: below which the state is `warn` or `fail`.
+    expected: of a healthy machine, for comparison by people.
+    warn, fail: below this bandwidth the state is `warn` or `fail`.
     """
 
     expected: float

@@ -1,1 +1,1 @@
-"""What every layer uses to speak to a cluster: manifests, quantities, the cluster itself."""
+"""Common parts of all layers for a cluster: manifests, quantities and the cluster itself."""

@@ -1,7 +1,7 @@
-"""ValidatingAdmissionPolicies: rules that the API server itself holds objects to, in CEL.
+"""ValidatingAdmissionPolicies: rules in CEL that the API server enforces.
 
-They are in force from Kubernetes 1.30 (kubernetes.io, reference/access-authn-authz/validating-admission-policy); they
-need no webhook that could be away. They are asked after all mutating webhooks.
+Available from Kubernetes 1.30 (kubernetes.io, reference/access-authn-authz/validating-admission-policy). They need no
+webhook, which could be unavailable. The API server evaluates them after all mutating webhooks.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ API: Final = "admissionregistration.k8s.io/v1"
 
 @dataclass(frozen=True, kw_only=True)
 class Requests:
-    """Which requests a policy is asked about: kinds of one API group, by their plural names.
+    """The requests that a policy matches: kinds of one API group.
 
-    resources: `pods/*` also names what is below. operations: CREATE, UPDATE, DELETE, CONNECT.
-    scope: Namespaced or Cluster, * for both. A policy for some namespaces holds for all objects of no namespace.
+    resources: plural names. `pods/*` also matches subresources.
+    operations: CREATE, UPDATE, DELETE, CONNECT.
+    scope: Namespaced or Cluster, * for both. A policy with a namespace selector also matches all cluster-scoped
+    objects.
     """
 
     group: str
@@ -42,9 +44,10 @@ class Requests:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """A condition that a request has to meet, in CEL, and what its sender is told otherwise.
+    """A condition in CEL that a request must meet.
 
-    message_expression: CEL of a text, for a message that names the value; `message` is what is said where it fails.
+    message: the error for the caller.
+    message_expression: CEL of a message that names the value. If it fails, the caller gets `message`.
     """
 
     expression: str
@@ -59,10 +62,11 @@ class Validation:
 
 @dataclass(frozen=True, kw_only=True)
 class AdmissionPolicy:
-    """Rules for some requests, which are refused unless all are met, and while they cannot be evaluated.
+    """Rules for some requests. A request is rejected if one rule is not met or cannot be evaluated.
 
-    namespaces: labels of the namespaces for which it holds; empty for all. conditions: CEL by name; the policy holds
-    for requests that meet all. variables: CEL by name, in an order in which each uses earlier ones only.
+    namespaces: labels of the namespaces that the policy applies to. Empty matches all.
+    conditions: CEL by name. The policy applies to requests that meet all of them.
+    variables: CEL by name. Each may use only earlier ones.
     """
 
     name: str
@@ -73,7 +77,7 @@ class AdmissionPolicy:
     validations: Sequence[Validation]
 
     def documents(self) -> list[Document]:
-        """Return the policy and its binding, which puts it into force."""
+        """Return the policy and its binding, which enforces it."""
         return [self._policy(), self._binding()]
 
     def _policy(self) -> Document:
@@ -107,5 +111,5 @@ class AdmissionPolicy:
 
 
 def words(values: Sequence[str]) -> str:
-    """Return a CEL list of texts."""
+    """Return a CEL list of string literals."""
     return "[" + ", ".join(f"'{value}'" for value in values) + "]"

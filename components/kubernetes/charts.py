@@ -1,7 +1,7 @@
-"""Helm charts as resources, for what upstream ships with hooks or renders after what the cluster can do.
+"""Helm charts as resources, for upstreams with hooks or with templates that depend on the cluster's capabilities.
 
-Everything else is installed object by object (see `manifests`): a release's objects are not in the state, so that a
-refresh finds the release itself but no edit of what it installed.
+Everything else is installed object by object (see `manifests`). A release's objects are not in the state, so a refresh
+finds changes of the release but not of its objects.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from components.layer import Layer
 
 @dataclass(frozen=True, kw_only=True)
 class ChartArgs:
-    """A chart to install.
+    """The arguments of a chart.
 
-    chart: the pinned version and where it is read from.
-    namespace: must exist; the chart does not create it.
-    release: name of the release, from which charts make the names of their objects.
-    values: the chart's values. Plain: with values that are not known yet, a preview cannot tell what would change.
-    timeout_seconds: bound of each of Helm's waits, for the objects and for each hook.
+    chart: the pinned version and its source.
+    namespace: must exist. The chart does not create it.
+    release: name of the release, which charts use to name their objects.
+    values: the chart's values. They are plain, because with unknown values a preview could not show the change.
+    timeout_seconds: limit in seconds for each wait of Helm, for the objects and for each hook.
     """
 
     chart: LocatedChart
@@ -36,10 +36,10 @@ class ChartArgs:
 
 
 class Chart(Layer):
-    """Install a chart and wait until what it installs is ready; a failed upgrade goes back to the release before."""
+    """Install a chart and wait until its objects are ready. A failed upgrade is rolled back."""
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to use what the chart installs, or to create objects of the kinds that it defines."""
+    """Depend on these to use what the chart installs, or to create objects of its CRDs."""
 
     def __init__(self, name: str, args: ChartArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:kubernetes:Chart", name, None, opts)
@@ -66,7 +66,7 @@ class Chart(Layer):
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of both; the second's hold where both name a value."""
+    """Return both mappings merged. The second overrides the first."""
     both = dict(one)
     for key, value in other.items():
         below = both.get(key)

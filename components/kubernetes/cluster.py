@@ -1,4 +1,4 @@
-"""The contract between a target and the layers above it: what a cluster is to them."""
+"""The contract between a target and the layers: the properties of a cluster."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from components.layer import needed, standing_on
 
 @dataclass(frozen=True, kw_only=True)
 class StorageClasses:
-    """Names of storage classes by purpose; None where the cluster has none for it.
+    """Names of storage classes by purpose. None if the cluster has no class for it.
 
-    block: a volume of one pod. files: folders that many pods write, such as notebooks. logs: folders that many pods
-    write under several users, as training jobs and the viewers of their logs do. shared: from how many nodes the last
-    two are mounted, one where there is no other.
+    block: a volume of one pod.
+    files: folders that many pods write, such as notebooks.
+    logs: folders that many pods write as several users, such as logs of training jobs and their viewers.
+    shared: how many nodes can mount `files` and `logs`. It is one node if the cluster has no other class.
     """
 
     block: str | None = None
@@ -34,24 +35,29 @@ class StorageClasses:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """A cluster that layers can be installed on, whatever its brand.
+    """A cluster of any vendor that layers are installed on.
 
-    provider: the one provider of every Kubernetes object; layers never use an ambient one.
-    pools: its GPU nodes by shape and price, in the order in which queues try them. placement: where pods run.
-    fabric: what pods that take whole GPU nodes ask of the network. gpu_resource: as which they ask for GPUs.
-    storage: its classes by purpose. registry: where the site's own images are pulled from; None without one.
-    pod_security: what decides which pods may be privileged.
-    has_admission_policies: it knows ValidatingAdmissionPolicy (Kubernetes 1.30 or later).
-    default_priority: the priority class of its own that pods get which name none; None where the platform's may be it.
+    provider: the provider of all Kubernetes objects. Layers never use a default provider.
+    pools: its GPU nodes by shape and price, in the order that queues try them.
+    placement: where pods run.
+    fabric: the network devices that pods with whole GPU nodes request.
+    gpu_resource: resource name for GPUs.
+    storage: its storage classes by purpose.
+    registry: registry of the site's own images. None without one.
+    pod_security: the mechanism that decides which pods may be privileged.
+    has_admission_policies: it has ValidatingAdmissionPolicy (Kubernetes 1.30 or later).
+    default_priority: the cluster's own default priority class. None if the platform's class may be the default.
     kueue_api: the API version of Kueue's objects that the cluster's Kueue stores.
-    load_balancer: annotations of a Service that make its load balancer an internal one; None where the cluster offers
-        no such load balancer.
-    made_by: the resource that is the cluster, with which all that is installed goes, and is replaced; its provider has
-        to be replaced with it. None where the cluster outlives the stack.
-    kept: the stack takes the way to the cluster down with itself, and the cluster stays with all that is in it, on a
-        disk. What is installed is deleted one by one only while its provider stays, as when a layer is switched off.
-    data_password: of what layers keep on that disk, as durable as the disk. None where each makes its own.
-    ready: before anything is installed. gpus_ready: before a pod is to run on a GPU node.
+    load_balancer: annotations of a Service that make its load balancer internal. None if the cluster has no internal
+    load balancers.
+    made_by: the resource of the cluster. Its deletion or replacement applies to everything installed, and its provider
+    must be replaced with it. None if the cluster outlives the stack.
+    kept: the cluster and its contents remain on a disk when the stack is destroyed, but the connection to it is
+    deleted. Objects are deleted one by one only while their provider remains, for example when a layer is disabled.
+    data_password: password for data that layers keep on that disk, as durable as the disk. None if each layer creates
+    its own.
+    ready: resources to wait for before anything is installed.
+    gpus_ready: resources to wait for before a pod runs on a GPU node.
     """
 
     provider: kubernetes.Provider
@@ -74,19 +80,21 @@ class Cluster:
 
     @property
     def pool(self) -> NodePool:
-        """The first pool, on which the stack's own checks and jobs run."""
+        """The first pool. The stack's own checks and jobs run on it."""
         return self.pools[0]
 
     def options(self, *needs: pulumi.Resource, gpus: bool = False) -> pulumi.ResourceOptions:
         """Return the options of a layer on this cluster.
 
-        needs: what has to stand first; a layer stands for what it calls ready. gpus: it runs pods on GPU nodes.
+        needs: resources or layers that must exist first. A layer counts as existing when its `ready` resources do.
+        gpus: the layer runs pods on GPU nodes.
         """
         waited = [*self.ready, *(self.gpus_ready if gpus else ()), *needs]
         options = pulumi.ResourceOptions(providers=[self.provider], depends_on=needed(waited))
         if self.made_by is None:
             gone = pulumi.ResourceOptions(deleted_with=self.provider) if self.kept else None
             return pulumi.ResourceOptions.merge(options, gone)
-        # Of what is replaced with a resource, the engine deletes each object first, in no order: a controller's rights
-        # before what it has to let go. It asks for no deletion of what is deleted with one of them, the provider.
+        # When a resource is replaced, the engine deletes the objects on it first, in any order. A controller could lose
+        # its rights before it removes its finalizers. With `deleted_with` the provider, the engine does not delete the
+        # objects.
         return standing_on(self.made_by, options, gone_with=self.provider)

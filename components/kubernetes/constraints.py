@@ -1,7 +1,7 @@
-"""SecurityContextConstraints: what OpenShift lets the pods of an account have.
+"""SecurityContextConstraints: the rights of a service account's pods on OpenShift.
 
-A constraint of our own names its one account. Those that OpenShift brings are used by a ClusterRole for each, which
-is bound in a namespace (openshift/cluster-kube-apiserver-operator, bindata/bootkube/scc-manifests).
+A constraint of the platform names its one service account. OpenShift has a ClusterRole for each of its constraints,
+which is bound in a namespace (openshift/cluster-kube-apiserver-operator, bindata/bootkube/scc-manifests).
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ import pulumi
 from components.kubernetes.manifests import Document
 
 NONROOT: Final = "nonroot-v2"
-"""Any user but root, and no right on the node."""
+"""Any user except root, without rights on the node."""
 PRIVILEGED: Final = "privileged"
 HOSTMOUNT_ANYUID: Final = "hostmount-anyuid"
-"""Any user, and folders of the node and NFS exports as volumes."""
+"""Any user, with folders of the node and NFS exports as volumes."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constraint:
-    """A constraint for the pods of one account.
+    """A constraint for the pods of one service account.
 
-    capabilities: that they may add; without any, they keep none. host: they share the node's network and processes, and
-    mount its folders. any_user: root, too. volumes: kinds beside those of the node's folders.
+    capabilities: capabilities that they may add. If empty, they keep none.
+    host: they share the node's network and processes, and mount its folders.
+    any_user: any user including root.
+    volumes: kinds of volumes, besides those for the node's folders.
     """
 
     name: str
@@ -39,14 +41,14 @@ class Constraint:
     volumes: Sequence[str] = ("projected",)
 
     def document(self) -> Document:
-        """Return the object, with each field that nobody may leave out (openshift/api, security/v1/types.go)."""
+        """Return the object, with all required fields (openshift/api, security/v1/types.go)."""
         return {
             "apiVersion": "security.openshift.io/v1",
             "kind": "SecurityContextConstraints",
             "metadata": {"name": self.name},
             "priority": 0,
             "allowPrivilegedContainer": False,
-            # A program with capabilities of its own file gains them as it starts.
+            # A program with file capabilities gains them when it starts.
             "allowPrivilegeEscalation": bool(self.capabilities),
             "allowHostDirVolumePlugin": self.host,
             "allowHostIPC": False,
@@ -61,7 +63,7 @@ class Constraint:
             "seLinuxContext": {"type": "MustRunAs"},
             "fsGroup": {"type": "RunAsAny"},
             "supplementalGroups": {"type": "RunAsAny"},
-            # Without it the pods would run without any filter of system calls.
+            # Otherwise the pods would run without a filter for system calls.
             "seccompProfiles": ["runtime/default"],
             "volumes": [*(["hostPath"] if self.host else []), *self.volumes],
             "users": [f"system:serviceaccount:{self.namespace}:{self.account}"],
@@ -70,9 +72,9 @@ class Constraint:
 
 
 def use(constraint: str, namespace: pulumi.Input[str], accounts: Sequence[str]) -> Document:
-    """Return the binding by which accounts of a namespace use a constraint that OpenShift brings.
+    """Return the binding that lets service accounts of a namespace use one of OpenShift's constraints.
 
-    It has the name that `oc adm policy add-scc-to-user -n` gives it.
+    It has the name that `oc adm policy add-scc-to-user -n` would give it.
     """
     role = f"system:openshift:scc:{constraint}"
     return {

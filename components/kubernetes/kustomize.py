@@ -1,4 +1,4 @@
-"""Kustomizations of a repository's archive, rendered to manifests before anything is registered."""
+"""Render kustomizations of a repository's archive to manifests, before any resource is registered."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _SECONDS: Final = 300
 
 
 class KustomizeError(RuntimeError):
-    """A kustomization cannot be rendered; the message says why and what to do."""
+    """A kustomization cannot be rendered. The message has the reason and the fix."""
 
 
 def unpacked(archive: bytes) -> Mapping[str, bytes]:
-    """Return the files of a repository's archive by path, below the one folder that such an archive has.
+    """Return the files of a repository's archive by path, below its single top folder.
 
-    Raises KustomizeError for bytes that are no such archive.
+    Raises KustomizeError if the bytes are not such an archive.
     """
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
@@ -38,7 +38,7 @@ def unpacked(archive: bytes) -> Mapping[str, bytes]:
 
 
 def digest(files: Mapping[str, bytes]) -> str:
-    """Return the digest of files and their names, in the form of Go's modules, whichever way they were packed.
+    """Return the digest of files and their names in the format of Go's modules. The packing does not matter.
 
     Source: golang.org/x/mod/sumdb/dirhash, Hash1.
     """
@@ -47,10 +47,10 @@ def digest(files: Mapping[str, bytes]) -> str:
 
 
 def render(files: Mapping[str, bytes], folder: str) -> str:
-    """Return the manifests that a folder's kustomization makes of files.
+    """Return the manifests that a folder's kustomization renders.
 
-    Runs kustomize 5, by itself or in kubectl 1.27 or later. Raises KustomizeError without either, without the folder,
-    and with kustomize's own words where it fails.
+    Runs kustomize 5, standalone or in kubectl 1.27 or later. Raises KustomizeError if neither exists, if the folder
+    does not exist, or with kustomize's error if it fails.
     """
     if f"{folder}/kustomization.yaml" not in files:
         raise KustomizeError(f"there is no {folder}/kustomization.yaml")

@@ -1,7 +1,7 @@
 """Kubernetes objects as plain resources, one by one or from a manifest file.
 
-Each document of a file becomes a resource of its own: visible in a preview, compared with the cluster by a refresh, and
-put back when it drifts. Previewing needs no rendering tool and no network.
+Each document of a file becomes a resource. A preview shows it, a refresh compares it with the cluster, and an update
+repairs drift. A preview needs no rendering tool and no network.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from components.images import unpinned_privileged
 from components.layer import Layer
 
 Document: TypeAlias = dict[str, Any]
-"""A Kubernetes object as its manifest has it."""
+"""A Kubernetes object in the form of its manifest."""
 
 Edit: TypeAlias = Callable[[Document], Document | None]
-"""A pure function from a document to the document to install, or to None for one to leave out."""
+"""A pure function that returns the document to install, or None to omit it."""
 
 SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
-"""Annotation that keeps the provider from waiting. A Service is otherwise waited for until a pod answers for it, while
-the Deployment whose pod that is waits for the Service."""
+"""Annotation that stops the provider from waiting. It would wait until a Service has a ready pod, while the Deployment
+of this pod waits for the Service."""
 
 _VERSIONS = {names.KUEUE_GROUP: ("v1beta1", "v1beta2")}
-"""API groups whose objects stay the same ones, whichever of these versions the program declares them in."""
+"""API groups whose objects keep their identity when the program declares them in another of these versions."""
 
 _FIRST = frozenset({"Namespace", "CustomResourceDefinition"})
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
@@ -37,13 +37,13 @@ _LAST = frozenset({"APIService", "MutatingWebhookConfiguration", "ValidatingWebh
 
 
 class Manifest(pulumi.CustomResource):
-    """One Kubernetes object, declared as the plain body that the API server is to hold.
+    """One Kubernetes object, declared as the plain body for the API server.
 
-    Works for every kind, custom or built in, and passes keys on untouched. The provider has to be given, by the parent
-    component or in the options; `metadata.name` has to be set. Warns of containers with rights on their node whose
-    image is not known by a digest.
+    Works for every kind, custom or built in, and keeps all keys. The provider must come from the parent component or
+    the options, and `metadata.name` must be set. Warns about containers with rights on their node whose image has no
+    digest.
 
-    An object of a group in which the program has moved, or is to move, to another version was the same in the others.
+    Objects of the groups in `_VERSIONS` have aliases for the group's other versions.
     """
 
     metadata: pulumi.Output[Mapping[str, Any]]
@@ -63,7 +63,7 @@ class Manifest(pulumi.CustomResource):
 
     @property
     def object_name(self) -> pulumi.Output[str]:
-        """The object's name, known once the object exists: what refers to it through this depends on it."""
+        """The object's name, known when the object exists. Resources that use this output depend on the object."""
         return self.metadata.apply(lambda metadata: str(metadata["name"]))
 
 
@@ -71,8 +71,8 @@ class Manifest(pulumi.CustomResource):
 class ManifestsArgs:
     """What to install from a manifest file.
 
-    text: the file's YAML documents. Plain, not an output: it decides which resources exist.
-    edit: what becomes of each document; the default installs them as they are.
+    text: the file's YAML documents. It is plain, because it determines which resources exist.
+    edit: returns the document to install for each document. The default changes nothing.
     """
 
     text: str
@@ -80,19 +80,19 @@ class ManifestsArgs:
 
 
 class Manifests(Layer):
-    """The objects of a manifest file, in an order in which they can work and be taken down.
+    """The objects of a manifest file, in an order that works for installation and deletion.
 
-    Definitions and namespaces stand first; configuration, accounts, permissions and services follow; then the
-    workloads; and last what makes the API server call them (webhooks, aggregated APIs), so that taking down starts by
-    ending those calls.
+    First namespaces and CRDs, then configuration, service accounts, permissions and services, then workloads. Last come
+    webhooks and aggregated APIs, which make the API server call the workloads. Deletion therefore starts by ending
+    these calls.
     """
 
     definitions: Sequence[pulumi.Resource]
-    """The namespaces and custom resource definitions."""
+    """The namespaces and CRDs."""
 
     ready: Sequence[pulumi.Resource]
-    """What must exist before somebody creates an object of the kinds this file defines: its workloads, available, and
-    the webhooks that call them."""
+    """Depend on these to create objects of this file's CRDs: the available workloads and the webhooks that call them.
+    """
 
     def __init__(self, name: str, args: ManifestsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:kubernetes:Manifests", name, None, opts)
@@ -108,19 +108,19 @@ class Manifests(Layer):
 
 
 def edited(text: str, edit: Edit) -> Iterator[Document]:
-    """Yield the documents of a manifest file after an edit, without those that it leaves out."""
+    """Yield the documents of a manifest file after an edit, without the omitted ones."""
     for document in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if document and (result := edit(document)) is not None:
             yield result
 
 
 def ordered(documents: Iterator[Document]) -> list[Document]:
-    """Return documents in the order of installation; within a rank they keep the file's order."""
+    """Return documents in the order of installation. Documents of the same rank keep the file's order."""
     return sorted(documents, key=_rank)
 
 
 def identity(document: Document) -> str:
-    """Return `Kind/namespace/name`, or `Kind/name` for what has no namespace."""
+    """Return `Kind/namespace/name`, or `Kind/name` for a cluster-scoped object."""
     metadata = document["metadata"]
     parts = (document["kind"], metadata.get("namespace"), metadata["name"])
     return "/".join(part for part in parts if part)

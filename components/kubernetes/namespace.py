@@ -18,16 +18,17 @@ _FORMER_TYPES: Final = (
     "mlbatch:queueing:SystemNamespace",
     "mlbatch:workloads:WorkloadsNamespace",
 )
-"""As which stacks that are older than this component have their namespaces."""
+"""Types of namespaces in stacks that are older than this component."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceArgs:
-    """labels, annotations: of the namespace.
+    """The arguments of a namespace.
 
-    critical: its pods may have a priority class of the system's.
-    privileged: no Pod Security Standard restrains its pods. Where Pod Security Admission is enforced, pods that mount
-    the node's folders or change the node are refused otherwise. Gives nobody a right to create pods there.
+    labels, annotations: of the namespace.
+    critical: its pods may have a system priority class.
+    privileged: no Pod Security Standard applies to its pods. Otherwise, if Pod Security Admission is enforced, it
+    rejects pods that mount the node's folders or change the node. This does not grant rights to create pods there.
     """
 
     name: str
@@ -38,10 +39,10 @@ class NamespaceArgs:
 
 
 class Namespace(Layer):
-    """Create a namespace, with nothing in it but what lets its pods be critical."""
+    """Create a namespace, with the ResourceQuota for critical pods if it has any."""
 
     name: pulumi.Output[str]
-    """Known once the namespace exists, with what it has in it."""
+    """Known when the namespace and its objects exist."""
 
     def __init__(self, name: str, args: NamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         former = pulumi.ResourceOptions(aliases=[pulumi.Alias(type_=token) for token in _FORMER_TYPES])
@@ -72,5 +73,5 @@ def namespace_body(args: NamespaceArgs) -> Document:
 
 
 def pod_security(level: str) -> Mapping[str, str]:
-    """Return a namespace's labels that have Pod Security Admission hold its pods to a Pod Security Standard."""
+    """Return a namespace's labels for Pod Security Admission, which enforces a Pod Security Standard."""
     return {f"pod-security.kubernetes.io/{mode}": level for mode in _MODES}

@@ -1,8 +1,9 @@
-"""NetworkPolicies: whom the pods of a namespace speak with.
+"""NetworkPolicies: the allowed connections of a namespace's pods.
 
-What no rule of a policy allows is denied, both ways. Answers to an allowed connection are allowed, and a pod's node
-always reaches it: probes and port-forwards need no rule. An object alone does nothing; the cluster's network enforces
-it. Sources: kubernetes.io, concepts/services-networking/network-policies; k8s.io/api, networking/v1/types.go.
+A policy denies all connections that its rules do not allow, in both directions. It allows replies on allowed
+connections. A pod's node always reaches the pod, so probes and port-forwards need no rule. The object has no effect by
+itself, because the cluster's network enforces it. Sources: kubernetes.io,
+concepts/services-networking/network-policies; k8s.io/api, networking/v1/types.go.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from components.kubernetes.manifests import Document, Manifest
 from components.layer import Layer
 
 NAME: Final = "network-boundary"
-"""Of a namespace's policy."""
+"""Name of a namespace's policy."""
 NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
-"""Every namespace carries its own name in it, and nobody can have another one there (NamespaceDefaultLabelName)."""
+"""Label with the name of its namespace. Kubernetes enforces its value (NamespaceDefaultLabelName)."""
 
 METADATA_ADDRESSES: Final = (
     "169.254.169.254/32",
@@ -32,12 +33,12 @@ METADATA_ADDRESSES: Final = (
     "fd00:ec2::23/128",
     "fd20:ce::254/128",
 )
-"""Where clouds tell a machine about itself: they hand the node's own credentials to whoever asks. As each of them
-documents its own; most share the first."""
+"""Metadata services of clouds, from each cloud's documentation. They give the node's credentials to every caller. Most
+clouds share the first address."""
 
 TRANSLATED: Final = ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")
-"""IPv6 addresses that stand for IPv4 ones, those of metadata services among them: compatible and translated ones
-(RFC 6052, RFC 8215), and 6to4."""
+"""IPv6 addresses that represent IPv4 ones, including those of metadata services: compatible and translated addresses
+(RFC 6052, RFC 8215) and 6to4."""
 
 _ANYWHERE_4: Final = "0.0.0.0/0"
 _ANYWHERE_6: Final = "::/0"
@@ -61,22 +62,22 @@ _NOT_INTERNET_6: Final = (
     "fe80::/10",
     "ff00::/8",
 )
-"""What is nobody's on the internet (IANA, iana-ipv4-special-registry and iana-ipv6-special-registry), and the metadata
-address that is public by its number. Of IPv6 also what stands for IPv4 addresses, private ones among them. Mapped ones
-(::ffff:0:0/96) travel as what they stand for, and the API server reads them so."""
+"""Networks that are not on the internet (IANA, iana-ipv4-special-registry and iana-ipv6-special-registry), and the
+metadata address in a public range. For IPv6, this includes addresses that represent IPv4 ones, because some of these
+are private. Mapped addresses (::ffff:0:0/96) are sent as IPv4, and the API server reads them as IPv4."""
 
 _DNS_PORT: Final = 53
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pods:
-    """Pods of a namespace, all of them or those with labels."""
+    """All pods of a namespace, or those with labels."""
 
     namespace: str
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def peer(self) -> Document:
-        """Return them as the end of a connection."""
+        """Return them as a peer of a connection."""
         own: Document = {"podSelector": {"matchLabels": dict(self.labels)}} if self.labels else {}
         return {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: self.namespace}}, **own}
 
@@ -86,34 +87,34 @@ DNS_PODS: Final = (
     Pods(namespace="kube-system", labels={"k8s-app": "node-local-dns"}),
     Pods(namespace="openshift-dns", labels={"dns.operator.openshift.io/daemonset-dns": "default"}),
 )
-"""The cluster's DNS, and the caches in front of it where they are pods with an address of their own
-(kubernetes/kubernetes, cluster/addons/dns); OpenShift's (openshift/cluster-dns-operator)."""
+"""The cluster's DNS, and its caches if they are pods with their own addresses (kubernetes/kubernetes,
+cluster/addons/dns); OpenShift's (openshift/cluster-dns-operator)."""
 DNS_PORTS: Final = (_DNS_PORT, 5353, 8053)
-"""On which those pods answer, for a policy sees a pod's own port, not its Service's: CoreDNS by itself, OpenShift's,
-and Gardener's."""
+"""Ports of those pods: CoreDNS, OpenShift's and Gardener's. A policy sees a pod's port, not its Service's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peers:
-    """Ends of connections.
+    """Peers of connections.
 
-    addresses: networks in CIDR notation, of what is outside of the cluster: whether they mean pods too depends on who
-    enforces the policy.
+    addresses: networks in CIDR notation outside the cluster. Whether they also match pods depends on the network
+    plugin.
     """
 
     pods: Sequence[Pods] = ()
     addresses: Sequence[str] = ()
 
     def body(self) -> list[Document]:
-        """Return them as a rule has them."""
+        """Return them in the format of a rule."""
         return [*(pods.peer() for pods in self.pods), *(_block(address) for address in self.addresses)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resolvers:
-    """What answers DNS.
+    """The DNS servers.
 
-    pods: on these ports. addresses: networks in CIDR notation of what is outside of the cluster, on port 53 alone.
+    pods: on `ports`.
+    addresses: networks in CIDR notation outside the cluster, only on port 53.
     """
 
     pods: Sequence[Pods] = DNS_PODS
@@ -121,7 +122,7 @@ class Resolvers:
     addresses: Sequence[str] = ()
 
     def rules(self) -> list[Document]:
-        """Return the rules of a policy; an empty list in a rule would mean everybody, or every port."""
+        """Return the rules of a policy. Each has peers and ports, because an empty list in a rule would allow all."""
         ends = ((Peers(pods=self.pods), self.ports), (Peers(addresses=self.addresses), (_DNS_PORT,)))
         return [
             {"to": peers.body(), "ports": [_port(port, protocol) for port in ports for protocol in ("UDP", "TCP")]}
@@ -132,12 +133,14 @@ class Resolvers:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """Whom the pods of a namespace speak with besides each other and DNS.
+    """The allowed connections of a namespace's pods, besides those between them and to DNS.
 
-    callers: who may connect to them. callers_of: who else may, to one TCP port alone, by its number.
-    called: whom they may connect to. internet: also every address of the internet, and none of a private network; but
-    for `denied`, networks in CIDR notation.
-    resolvers: what answers DNS.
+    callers: peers that may connect to the pods.
+    callers_of: more peers by TCP port number. They may connect only to this port.
+    called: peers that the pods may connect to.
+    internet: the pods may also connect to all internet addresses, but not to private networks.
+    denied: exceptions from `internet`, networks in CIDR notation.
+    resolvers: the DNS servers.
     """
 
     callers: Peers = Peers()
@@ -150,14 +153,14 @@ class Network:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkBoundaryArgs:
-    """namespace: that it is put around."""
+    """namespace: the namespace whose pods it applies to."""
 
     namespace: pulumi.Input[str]
     network: Network
 
 
 class NetworkBoundary(Layer):
-    """Put a policy around a namespace, before anything runs there."""
+    """Create the NetworkPolicy of a namespace, before any pod runs there."""
 
     def __init__(self, name: str, args: NetworkBoundaryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:kubernetes:NetworkBoundary", name, None, opts)
@@ -167,7 +170,7 @@ class NetworkBoundary(Layer):
 
 
 def boundary(namespace: pulumi.Input[str], network: Network) -> Document:
-    """Return the policy of all pods of a namespace, both ways."""
+    """Return the policy for all pods of a namespace, in both directions."""
     callers, called = network.callers.body(), network.called.body()
     return _policy(
         NAME,
@@ -195,9 +198,10 @@ def boundary(namespace: pulumi.Input[str], network: Network) -> Document:
 
 
 def inward(namespace: pulumi.Input[str], metrics: Mapping[int, Sequence[Document]] | None = None) -> Document:
-    """Return the policy that lets only a namespace's own pods connect to its pods; these connect to whom they like.
+    """Return the policy that allows connections to a namespace's pods only from its own pods.
 
-    metrics: ports that other peers reach, too, by number.
+    It does not restrict outgoing connections.
+    metrics: more peers, by port number.
     """
     readers = [{"from": list(peers), "ports": [_port(port, "TCP")]} for port, peers in (metrics or {}).items() if peers]
     ingress = [{"from": [_own()]}, *readers]
@@ -207,10 +211,12 @@ def inward(namespace: pulumi.Input[str], metrics: Mapping[int, Sequence[Document
 def answering(
     namespace: pulumi.Input[str], calls: Sequence[int], metrics: Mapping[int, Sequence[Document]]
 ) -> Document:
-    """Return the policy of controllers, which connect to whom they like: they need the API server's address.
+    """Return the policy for controllers. It does not restrict outgoing connections.
 
-    calls: ports that everybody reaches. The API server calls webhooks from an address that a cluster need not say,
-    which no selector of pods finds. metrics: ports that peers alone reach, by number.
+    Controllers connect to the API server, whose address may be unknown.
+    calls: ports open to all. The API server calls webhooks from an address that the cluster may not publish and that no
+    pod selector matches.
+    metrics: ports open only to these peers, by number.
     """
     return _policy(
         NAME,
@@ -229,7 +235,7 @@ def answering(
 def opening(
     name: str, namespace: pulumi.Input[str], *, labels: Mapping[str, str], port: int, addresses: Sequence[str]
 ) -> Document:
-    """Return the policy that also lets clients from these networks connect to a TCP port of pods with these labels."""
+    """Return the policy that also lets clients in these networks connect to a TCP port of pods with these labels."""
     ingress = [{"from": Peers(addresses=addresses).body(), "ports": [_port(port, "TCP")]}]
     return _policy(
         name,
@@ -239,7 +245,10 @@ def opening(
 
 
 def guard(name: str, namespace: pulumi.Input[str], *, pods: Document, callers: Sequence[Document]) -> Document:
-    """Return the policy that lets callers alone connect to the pods of a selector; these connect to whom they like."""
+    """Return the policy that lets only these callers connect to the pods of a selector.
+
+    It does not restrict outgoing connections.
+    """
     ingress = [{"from": list(callers)}]
     return _policy(name, namespace, {"podSelector": dict(pods), "policyTypes": ["Ingress"], "ingress": ingress})
 
@@ -266,7 +275,7 @@ def _block(network: str, but: Sequence[str] = ()) -> Document:
 
 
 def _internet(denied: Sequence[str]) -> list[Document]:
-    """Return all of the internet; an exception has to lie in its block, so each goes to its own kind of address."""
+    """Return all internet addresses. IPv4 and IPv6 are separate, because exceptions must be part of their block."""
     return [
         _block(_ANYWHERE_4, [*_NOT_INTERNET_4, *(item for item in denied if ":" not in item)]),
         _block(_ANYWHERE_6, [*_NOT_INTERNET_6, *(item for item in denied if ":" in item)]),

@@ -1,4 +1,4 @@
-"""What one node has, and what a pool of like nodes has together."""
+"""The resources of a node, and of a pool of equal nodes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.quantity import ZERO, Quantity
 
 GPU_TAINT: Final[Mapping[str, str]] = {"key": names.GPU, "value": "present", "effect": "NoSchedule"}
-"""Keeps pods that ask for no GPU off GPU nodes. Kueue's flavor gives admitted jobs the toleration."""
+"""Keeps pods without GPUs off GPU nodes. Kueue's flavor gives admitted jobs the toleration."""
 
 GPU_TOLERATION: Final[Mapping[str, str]] = {
     "key": GPU_TAINT["key"],
     "operator": "Exists",
     "effect": GPU_TAINT["effect"],
 }
-"""Lets pods onto nodes with that taint."""
+"""Allows pods on nodes with that taint."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeShape:
-    """One node's machine type and resources.
+    """The machine type and the resources of a node.
 
-    gpu_product: the value that NVIDIA's GPU feature discovery gives the label `nvidia.com/gpu.product`.
-    resources: amount of each of the platform's resources, as a pod can ask for it.
+    gpu_product: value of the label `nvidia.com/gpu.product`, which NVIDIA's GPU feature discovery sets.
+    resources: amount of each of the platform's resources that pods can request.
     """
 
     instance_type: str
@@ -36,13 +36,14 @@ class NodeShape:
 
 @dataclass(frozen=True, kw_only=True)
 class NodePool:
-    """Nodes of one shape, of which queues have quotas.
+    """Nodes of one shape that queues have quotas for.
 
-    name: of its flavor. nodes: how pods get there.
-    count: how many there can be. minimum: how many there are at least where an autoscaler adds and removes them; None
-    where all are always there.
-    is_read: its shape is what the nodes have at the moment, one that is broken too, and not what they should have.
-    reserved: amounts of each node that the pods of its DaemonSets ask for; a resource left out is all for jobs.
+    name: of its flavor.
+    nodes: selector and tolerations for pods.
+    count: the largest number of nodes.
+    minimum: the smallest number of nodes with an autoscaler. None if the number is fixed.
+    is_read: the shape is the nodes' current state, which may include broken nodes, and not their specification.
+    reserved: amounts of each node that pods of DaemonSets request. Jobs get all of a resource that is omitted.
     """
 
     name: str = names.FLAVOR
@@ -55,21 +56,21 @@ class NodePool:
 
     @property
     def least(self) -> int:
-        """How many nodes there are at least, unless some are lost."""
+        """The smallest number of nodes, unless some are lost."""
         return self.count if self.minimum is None else self.minimum
 
     @property
     def for_jobs(self) -> Mapping[str, Quantity]:
-        """Amount of each resource of one node that is left for jobs, so that one that asks for all of it is placed."""
+        """Amount of each resource of a node that jobs can request. A job that requests all of it fits on the node."""
         amounts = self.shape.resources.items()
         return {resource: max(amount - self.reserved.get(resource, ZERO), ZERO) for resource, amount in amounts}
 
     @property
     def resources(self) -> Mapping[str, Quantity]:
-        """Amount of each resource that the nodes have together for jobs, which quotas divide."""
+        """Amount of each resource of all nodes together that jobs can request. Quotas divide it."""
         return {resource: amount * self.count for resource, amount in self.for_jobs.items()}
 
     @property
     def allocatable(self) -> Mapping[str, Quantity]:
-        """Amount of each resource that the nodes have together for all pods."""
+        """Amount of each resource of all nodes together for all pods."""
         return {resource: amount * self.count for resource, amount in self.shape.resources.items()}

@@ -21,7 +21,7 @@ def secret(
     *,
     labels: Mapping[str, str] | None = None,
 ) -> Document:
-    """Return a Secret of texts by key, which stay secret in the state and in every preview."""
+    """Return a Secret with strings by key. They stay secret in the state and in every preview."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -40,13 +40,13 @@ def config_map(
 
 
 def with_namespace(document: Document, namespace: pulumi.Input[str]) -> Document:
-    """Return an object in a namespace, created without waiting until it has run or pods answer for it."""
+    """Return an object in a namespace. The provider creates it without waiting for it to run or to have ready pods."""
     metadata = {**document["metadata"], "namespace": namespace, "annotations": dict(SKIP_AWAIT)}
     return {**document, "metadata": metadata}
 
 
 def with_pod_metadata(job: Document, field: str, values: Mapping[str, str]) -> Document:
-    """Return a Job whose pods have these values, too. field: labels or annotations."""
+    """Return a Job whose pods also have these values. field: labels or annotations."""
     template = job["spec"]["template"]
     metadata = template.get("metadata") or {}
     merged = {**metadata, field: {**(metadata.get(field) or {}), **values}}
@@ -54,12 +54,12 @@ def with_pod_metadata(job: Document, field: str, values: Mapping[str, str]) -> D
 
 
 def checksum(text: str) -> Mapping[str, str]:
-    """Return the pod annotation that has pods replaced when `text`, which they read, changes."""
+    """Return the pod annotation that replaces pods when the text that they read changes."""
     return {_CHECKSUM: hashlib.sha256(text.encode()).hexdigest()}
 
 
 def files_checksum(data: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the same for files by name."""
+    """Return the same annotation for files by name."""
     return checksum("".join(f"{name}\n{text}\n" for name, text in sorted(data.items())))
 
 

@@ -1,8 +1,8 @@
-"""Service accounts that may change the node that their pod runs on, and no other.
+"""Service accounts that may change only the node of their pod.
 
-RBAC knows nodes as a whole: who may patch one may cordon, relabel and taint all. A ValidatingAdmissionPolicy narrows an
-account down: the API server puts the name of a pod's node into its token (kubernetes.io, concepts/security/
-service-accounts; on by default since Kubernetes 1.30), and the policy compares.
+RBAC cannot limit node access: an account that can patch one node can cordon, relabel and taint all nodes. A
+ValidatingAdmissionPolicy restricts it. The API server adds the name of a pod's node to its token (kubernetes.io,
+concepts/security/service-accounts; on by default since Kubernetes 1.30), and the policy compares it with the node.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ _KEPT: Final = {
     "spec.?providerID": "''",
     "spec.?podCIDR": "''",
 }
-"""Fields of a node that no such account changes, with the value of one that is absent."""
+"""Fields of a node that no such account may change, with the value for an absent field."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnNodeAccount:
-    """An account and what it may change of its node.
+    """A service account and its rights on its node.
 
-    cluster_name: of the policy and the permissions, which are not in a namespace. who: in refusals.
-    labels, annotations: names, or prefixes that end in `/`. taints: keys.
-    reads: rules of RBAC for what else it needs of the cluster. held: the policy is in force; off where the cluster has
-        none of the kind, and RBAC alone has to do.
+    cluster_name: name of the policy and the cluster-scoped permissions.
+    who: the account in error messages.
+    labels, annotations: names, or prefixes that end in `/`.
+    taints: keys.
+    reads: RBAC rules for other objects of the cluster that it needs.
+    held: the policy is enforced. False if the cluster has no such policies, so that only RBAC applies.
     """
 
     name: str
@@ -50,9 +52,9 @@ class OwnNodeAccount:
 
 
 def register(account: OwnNodeAccount, prefix: str, parent: pulumi.Resource) -> list[Manifest]:
-    """Register an account as a component's children, named `<prefix>/<kind>`; return them.
+    """Register an account's objects as a component's children, named `<prefix>/<kind>`, and return them.
 
-    Each waits for the one before: the permission to patch nodes comes last, when the policy is in force.
+    Each waits for the one before. The permission to patch nodes comes last, after the policy.
     """
     registered: list[Manifest] = []
     for document in documents(account):
@@ -62,7 +64,7 @@ def register(account: OwnNodeAccount, prefix: str, parent: pulumi.Resource) -> l
 
 
 def documents(account: OwnNodeAccount) -> list[Document]:
-    """Return the account, its policy and its permissions, in the order of their creation."""
+    """Return the service account, its policy and its permissions, in the order of creation."""
     own, everywhere = {"name": account.name, "namespace": account.namespace}, {"name": account.cluster_name}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
@@ -84,7 +86,7 @@ def documents(account: OwnNodeAccount) -> list[Document]:
 
 
 def policy(account: OwnNodeAccount) -> AdmissionPolicy:
-    """Return the policy, which holds for the account alone."""
+    """Return the policy. It applies only to this account."""
     who = account.who
     taints = "variables.taints == variables.oldTaints" if account.taints else "object.spec == oldObject.spec"
     kept = [f"object.{path}.orValue({empty}) == oldObject.{path}.orValue({empty})" for path, empty in _KEPT.items()]
@@ -127,12 +129,12 @@ def _is_account(account: OwnNodeAccount) -> pulumi.Input[str]:
 
 
 def _before_and_after(field: str) -> dict[str, str]:
-    """Return variables with a map of the node's metadata as it would be, and as it is."""
+    """Return variables with a map of the node's metadata after and before the request."""
     return {field: f"object.metadata.?{field}.orValue({{}})", _old(field): f"oldObject.metadata.?{field}.orValue({{}})"}
 
 
 def _others_are_kept(field: str, own: Sequence[str]) -> str:
-    """Return the expression for two maps that differ in some keys only."""
+    """Return CEL that is true if two maps differ only in the account's keys."""
     new, old, is_own = f"variables.{field}", f"variables.{_old(field)}", _is_own(own)
     return (
         f"{new}.all(key, {is_own} || (key in {old} && {new}[key] == {old}[key])) && "

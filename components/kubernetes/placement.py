@@ -1,4 +1,4 @@
-"""On which nodes of a cluster the platform's pods run."""
+"""The nodes of a cluster that the platform's pods run on."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, Final
 
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
-    """Some of a cluster's nodes, as pods get there.
+    """A group of nodes, and how pods are scheduled on it.
 
-    node_selector: labels that they all have; empty for any node. tolerations: of the taints that they have.
-    any_of: sets of more labels, of which each node has one; empty where node_selector says it all.
+    node_selector: labels of all its nodes. Empty selects all nodes.
+    tolerations: of the taints of its nodes.
+    any_of: sets of more labels. Each node has one of the sets. Empty if node_selector is sufficient.
     """
 
     node_selector: Mapping[str, str] = field(default_factory=dict)
@@ -20,7 +21,7 @@ class NodeGroup:
     tolerations: Sequence[Mapping[str, str]] = ()
 
     def body(self, more: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-        """Return the part of a pod's `spec` that says so; what it has none of is left out. more: tolerations."""
+        """Return the fields of a pod's `spec`, without empty ones. more: more tolerations."""
         selector = {"nodeSelector": dict(self.node_selector)} if self.node_selector else {}
         tolerations = [dict(toleration) for toleration in (*self.tolerations, *more)]
         return {**selector, **self._affinity(), **({"tolerations": tolerations} if tolerations else {})}
@@ -36,12 +37,12 @@ class NodeGroup:
         return {"affinity": {"nodeAffinity": required}}
 
     def tolerating(self, taints: Iterable[str]) -> NodeGroup:
-        """Return the same nodes for pods that also stay where they have these taints, given by key, of any effect."""
+        """Return the same nodes for pods that also tolerate these taints, by key, with any effect."""
         return replace(self, tolerations=[*self.tolerations, *({"key": key, "operator": "Exists"} for key in taints)])
 
 
 def union(groups: Sequence[NodeGroup]) -> NodeGroup:
-    """Return the nodes of all groups. Pods that go there tolerate the taints of each."""
+    """Return the nodes of all groups. The pods tolerate the taints of all groups."""
     first, *others = groups
     if not others:
         return first
@@ -59,19 +60,23 @@ def _all_have(groups: Sequence[NodeGroup], key: str, value: str) -> bool:
 
 
 ANYWHERE: Final = NodeGroup()
-"""Every node without taints."""
+"""All nodes without taints."""
 
 RESCHEDULED: Final = tuple(
     {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
     for state in ("not-ready", "unreachable")
 )
-"""Tolerations of a controller that leaves a dead node after half a minute. Kubernetes gives a pod that has none of its
-own five minutes (admission plugin DefaultTolerationSeconds)."""
+"""Tolerations of a controller that leaves a failed node after 30 seconds. The default is five minutes (admission plugin
+DefaultTolerationSeconds)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """system: for the platform's own controllers and services. gpus: the nodes with GPUs."""
+    """Where pods run.
+
+    system: nodes for the platform's controllers and services.
+    gpus: the nodes with GPUs.
+    """
 
     system: NodeGroup = ANYWHERE
     gpus: NodeGroup = ANYWHERE

@@ -1,4 +1,4 @@
-"""Programs of this project that run in pods, from the files of a ConfigMap."""
+"""Programs of this project that run in pods, mounted from a ConfigMap."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from components.kubernetes.objects import config_map, files_checksum
 from components.kubernetes.volumes import Volume
 
 FILES_FOLDER: Final = "/etc/mlbatch"
-"""Where the files are mounted in every pod, those of jobs among them."""
+"""Where pods mount the files. Jobs use the same folder."""
 
 API_CLIENT: Final = "components.kubernetes.in_cluster"
-"""The module by which programs ask the API server."""
+"""The programs' module for requests to the API server."""
 
 ENVIRONMENT: Final = (
     {"name": "PYTHONPATH", "value": FILES_FOLDER},
     {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
 )
-"""Of the containers that run such a program."""
+"""Variables of containers that run such a program."""
 OWN_NODE: Final = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
-"""Of those that act on the node that they run on."""
+"""Variable of programs that act on the node of their pod."""
 OWN_POD: Final = {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}
-"""Of those that go by the pod that they run in."""
+"""Variable of programs that use the uid of their pod."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A Python module with what it needs; the image needs Python 3.11 or later and no package.
+    """A Python module and its files. Its image needs Python 3.11 or later and no packages.
 
-    module: dotted name of the one that is run. shared: of those of this project that it imports. files: others, by
-    name, such as its settings; they are mounted in FILES_FOLDER itself.
+    module: dotted name of the module that runs.
+    shared: dotted names of modules of this project that it imports.
+    files: other files by name, such as its settings. They are mounted in FILES_FOLDER.
     """
 
     module: str
@@ -43,11 +44,11 @@ class Program:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def data(self) -> dict[str, str]:
-        """Return all files by the key that they have in the ConfigMap."""
+        """Return all files by their key in the ConfigMap."""
         return {**self.files, **{_key(module): _source(module) for module in (self.module, *self.shared)}}
 
     def checksum(self) -> Mapping[str, str]:
-        """Return the pod annotation that has pods replaced when a file changes."""
+        """Return the pod annotation that replaces pods when a file changes."""
         return files_checksum(self.data())
 
     def config_map(self, name: str, namespace: pulumi.Input[str], labels: Mapping[str, str] | None = None) -> Document:
@@ -55,14 +56,14 @@ class Program:
         return config_map(name, namespace, self.data(), labels)
 
     def volume(self, config_map: str) -> Volume:
-        """Return the volume of that ConfigMap, with each module where Python looks for it."""
+        """Return the volume of that ConfigMap, with each module at the path where Python finds it."""
         items = [{"key": name, "path": name} for name in self.files]
         items += [{"key": _key(module), "path": _path(module)} for module in (self.module, *self.shared)]
         source = {"configMap": {"name": config_map, "items": items}}
         return Volume(name="program", path=FILES_FOLDER, source=source, read_only=True)
 
     def command(self, *arguments: str) -> list[str]:
-        """Return what the container runs, with ENVIRONMENT."""
+        """Return the container's command. It needs ENVIRONMENT."""
         return ["python", "-m", self.module, *arguments]
 
 

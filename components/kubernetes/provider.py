@@ -1,4 +1,4 @@
-"""The one provider of every object of a cluster."""
+"""The provider of all objects of a cluster."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pulumi_kubernetes as kubernetes
 
 @dataclass(frozen=True, kw_only=True)
 class ClientLimits:
-    """How fast the engine may ask an API server: requests a second, and how many at once after a pause.
+    """The engine's limits for an API server: requests a second, and requests in a burst.
 
-    The provider's own 50 and 120 (pulumi-kubernetes, `KubeClientSettings`) are what an update of many teams waits for:
-    a preview of 603 objects without a change took 32.7 s with them, and 18.3 s without. What protects the server is its
-    own priority and fairness, which serves everybody else beside the engine (kubernetes.io,
-    concepts/cluster-administration/flow-control); the numbers are those of Kueue's client.
+    With the provider's defaults of 50 and 120 (pulumi-kubernetes, `KubeClientSettings`), updates with many teams wait
+    for them. A preview of 603 objects without a change took 32.7 s with them, and 18.3 s without them. The API server
+    protects itself and other clients by priority and fairness (kubernetes.io,
+    concepts/cluster-administration/flow-control).
     """
 
     qps: int = 1000
@@ -32,14 +32,13 @@ def kubernetes_provider(
 ) -> kubernetes.Provider:
     """Return the provider of one cluster.
 
-    kubeconfig: the file's contents; kept secret in the state.
-    identifier: names the cluster whatever its address is. Without it, a changed address would plan the replacement of
-        every object.
+    kubeconfig: the file's contents, secret in the state.
+    identifier: identifies the cluster independent of its address. Without it, a new address would replace all objects.
 
-    ConfigMaps and Secrets are changed in place, because controllers find them by name. Updates take declared fields
-    back from whoever changed them: with server-side apply alone, one `kubectl edit` of such a field would make every
-    later update fail. This overrides nobody who may write: fields of others are never declared (see `ownership`), and
-    an object that somebody else has created is not taken over.
+    ConfigMaps and Secrets are changed in place, because controllers find them by name. Updates overwrite declared
+    fields that others have changed. Otherwise, with server-side apply, one `kubectl edit` of such a field would make
+    all later updates fail. This does not affect other writers, because the program never declares their fields (see
+    `ownership`). The provider does not take over objects that others have created.
     """
     return kubernetes.Provider(
         name,

@@ -1,8 +1,8 @@
-"""Kubernetes resource quantities, exactly as the API server and its controllers understand and print them.
+"""Kubernetes resource quantities, read and printed as the API server and its controllers do.
 
-A controller that rewrites an object prints each quantity in canonical form. A program that declares another spelling
-of the same amount (`8000m` for `8`) would see a difference for ever, so every quantity goes through this module.
-Source of the grammar and of the canonical form: k8s.io/apimachinery, `pkg/api/resource/quantity.go`.
+A controller that rewrites an object prints each quantity in canonical form. If a program declares the same amount in
+another form (`8000m` for `8`), each preview shows a difference. All quantities therefore use this module. Source of the
+grammar and of the canonical form: k8s.io/apimachinery, `pkg/api/resource/quantity.go`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GRAMMAR: Final = re.compile(
     r"(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE](?P<exponent>[+-]?[0-9]+))?"
 )
 _SPELLING: Final = r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
-"""The grammar in a form that JSON Schema has too: without groups by name, and without amounts below zero."""
+"""The grammar in the subset of JSON Schema: without named groups and without negative amounts."""
 _NANO: Final = 10**9
 _MAXIMUM: Final = 2**63 - 1
 _LARGEST_EXPONENT: Final = 18
@@ -35,11 +35,11 @@ _FLOAT_PLACES: Final = 3
 
 
 class QuantityError(ValueError):
-    """The text or number is no quantity that Kubernetes holds exactly; the message says why."""
+    """The value is not a quantity that Kubernetes stores exactly. The message has the reason."""
 
 
 class Format(Enum):
-    """How a quantity is printed; it is remembered from how it was written."""
+    """How a quantity is printed. It follows the form of the input."""
 
     DECIMAL = "DecimalSI"
     BINARY = "BinarySI"
@@ -48,10 +48,10 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount of a resource that is not negative.
+    """A non-negative amount of a resource.
 
     nano: the amount in billionths of the resource's unit (bytes of memory, cores of CPU, pieces of all else).
-    format: the family of suffixes that it is printed with; equality looks at the amount and at this.
+    format: the family of suffixes for printing. Equality compares the amount and the format.
     """
 
     nano: int
@@ -59,9 +59,9 @@ class Quantity:
 
     @classmethod
     def parse(cls, value: object) -> Quantity:
-        """Read a quantity from a string of Kubernetes' grammar, a whole number, or a number with up to 3 decimals.
+        """Return the quantity of a string in Kubernetes' grammar, an integer, or a number with up to 3 decimals.
 
-        Raises QuantityError for everything else: booleans, negative or non-finite numbers, amounts above 2^63-1 (which
+        Raises QuantityError for all other values: booleans, negative or non-finite numbers, amounts above 2^63-1 (which
         Kubernetes caps) and amounts finer than a billionth (which Kubernetes rounds up).
         """
         if isinstance(value, Quantity):
@@ -109,11 +109,11 @@ class Quantity:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the amount is a whole number of units."""
+        """True if the amount is a whole number of units."""
         return self.nano % _NANO == 0
 
     def __str__(self) -> str:
-        """Return the canonical form: no fraction, no lost precision, the largest suffix possible."""
+        """Return the canonical form: no fraction, no lost precision, the largest possible suffix."""
         if self.nano == 0:
             return "0"
         if self.format is Format.BINARY and self.is_whole and self.nano >= 1024 * _NANO:
@@ -135,23 +135,23 @@ class Quantity:
         return self.nano <= other.nano
 
     def __add__(self, other: Quantity) -> Quantity:
-        """Return the sum, printed as the first summand that is not zero."""
+        """Return the sum in the format of the first summand that is not zero."""
         return Quantity(self.nano + other.nano, self.format if self.nano else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
-        """Return the difference, and zero where it would be negative."""
+        """Return the difference, or zero if it is negative."""
         return Quantity(max(0, self.nano - other.nano), self.format)
 
     def __mul__(self, count: int) -> Quantity:
         return Quantity(self.nano * count, self.format)
 
     def __floordiv__(self, other: Quantity) -> int:
-        """Return how often `other` fits; `other` must not be zero."""
+        """Return how many times `other` fits. `other` must not be zero."""
         return self.nano // other.nano
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """Let pydantic models hold quantities; a failure is reported as the error type `quantity`."""
+        """Let pydantic models contain quantities. Errors have the type `quantity`."""
 
         def validate(value: object) -> Quantity:
             try:
@@ -165,7 +165,7 @@ class Quantity:
     def __get_pydantic_json_schema__(
         cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Say as much of the grammar as JSON Schema can: an editor lets pass what is too large or too fine."""
+        """Return the grammar as far as JSON Schema can express it, including amounts that are too large or too fine."""
         return {"type": ["string", "number"], "minimum": 0, "pattern": f"^(?:{_SPELLING})$"}
 
 
@@ -173,7 +173,7 @@ ZERO: Final = Quantity(0)
 
 
 def canonical(value: object) -> str:
-    """Return the canonical form of a quantity; raises QuantityError as `Quantity.parse` does."""
+    """Return the canonical form of a quantity. Raises QuantityError as `Quantity.parse` does."""
     return str(Quantity.parse(value))
 
 

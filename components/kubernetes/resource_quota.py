@@ -1,4 +1,4 @@
-"""ResourceQuotas: how much a namespace may hold (kubernetes.io, concepts/policy/resource-quotas)."""
+"""ResourceQuotas: limits of a namespace (kubernetes.io, concepts/policy/resource-quotas)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SYSTEM_PODS: Final = {
     "operator": "In",
     "values": ["system-cluster-critical", names.SYSTEM_PRIORITY],
 }
-"""Scope of the pods of the priority classes that are built into Kubernetes, which preempt everybody's."""
+"""Scope for pods of Kubernetes' built-in priority classes, which preempt all other pods."""
 EVICTING_PODS: Final = {**SYSTEM_PODS, "values": ["openshift-user-critical", *SYSTEM_PODS["values"]]}
-"""Scope of the pods of all classes that a cluster has from the start and that evict others. OpenShift's own, of
-1000000000, is for any namespace (OpenShift documentation, "Including pod priority in pod scheduling decisions")."""
+"""Scope for pods of all built-in classes that preempt others. It includes OpenShift's class with value 1000000000,
+which every namespace may use (OpenShift documentation, "Including pod priority in pod scheduling decisions")."""
 FOREIGN_AFFINITY: Final = {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
-"""Scope of the pods whose affinity names other namespaces."""
+"""Scope for pods whose affinity names other namespaces."""
 
 _CRITICAL_PODS: Final = "1G"
-"""As many as any cluster has (kubernetes/kubernetes, cluster/gce/addons/admission-resource-quota-critical-pods)."""
+"""More than any cluster has (kubernetes/kubernetes, cluster/gce/addons/admission-resource-quota-critical-pods)."""
 
 
 def resource_quota(
@@ -34,7 +34,7 @@ def resource_quota(
     scope: Document | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> Document:
-    """Return a quota. hard: the most of each. scope: which pods count; None for all that a namespace holds."""
+    """Return a quota. hard: limits by name. scope: the pods that count, None for everything in the namespace."""
     notes = {"annotations": dict(annotations)} if annotations else {}
     selector = {"scopeSelector": {"matchExpressions": [scope]}} if scope else {}
     return {
@@ -48,7 +48,7 @@ def resource_quota(
 def critical_pods(namespace: str) -> Document:
     """Return the quota that lets a namespace have pods of the system's priority classes.
 
-    Where the API server limits these classes by default, as on GKE, only namespaces with such a quota have any;
-    elsewhere it changes nothing ("Limit Priority Class consumption by default").
+    Some API servers limit these classes by default, for example on GKE. There, only namespaces with such a quota may
+    use them. On other clusters it has no effect ("Limit Priority Class consumption by default").
     """
     return resource_quota("critical-pods", namespace, {"pods": _CRITICAL_PODS}, scope=SYSTEM_PODS)

@@ -1,4 +1,4 @@
-"""What a container gets of its node."""
+"""The resources of a container."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """A container's share of a node, as canonical quantities."""
+    """A container's requests and limits, as canonical quantities."""
 
     cpu_request: str
     memory_request: str

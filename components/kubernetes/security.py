@@ -1,4 +1,4 @@
-"""What a process in a pod may do, as Pod Security's level `restricted` wants it."""
+"""Security contexts that meet Pod Security's level `restricted`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Final
 
 
 class PodSecurity(StrEnum):
-    """What decides which pods may be privileged: labels of their namespace, or SecurityContextConstraints (OpenShift).
+    """The mechanism that decides which pods may be privileged.
 
-    Source: kubernetes.io, concepts/security/pod-security-admission; openshift/api, security/v1.
+    It is either the labels of their namespace, or SecurityContextConstraints (OpenShift). Sources: kubernetes.io,
+    concepts/security/pod-security-admission; openshift/api, security/v1.
     """
 
     STANDARDS = "pod-security-standards"
@@ -22,13 +23,13 @@ NOBODY: Final[Mapping[str, Any]] = {
     "runAsUser": 65532,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-"""Security context of a pod whose programs own no file."""
+"""Security context of a pod whose programs own no files."""
 
 
 def nobody(pod_security: PodSecurity) -> Mapping[str, Any]:
-    """Return NOBODY, where SecurityContextConstraints decide without a user: each namespace has a range of its own.
+    """Return NOBODY. With SecurityContextConstraints, return it without a user.
 
-    OpenShift fills one of that range in, and refuses every other (its constraint `restricted-v2`).
+    OpenShift sets a user from the namespace's range and rejects all others (its constraint `restricted-v2`).
     """
     if pod_security is PodSecurity.STANDARDS:
         return dict(NOBODY)
@@ -36,10 +37,10 @@ def nobody(pod_security: PodSecurity) -> Mapping[str, Any]:
 
 
 UNPRIVILEGED: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-"""Security context of a container that needs no right on its node."""
+"""Security context of a container without rights on its node."""
 
 READ_ONLY: Final[Mapping[str, Any]] = {**UNPRIVILEGED, "readOnlyRootFilesystem": True}
-"""The same of one that writes to volumes alone."""
+"""The same for a container that writes only to volumes."""
 
 PINNED_MEMORY: Final = "IPC_LOCK"
-"""The capability that lets a process pin memory for network devices. It is beyond Pod Security's level `baseline`."""
+"""Capability to pin memory for network devices. Pod Security's level `baseline` forbids it."""

@@ -13,7 +13,7 @@ from components.kubernetes.manifests import Document
 
 
 class AccessMode(StrEnum):
-    """How many nodes may mount a volume at a time; any number of pods on each of them."""
+    """How many nodes may mount a volume at a time. Each node may mount it in any number of pods."""
 
     ONE_NODE = "ReadWriteOnce"
     MANY_NODES = "ReadWriteMany"
@@ -21,11 +21,12 @@ class AccessMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Volume:
-    """A volume of a pod and where its container sees it.
+    """A volume of a pod and its path in the container.
 
-    source: of the volume, as a pod has it. sub_path: a folder of the volume in place of all of it.
-    sub_path_variable: a variable of the container's environment that names that folder, as `env` has it; the kubelet
-        makes the folder where it is not there.
+    source: the volume's source in the pod's specification.
+    sub_path: a folder of the volume to mount instead of the whole volume.
+    sub_path_variable: a variable of the container that contains the name of that folder, in the format of `env`. The
+    kubelet creates the folder if it does not exist.
     """
 
     name: str
@@ -53,7 +54,7 @@ def volumes(mounted: Sequence[Volume]) -> list[Document]:
 
 
 def environment(mounted: Sequence[Volume]) -> list[Document]:
-    """Return what a container needs in its `env` to mount these."""
+    """Return the `env` entries that a container needs to mount these volumes."""
     return [dict(item.sub_path_variable) for item in mounted if item.sub_path_variable is not None]
 
 
@@ -66,6 +67,6 @@ def claim(name: str, claim_name: pulumi.Input[str], path: str, *, read_only: boo
 
 
 def host_folder(name: str, folder: str, path: str | None = None, *, read_only: bool = False) -> Volume:
-    """Return a folder of the node, which has to exist. path: in the container, default the same."""
+    """Return a folder of the node, which must exist. path: in the container. The default is the same path."""
     source = {"hostPath": {"path": folder, "type": "Directory"}}
     return Volume(name=name, path=path or folder, source=source, read_only=read_only)

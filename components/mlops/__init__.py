@@ -1,1 +1,1 @@
-"""The OSS MLOps platform: pipelines, model serving, experiment tracking on one cluster."""
+"""The OSS MLOps platform: pipelines, model serving and experiment tracking on one cluster."""

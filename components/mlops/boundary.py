@@ -1,9 +1,9 @@
-"""Who may connect to the parts of the OSS MLOps platform that ask nobody who they are, and to those that have its data.
+"""NetworkPolicies for parts of the OSS MLOps platform without authentication, and for those with its data.
 
-MLflow, pipelines, Prometheus and the forwarder's queue take whoever gets to them. Upstream has policies for some of it
-(deployment/kubeflow/manifests/contrib/networkpolicies), which none of its deployments installs; these let in all of the
-platform's namespaces beside those that upstream names. What the API server calls (webhooks) has none, for nobody can
-say from which address it does.
+MLflow, pipelines, Prometheus and the forwarder's queue accept every client. Upstream has policies for some of it
+(deployment/kubeflow/manifests/contrib/networkpolicies), but no deployment installs them. These policies allow all
+namespaces of the platform, besides those that upstream names. Webhooks have no policy, because the API server's address
+is unknown.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from components.kubernetes.manifests import Document
 from components.kubernetes.network import NAME, NAMESPACE_LABEL, guard
 
 LET_IN: Final = {"app.kubernetes.io/part-of": "kubeflow-profile"}
-"""Label of other namespaces that may connect: those that Kubeflow makes for its users have it (apps/profiles,
-namespace-labels.yaml), and whoever administers the cluster gives it to more."""
+"""Label of other namespaces that may connect. Kubeflow's namespaces for users have it (apps/profiles,
+namespace-labels.yaml), and administrators can set it on others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class _Guarded:
     values: tuple[str, ...] = ()
 
     def selector(self) -> Document:
-        """Return them as a policy selects them."""
+        """Return them as a policy's selector."""
         return _one_of(self.label, self.values) if self.label else {}
 
 
@@ -53,7 +53,7 @@ _GUARDED: Final = (
 
 
 def policies(documents: Sequence[Document]) -> Iterator[Document]:
-    """Yield a policy for each of them whose namespace is among some objects: the namespaces there may connect."""
+    """Yield the policies for namespaces of these objects. All these namespaces may connect."""
     namespaces = sorted(each["metadata"]["name"] for each in documents if each["kind"] == "Namespace")
     callers = [
         {"namespaceSelector": _one_of(NAMESPACE_LABEL, namespaces)},

@@ -1,7 +1,7 @@
-"""What the setup of the OSS MLOps platform offers, by the numbers that it asks for.
+"""The deployments in the setup menus of the OSS MLOps platform, by their numbers.
 
-Source: OSS-MLOPS-PLATFORM/oss-mlops-platform at 087a88b, integration-setup.sh, which asks first for the menu and then
-for the number in it; deployment/envs has a folder for each. The least cores are that script's.
+Source: OSS-MLOPS-PLATFORM/oss-mlops-platform at 087a88b, integration-setup.sh. It asks for the menu and then for the
+number in it. deployment/envs has a folder for each. The numbers of cores are that script's.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from typing import Final
 class Deployment:
     """An entry of a menu.
 
-    integration: of which menu; with integration there is the forwarder of jobs to HPC systems. option: its number.
-    overlay: name of the folder that makes it up. content: as the menu calls it. cores: CPU cores that it needs.
+    integration: the menu with integration has the forwarder of jobs to HPC systems.
+    option: its number.
+    overlay: name of its kustomize folder.
+    content: text in the menu.
+    cores: CPU cores that it needs.
     """
 
     integration: bool
@@ -26,7 +29,7 @@ class Deployment:
 
     @property
     def folder(self) -> str:
-        """Where the overlay is in the repository."""
+        """Path of the overlay in the repository."""
         return f"deployment/envs/{self.overlay}"
 
 
@@ -56,7 +59,7 @@ def entries(*, integration: bool) -> list[Deployment]:
 
 
 def find(*, integration: bool, option: int) -> Deployment:
-    """Return an entry by its number; raises KeyError for one that its menu does not have."""
+    """Return an entry by its number. Raises KeyError if its menu does not have the number."""
     for entry in entries(integration=integration):
         if entry.option == option:
             return entry

@@ -1,8 +1,8 @@
-"""Passwords of the OSS MLOps platform: made for a cluster, where the repository has one for everybody who can read it.
+"""Passwords of the OSS MLOps platform, generated for each cluster. The repository's passwords are public.
 
 Source of names: OSS-MLOPS-PLATFORM/oss-mlops-platform at 087a88b with the pipelines of Kubeflow 1.10.2, all ten
-deployments. A part that takes a password takes it from a Secret there, but for Dex, whose user stands in its settings,
-Grafana, which has its own default, and Flower of the forwarder, which has it as a plain variable.
+deployments. Each part reads its password from a Secret, with three exceptions: Dex has its user in its configuration,
+Grafana has its own default, and the forwarder's Flower has a plain variable.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ _SECRETS: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
         "MINIO_ROOT_PASSWORD": _MLFLOW_STORE,
     },
 }
-"""What each key of a Secret is the password of, by namespace and name; both ends of a connection have the same one."""
+"""The use of the password in each key of a Secret, by namespace and name. Both ends of a connection have the same use.
+"""
 _DIGEST: Final = re.compile(r"-[2456789bcdfghkmt]{10}$")
-"""What kustomize appends to the name of a Secret that it makes (kustomize, api/hasher)."""
+"""Suffix that kustomize adds to the names of the Secrets that it generates (kustomize, api/hasher)."""
 _HASH: Final = re.compile(r"(?<=hash: )\S+")
 _GRAFANA: Final = "grafana-admin"
 _GRAFANA_AT: Final = ("Deployment", "monitoring", "grafana")
@@ -55,17 +56,17 @@ _FLOWER_AT: Final = ("Deployment", "forwarder", "flower-server")
 _DEX_AT: Final = ("ConfigMap", "auth", "dex")
 _STORE_AT: Final = ("Deployment", "mlflow", "mlflow-minio")
 _OPEN: Final = ("MYSQL_ALLOW_EMPTY_PASSWORD", "MINIO_PROMETHEUS_AUTH_TYPE", "FLOWER_PASSWORD")
-"""Variables of containers that let anybody in."""
+"""Variables of containers that allow access without a password."""
 _BCRYPT_ROUNDS: Final = 12
-"""As the hash in the repository has it."""
+"""As in the repository's hash."""
 _BASE64: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 _BCRYPT_LETTERS: Final = str.maketrans(f"{_BASE64}+/", f"./{_BASE64}")
-"""The order in which bcrypt has the letters of Base64."""
+"""Maps the alphabet of Base64 to bcrypt's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Login:
-    """Who signs in to a part with pages, under the name of its user interface."""
+    """User and password for a part with a user interface, under its name."""
 
     interface: str
     user: str
@@ -79,24 +80,24 @@ _LOGINS: Final[Mapping[tuple[str, str, str], Login]] = {
 }
 _USES: Final = {"grafana": "grafana", "kubeflow": "kubeflow", "mlflowObjects": _MLFLOW_STORE, "flower": "flower"}
 _MADE: Final = {_GRAFANA_AT: (_GRAFANA, "grafana"), _FLOWER_AT: (_FLOWER, "flower")}
-"""The name of a Secret that upstream does not have, and the use of its password, by who reads it."""
+"""Name of a Secret that upstream does not have, and the use of its password, by the part that reads it."""
 
 
 def password(main: pulumi.Output[str], use: str) -> pulumi.Output[str]:
-    """Return the password of one use, 32 hexadecimal digits that follow from the main one: the same in each run."""
+    """Return the password of one use, 32 hexadecimal digits that each run derives from the main password."""
     return pulumi.Output.secret(main.apply(lambda text: derived(text, use)))
 
 
 def derived(main: str, use: str) -> str:
-    """Return the digits for a use; a HMAC, so that none of them tells another one, or the main password."""
+    """Return the digits for a use. With an HMAC, none of them reveals another one or the main password."""
     return hmac.new(main.encode(), use.encode(), "sha256").hexdigest()[:32]
 
 
 def with_own(document: Document, main: pulumi.Output[str]) -> Document | None:
-    """Return an object with passwords of its own, None for a way around them.
+    """Return an object with its own passwords, or None for an object that bypasses them.
 
-    Nobody is let in by an empty password, and none of the metrics of an object store are told without one. MLflow asks
-    for no password at all: no gateway leads to it, and `boundary` says who may connect.
+    Empty passwords are not accepted, and the object store's metrics need a password too. MLflow has no password, but no
+    gateway leads to it, and `boundary` limits its clients.
     """
     kind, namespace, name = _identity(document)
     if (kind, namespace, name) == ("VirtualService", "mlflow", "mlflow"):
@@ -115,7 +116,7 @@ def with_own(document: Document, main: pulumi.Output[str]) -> Document | None:
 
 
 def added(documents: list[Document], main: pulumi.Output[str]) -> Iterator[Document]:
-    """Yield the Secrets of those that are there and have none upstream: Grafana's administrator, Flower's user."""
+    """Yield Secrets for existing parts that have none upstream: Grafana's administrator, Flower's user."""
     for reader in map(_identity, documents):
         if reader in _MADE:
             name, use = _MADE[reader]
@@ -128,7 +129,7 @@ def added(documents: list[Document], main: pulumi.Output[str]) -> Iterator[Docum
 
 
 def logins(documents: list[Document], main: pulumi.Output[str]) -> Mapping[str, Any]:
-    """Return user and password by the name of the user interface that asks for them."""
+    """Return user and password by the name of the user interface."""
     found = [_LOGINS[each] for each in map(_identity, documents) if each in _LOGINS]
     return {
         login.interface: {"user": login.user, "password": password(main, _USES[login.interface])} for login in found
@@ -159,16 +160,16 @@ def _with_hash(settings: str, main: pulumi.Output[str]) -> pulumi.Output[str]:
 
 
 def _hashed(main: str) -> str:
-    """Return the hash that Dex compares with. Its salt follows from the main password, or each run had another one."""
+    """Return the hash for Dex. A random salt would change it in each run, so the main password determines it."""
     salt = base64.b64encode(bytes.fromhex(derived(main, "salt of kubeflow"))).decode().rstrip("=")
     settings = f"$2b${_BCRYPT_ROUNDS}${salt.translate(_BCRYPT_LETTERS)}".encode()
     return bcrypt.hashpw(derived(main, "kubeflow").encode(), settings).decode()
 
 
 def _close(container: dict[str, Any]) -> None:
-    """Take off what lets anybody in.
+    """Remove the access without a password.
 
-    That is MySQL without a password, MinIO's metrics for who asks (MinIO's default: none), and Flower's own password.
+    These are MySQL without a password, MinIO's public metrics (by default they need a token), and Flower's password.
     """
     env = container.get("env") or []
     names = {variable["name"] for variable in env}

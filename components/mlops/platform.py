@@ -1,4 +1,4 @@
-"""The objects of the OSS MLOps platform, in an order in which they can work and be taken down."""
+"""The objects of the OSS MLOps platform, in an order that works for installation and deletion."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from components.mlops import boundary, passwords
 
 LABEL: Final = "mlbatch/part-of"
 PART: Final = "mlops"
-"""Label of every object, by which the report finds them."""
+"""Label of every object. The report finds them by it."""
 FORWARDER: Final = "forwarder"
 REGISTRY: Final = "127.0.0.1:5001"
-"""Where a kind cluster's nodes pull from the registry beside it (kind.sigs.k8s.io, user/local-registry)."""
+"""Address of the registry that a kind cluster's nodes pull from (kind.sigs.k8s.io, user/local-registry)."""
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _FIRST: Final = frozenset({"Namespace", _DEFINITION})
@@ -26,25 +26,25 @@ _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job"})
 _LAST: Final = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"})
 _ROLES: Final = frozenset({"ClusterRole", "Role"})
 _ON_NODES: Final = frozenset({"LoadBalancer", "NodePort"})
-"""Types of services that have a port on each node."""
+"""Types of Services with a port on each node."""
 _OF_THESE: Final = ("externalTrafficPolicy", "healthCheckNodePort", "loadBalancerIP", "loadBalancerSourceRanges")
-"""Fields that the API server takes of them alone."""
+"""Fields that the API server accepts only for these types."""
 _UNAWAITED: Final = _WORKLOADS | {"Service", "PersistentVolumeClaim"}
 _PLACEHOLDER: Final = "Cg=="
-"""A line feed, which upstream has in place of the authority that cert-manager writes there later."""
+"""A line feed, upstream's placeholder for the certificate authority that cert-manager writes later."""
 _FORWARDERS: Final = frozenset({FORWARDER, "celery-role", "celery-binding"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class MlopsArgs:
-    """What to install.
+    """The arguments of the platform.
 
-    manifests: rendered of the deployment that was chosen. Plain: they decide which objects there are.
-    forwarder: with integration, what hands jobs on to HPC systems. Its account may do everything on the cluster, and
-        its images are one person's.
-    registry: tell tools that nodes pull from a registry at REGISTRY, which somebody else runs.
-    password: what the passwords of its parts follow from, and may not change while there is data of theirs. None for
-        those of the repository, the ways in that ask for none, and parts that the whole cluster may connect to.
+    manifests: the rendered deployment. Plain, because they determine which resources exist.
+    forwarder: with integration, install the component that forwards jobs to HPC systems. Its service account has all
+    rights on the cluster, and its images belong to an individual.
+    registry: publish that nodes pull from a registry at REGISTRY. The registry is installed elsewhere.
+    password: the passwords of the parts are derived from it. It must not change while their data exists. None keeps the
+    repository's passwords, the access without passwords, and parts that the whole cluster can connect to.
     """
 
     manifests: str
@@ -54,7 +54,7 @@ class MlopsArgs:
 
 
 class MlopsPlatform(Layer):
-    """Install every object of the manifests as a resource of its own: compared by a refresh, put back when it drifts.
+    """Install every object of the manifests as a resource, so that a refresh finds drift and an update repairs it.
 
     Namespaces and definitions stand first, then what is of them, then what runs, and last what the API server calls.
     No workload is waited for: some start only once webhooks are there that come after them. Whether all of them are
@@ -62,9 +62,9 @@ class MlopsPlatform(Layer):
     """
 
     ready: Sequence[pulumi.Resource]
-    """All of its objects are there; its pods may still be starting, for 10 to 15 minutes the first time."""
+    """All its objects exist. The first time, its pods may need another 10 to 15 minutes to start."""
     logins: pulumi.Output[Mapping[str, Any]]
-    """User and password of each user interface that has them made for it; a secret."""
+    """User and password of each user interface with a generated password. A secret."""
 
     def __init__(self, name: str, args: MlopsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:mlops:MlopsPlatform", name, None, opts)
@@ -78,7 +78,7 @@ class MlopsPlatform(Layer):
 
 
 class _Made:
-    """Registers objects, each after its namespace, its kind's definition, and all of the ranks that it waits for."""
+    """Registers each object after its namespace, its CRD and all earlier ranks that it waits for."""
 
     def __init__(self, name: str, parent: pulumi.Resource) -> None:
         self._name, self._parent = name, parent
@@ -99,7 +99,7 @@ class _Made:
         self.everything += made
 
     def _firsts(self) -> list[pulumi.Resource]:
-        """Return namespaces and definitions, of which each object waits for its own alone."""
+        """Return namespaces and CRDs. Each object waits only for its own."""
         return [*self._namespaces.values(), *self._definitions.values()]
 
     def _needs(self, document: Document) -> list[pulumi.Resource]:
@@ -117,7 +117,7 @@ class _Made:
 
 
 def documents(args: MlopsArgs) -> list[Document]:
-    """Return the objects that are installed."""
+    """Return the objects to install."""
     found = list(edited(args.manifests, lambda document: _edit(document, args)))
     found += [_labelled(home) for home in _homes(found)]
     if args.password is not None:
@@ -127,9 +127,9 @@ def documents(args: MlopsArgs) -> list[Document]:
 
 
 def _homes(found: Sequence[Document]) -> Iterator[Document]:
-    """Yield the namespaces of profiles, in which other objects are before the controller runs that would make them.
+    """Yield the namespaces of profiles. They contain other objects before the controller that would create them runs.
 
-    It takes over one whose annotation names its profile's owner, and otherwise refuses it (kubeflow/kubeflow,
+    The controller adopts a namespace whose annotation names its profile's owner, and rejects others (kubeflow/kubeflow,
     components/profile-controller/controllers/profile_controller.go, Reconcile).
     """
     for profile in found:
@@ -147,7 +147,7 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
     if document["kind"] in _UNAWAITED:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **SKIP_AWAIT}
     if document["kind"] in _ROLES and ("aggregationRule" in document or not document.get("rules")):
-        # Kubernetes fills it from other roles, or has null for it; each update would put an empty list back.
+        # Kubernetes fills it from other roles, or sets null. Each update would restore an empty list.
         document.pop("rules", None)
     for container in _containers(document):
         container["image"] = catalogue.MOVED_IMAGES.get(container["image"], container["image"])
@@ -165,7 +165,7 @@ def _labelled(document: Document) -> Document:
 
 
 def _keep_inside(document: Document) -> None:
-    """Take off what has nodes listen: whoever wants to get to a service forwards its port."""
+    """Remove ports on nodes. Users reach Services by port-forward."""
     for container in _containers(document):
         for port in container.get("ports") or ():
             port.pop("hostPort", None)
@@ -184,10 +184,10 @@ def _containers(document: Document) -> Iterator[dict[str, Any]]:
 
 
 def _called(document: Document) -> Iterator[dict[str, Any]]:
-    """Yield how the API server calls what an object names, where a placeholder for an authority must not stand.
+    """Yield the client configurations of an object, where a placeholder for a certificate authority must not be.
 
-    Kubernetes from 1.31 on neither serves a kind with such a one nor takes it in place of a real one
-    (kubernetes/kubernetes, pull request 124061), and each update would put it back in webhooks.
+    From 1.31 on, Kubernetes does not serve a kind with a placeholder, and does not accept it instead of a real
+    authority (kubernetes/kubernetes, pull request 124061). Each update would restore it in webhooks.
     """
     if document["kind"] == _DEFINITION:
         yield ((document["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
@@ -196,7 +196,7 @@ def _called(document: Document) -> Iterator[dict[str, Any]]:
 
 
 def _registry() -> Document:
-    """Return the note about the registry (kubernetes/enhancements, keps/sig-cluster-lifecycle/generic/1755)."""
+    """Return the registry's ConfigMap (kubernetes/enhancements, keps/sig-cluster-lifecycle/generic/1755)."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -208,7 +208,7 @@ def _registry() -> Document:
 
 
 def _secret(document: Document) -> Mapping[str, Any]:
-    """Return a document with what is in a Secret encrypted in the stack's state."""
+    """Return a document whose Secret data is encrypted in the stack's state."""
     if document["kind"] != "Secret":
         return document
     return {

@@ -1,1 +1,1 @@
-"""Machines and what they have."""
+"""Machines, their devices and the software that prepares them."""

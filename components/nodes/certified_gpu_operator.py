@@ -1,8 +1,8 @@
 """NVIDIA's GPU operator from OpenShift's catalog of certified operators.
 
 Objects: the steps of redhat-na-ssa/hobbyist-guide-to-rhoai, configs/02. Values of the ClusterPolicy: the examples in
-NVIDIA/gpu-operator, bundle/manifests/gpu-operator-certified.clusterserviceversion.yaml, with what the platform has
-differently on every cluster (components/nodes/gpu_operator.py).
+NVIDIA/gpu-operator, bundle/manifests/gpu-operator-certified.clusterserviceversion.yaml, with the changes that the
+platform makes on every cluster (components/nodes/gpu_operator.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEFT: Final = (
     "oc get crd -o name | grep nvidia.com",
     f"oc get operators.operators.coreos.com {PACKAGE}.{NAMESPACE}",
 )
-"""By which command each thing is found that OLM leaves behind."""
+"""Commands that find the objects that OLM leaves behind."""
 _METRICS_FILE: Final = "dcgm-metrics.csv"
 _READ_BY_OPENSHIFT: Final = {"openshift.io/cluster-monitoring": "true"}
 _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
@@ -41,11 +41,14 @@ _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedGpuOperatorArgs:
-    """What to install.
+    """The arguments of the operator.
 
-    source: where OLM finds it. installer: takes the steps, in NAMESPACE. approve: have the stack approve the plan for
-    the version. minutes: for OLM, and for the nodes' drivers to be built and loaded.
-    nodes: the GPU nodes. brings_driver, brings_toolkit, drain: as of GpuOperatorArgs.
+    source: where OLM finds it.
+    installer: runs the steps, in NAMESPACE.
+    approve: the stack approves the install plan for the version.
+    minutes: for OLM, and until the nodes' drivers are built and loaded.
+    nodes: the GPU nodes.
+    brings_driver, brings_toolkit, drain: as in GpuOperatorArgs.
     """
 
     release: CertifiedGpuOperator
@@ -60,9 +63,10 @@ class CertifiedGpuOperatorArgs:
 
 
 class CertifiedOperator(OlmLayer):
-    """Install the operator, which then prepares each GPU node; ready when all nodes offer their GPUs.
+    """Install the operator, which prepares each GPU node. Ready when all nodes offer their GPUs.
 
-    Feature discovery must have labelled the nodes: without its labels the operator calls itself ready and does nothing.
+    Feature discovery must have labelled the nodes. Without its labels the operator reports that it is ready and does
+    nothing.
     """
 
     def __init__(self, name: str, args: CertifiedGpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -80,9 +84,9 @@ class CertifiedOperator(OlmLayer):
 
 
 def cluster_policy(args: CertifiedGpuOperatorArgs) -> Document:
-    """Return the ClusterPolicy, which has the operator build drivers by OpenShift's own toolkit.
+    """Return the ClusterPolicy. The operator builds drivers with OpenShift's own toolkit.
 
-    OpenShift's own Prometheus reads the exporter, by the operator's ServiceMonitor and the namespace's label.
+    OpenShift's Prometheus reads the exporter through the operator's ServiceMonitor and the namespace's label.
     """
     spec: Mapping[str, Any] = {
         "operator": {"use_ocp_driver_toolkit": True},

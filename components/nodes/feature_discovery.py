@@ -1,6 +1,6 @@
 """Node Feature Discovery: labels nodes with the hardware that NVIDIA's operators look for.
 
-Installed by itself, once, because both operators use it (edwardsp/ai-on-aks, readme.md).
+It is installed separately and once, because both operators use it (edwardsp/ai-on-aks, readme.md).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from components.kubernetes.placement import Placement
 from components.layer import Layer
 
 OPERATOR_NAMESPACE: Final = "nvidia-operator"
-"""The one namespace of feature discovery and both operators (edwardsp/ai-on-aks)."""
+"""The namespace of feature discovery and both operators (edwardsp/ai-on-aks)."""
 NIC_LABEL: Final = "feature.node.kubernetes.io/pci-15b3.present"
-"""The node has a PCI device of Mellanox; a node whose GPUs are to be found has `pci-10de.present`."""
+"""The node has a PCI device of Mellanox. A node with NVIDIA GPUs has `pci-10de.present`."""
 
 _PCI_CLASSES: Final = ("02", "03", "0200", "0207")
-"""Network and display controllers, Ethernet and InfiniBand. Texts: a number 2 would name no class."""
+"""Network and display controllers, Ethernet and InfiniBand. They are strings, because the number 2 is not a class."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureDiscoveryArgs:
-    """chart: node-feature-discovery. namespace: must exist. placement: its worker runs on GPU nodes."""
+    """namespace: must exist. placement: its worker runs on GPU nodes."""
 
     chart: LocatedChart
     namespace: pulumi.Input[str]
@@ -35,13 +35,14 @@ class FeatureDiscoveryArgs:
 
 
 class FeatureDiscovery(Layer):
-    """Run feature discovery: its master beside the other services, its worker on GPU nodes only.
+    """Run feature discovery: its master on nodes for services, its worker only on GPU nodes.
 
-    Labels by vendor alone, `pci-15b3.present`: the network operator does not know the form with class and vendor.
+    Labels contain only the vendor, `pci-15b3.present`, because the network operator does not support the form with
+    class and vendor.
     """
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these for its labels and its kinds (NodeFeature, NodeFeatureRule)."""
+    """Depend on these for its labels and its CRDs (NodeFeature, NodeFeatureRule)."""
 
     def __init__(self, name: str, args: FeatureDiscoveryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:nodes:FeatureDiscovery", name, None, opts)

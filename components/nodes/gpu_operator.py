@@ -19,24 +19,25 @@ from components.observability.prometheus import BY_NODE
 
 BY_VARIABLE: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 BY_MOUNT: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS"
-"""Environment of the toolkit's installer, which writes the configuration of NVIDIA's runtime by it: whether
-NVIDIA_VISIBLE_DEVICES, or a mount that is named after a GPU, gives one to a container that is not privileged
-(NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer/toolkit/toolkit.go, in v1.19.1 and v1.20.0; tools/container/
-toolkit/toolkit.go in v1.17.0). What the operator itself runs on GPUs is privileged (NVIDIA/gpu-operator, assets)."""
+"""Variable of the toolkit's installer, which sets it in the configuration of NVIDIA's runtime. It decides what gives a
+GPU to an unprivileged container: NVIDIA_VISIBLE_DEVICES, or a mount with a GPU's name (NVIDIA/nvidia-container-toolkit,
+cmd/nvidia-ctk-installer/toolkit/toolkit.go, in v1.19.1 and v1.20.0; tools/container/toolkit/toolkit.go in v1.17.0). The
+operator's own GPU containers are privileged (NVIDIA/gpu-operator, assets)."""
 _MOUNTS: Final = {"name": "DEVICE_LIST_STRATEGY", "value": "volume-mounts"}
-"""Has the device plugin name a pod's GPUs by mounts (NVIDIA/k8s-device-plugin, README.md, DEVICE_LIST_STRATEGY)."""
+"""Makes the device plugin name a pod's GPUs by mounts (NVIDIA/k8s-device-plugin, README.md, DEVICE_LIST_STRATEGY)."""
 
 
 OFF: Final = ("migManager", "sandboxWorkloads", "vgpuDeviceManager", "vfioManager", "sandboxDevicePlugin")
-"""Partitioned GPUs and what belongs to virtual machines."""
+"""Components for partitioned GPUs and for virtual machines."""
 
 
 class HandOut(StrEnum):
-    """How the device plugin tells the node's runtime which GPUs a pod was given.
+    """How the device plugin passes a pod's GPUs to the node's runtime.
 
-    CDI: by the devices' names; NVIDIA's runtime is not the default one. MOUNTS: by mounts that are named after them,
-    which NVIDIA's runtime, then the default one, looks at. So does NVshare, whose plugin knows no CDI; a container that
-    mounts something under that name itself gets the GPU too, where nobody refuses such pods.
+    CDI: by device names. NVIDIA's runtime is not the default runtime.
+    MOUNTS: by mounts with the GPUs' names. NVIDIA's runtime is the default runtime and reads them. NVshare's plugin
+    needs this, because it does not support CDI. A container that mounts something with such a name also gets the GPU,
+    unless a policy rejects the pod.
     """
 
     CDI = "cdi"
@@ -45,20 +46,20 @@ class HandOut(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class GpuOperatorArgs:
-    """What to install.
+    """The arguments of the operator.
 
-    chart: gpu-operator. namespace: must exist and allow privileged pods.
-    brings_driver, brings_toolkit: off on nodes that come with the driver, or with the container toolkit in the runtime
-        of Kubernetes' containers.
-    driver_version: of the NVIDIA driver; None for the one that the chart's version comes with.
+    namespace: must exist and allow privileged pods.
+    brings_driver: install the driver. False if the nodes already have it.
+    brings_toolkit: install the container toolkit. False if the nodes' container runtime already has it.
+    driver_version: of the NVIDIA driver. None for the default of the chart's version.
     hand_out: how pods get their GPUs.
-    rdma: build the driver for GPUDirect RDMA. Its pods then wait for the network operator's InfiniBand driver on nodes
-        that have such ports.
-    drain: let an upgrade of the driver delete the pods that use a node's GPUs. Off, a node keeps its driver until its
-        driver pod is deleted: a running job is not ended by a change of version.
-    monitor_labels: labels by which a Prometheus finds the GPU metrics; None for no ServiceMonitor. Its kind has to
-        exist first: without it the operator does not get ready.
-    placement: the operator itself is a service; what it starts runs on GPU nodes, which it finds by their labels.
+    rdma: build the driver for GPUDirect RDMA. On nodes with InfiniBand ports, its pods then wait for the network
+    operator's driver.
+    drain: a driver upgrade may delete the pods that use a node's GPUs. If false, a node keeps its driver until its
+    driver pod is deleted, so a new version does not end running jobs.
+    monitor_labels: labels that a Prometheus uses to find the GPU metrics. None creates no ServiceMonitor. With labels,
+    the CRD of ServiceMonitor must exist, or the operator does not become ready.
+    placement: the operator runs with the services. Its DaemonSets run on GPU nodes, which it finds by their labels.
     """
 
     chart: LocatedChart
@@ -74,11 +75,11 @@ class GpuOperatorArgs:
 
 
 class GpuOperator(Layer):
-    """Install the operator, which then prepares each GPU node by itself.
+    """Install the operator, which prepares each GPU node.
 
-    Node Feature Discovery must run, and with RDMA the network operator's policy has to be ready: in the other order the
-    driver's pods wait for symbols that nobody provides. The nodes must come without what the operator brings. Ready
-    means that the operator runs; a node's GPUs can be asked for some minutes later.
+    Node Feature Discovery must run. With RDMA, the network operator's policy must be ready first, because the driver's
+    pods wait for its symbols. The nodes must not already have what the operator installs. Ready means that the operator
+    runs. Pods can request a node's GPUs some minutes later.
     """
 
     def __init__(self, name: str, args: GpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -97,13 +98,13 @@ class GpuOperator(Layer):
 def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
     """Return the chart's values (NVIDIA/gpu-operator, deployments/gpu-operator/values.yaml).
 
-    A pod gets the GPUs that it asks for and no others: by CDI, with which the device plugin hands containerd or CRI-O
-    the names of the devices, and NVIDIA's runtime is not the default one (controllers/object_controls.go,
-    transformToolkitCtrForCDI and transformDevicePluginCtrForCDI); or by mounts. Who names that runtime's class is held
-    by the toolkit's environment, of a toolkit that the nodes come with by the nodes' own configuration.
+    A pod gets only the GPUs that it requests. With CDI, the device plugin passes the device names to containerd or
+    CRI-O, and NVIDIA's runtime is not the default runtime (controllers/object_controls.go, transformToolkitCtrForCDI
+    and transformDevicePluginCtrForCDI). Otherwise, it passes them by mounts. For pods that name that runtime's class,
+    the toolkit's environment enforces it. If the nodes come with the toolkit, their own configuration has to enforce
+    it.
 
-    The metrics are listed by ourselves, because the
-    exporter's own list has no ECC errors.
+    The list of metrics is the platform's, because the exporter's default list has no ECC errors.
     """
     driver: dict[str, Any] = {
         "enabled": args.brings_driver,
@@ -133,20 +134,20 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
 
 
 def toolkit_environment(hand_out: HandOut) -> list[dict[str, str]]:
-    """Return the environment with which nothing but what the device plugin says gives a container a GPU."""
+    """Return the environment that gives a container only the GPUs from the device plugin."""
     mounts = "true" if hand_out is HandOut.MOUNTS else "false"
     return [{"name": BY_VARIABLE, "value": "false"}, {"name": BY_MOUNT, "value": mounts}]
 
 
 def dcgm_metrics() -> str:
-    """Return the exporter's list of metrics: field, Prometheus type and help on each line."""
+    """Return the exporter's list of metrics. Each line has a field, a Prometheus type and a help text."""
     return "".join(f"{field.name}, {field.kind}, {field.help}\n" for field in DCGM_FIELDS)
 
 
 def metrics_name() -> str:
-    """Return the name of the ConfigMap with that list, which changes with it.
+    """Return the name of the ConfigMap with that list. The name changes with the list.
 
-    Exporters mount it by subPath (NVIDIA/gpu-operator, controllers/object_controls.go, TransformDCGMExporter): one that
-    runs would never see a change. Another name has the operator start them anew.
+    Exporters mount it by subPath (NVIDIA/gpu-operator, controllers/object_controls.go, TransformDCGMExporter), so a
+    running exporter would never see a change. With another name, the operator restarts them.
     """
     return f"mlbatch-dcgm-metrics-{hashlib.sha256(dcgm_metrics().encode()).hexdigest()[:8]}"

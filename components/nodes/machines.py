@@ -15,11 +15,15 @@ from components.tables import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A machine type, as the pods of one node can use it.
+    """A machine type, with the resources that pods of one node can use.
 
-    cpu, memory: as quantities, without what is kept for the system; gpus: pieces; gpu_product: the value of the label
-    `nvidia.com/gpu.product`; ports: InfiniBand's, handed out one by one; pods: the kubelet's limit; source: where the
-    numbers come from. thresholds: what NCCL's all-reduce reaches on healthy ones, as far as somebody says.
+    cpu, memory: quantities, without the part that is reserved for the system.
+    gpus: number of GPUs.
+    gpu_product: value of the label `nvidia.com/gpu.product`.
+    ports: number of InfiniBand ports, assigned one by one.
+    pods: the kubelet's limit.
+    source: source of the numbers.
+    thresholds: bandwidth of NCCL's all-reduce on healthy machines, if a source has it.
     """
 
     name: str
@@ -41,7 +45,7 @@ class Machine:
         roce_devices: int = 0,
         ports: int | None = None,
     ) -> NodeShape:
-        """Return the shape of a node, with what is given in place of the type's own numbers."""
+        """Return the shape of a node. Arguments override the type's values."""
         resources = {
             names.CPU: cpu or Quantity.parse(self.cpu),
             names.MEMORY: memory or Quantity.parse(self.memory),

@@ -1,8 +1,8 @@
 """NVIDIA's network operator: the InfiniBand driver of the nodes, and the device plugin that offers the ports.
 
-The chart installs the operator alone. Up to 24.7 its values also described the driver and the plugins; from 24.10 on
-they are ignored without a word, and no node would offer a port. The NicClusterPolicy that says it all is therefore an
-object of this program (Mellanox/network-operator, deployment/network-operator/values.yaml).
+The chart installs only the operator. Up to 24.7 its values also described the driver and the plugins. From 24.10 on it
+ignores these values without an error, and no node would offer a port. This program therefore declares the
+NicClusterPolicy as its own object (Mellanox/network-operator, deployment/network-operator/values.yaml).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from components.layer import Layer
 from components.nodes.feature_discovery import NIC_LABEL
 
 POLICY: Final = "nic-cluster-policy"
-"""The one name that the operator accepts (controllers/nicclusterpolicy_controller.go)."""
+"""The only name that the operator accepts (controllers/nicclusterpolicy_controller.go)."""
 
 _MELLANOX: Final = "15b3"
 _SHARED_PODS: Final = 63
-"""How many pods of a node may hold the shared devices at once (the chart's default up to 24.7)."""
+"""The most pods of a node that use the shared devices at once (the chart's default up to 24.7)."""
 _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
 
 
@@ -48,7 +48,7 @@ class DevicePlugin(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NicImages:
-    """The images a NicClusterPolicy names, as they are pulled: `<registry path>/<name>:<tag>[@<digest>]`."""
+    """The images of a NicClusterPolicy, as nodes pull them: `<registry path>/<name>:<tag>[@<digest>]`."""
 
     driver: str
     sriov_plugin: str
@@ -57,16 +57,18 @@ class NicImages:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkOperatorArgs:
-    """What to install.
+    """The arguments of the operator.
 
-    chart: network-operator, 24.10 or later. images: those that its version was released with.
+    chart: network-operator, 24.10 or later.
+    images: the images of the same release.
     namespace: must exist and allow privileged pods.
-    device_plugin: one, for both would offer the same ports.
-    wait: wait for the policy to be ready, for `wait_seconds` at most; the driver is compiled on each node. Without a
-        node that has such a port a policy never gets ready, so a pool of none must not be waited for.
-    drain: let an upgrade of the driver evict the pods of a node first, one node at a time. Off, a node keeps its driver
-        until its driver pod is deleted: a running job is not ended by a change of version.
-    placement: of the operator, and of driver and plugins. It leaves out nodes whose taints are not tolerated.
+    device_plugin: only one, because both would offer the same ports.
+    wait: wait until the policy is ready. Each node compiles the driver. Without any node with such a port, a policy
+    never becomes ready, so do not wait for an empty pool.
+    wait_seconds: the longest wait.
+    drain: a driver upgrade first evicts the pods of a node, one node at a time. If false, a node keeps its driver until
+    its driver pod is deleted, so a new version does not end running jobs.
+    placement: of the operator, the driver and the plugins. It excludes nodes whose taints are not tolerated.
     """
 
     chart: LocatedChart
@@ -80,14 +82,14 @@ class NetworkOperatorArgs:
 
 
 class NetworkOperator(Layer):
-    """Install the operator and tell it what the nodes with InfiniBand ports get.
+    """Install the operator and its policy for nodes with InfiniBand ports.
 
-    Node Feature Discovery must run: its label `pci-15b3.present` says which nodes these are. Does not set up secondary
-    networks, since jobs use the ports directly.
+    Node Feature Discovery must run, because its label `pci-15b3.present` identifies these nodes. Does not set up
+    secondary networks, because jobs use the ports directly.
     """
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these for the ports, and for a GPU driver that is built against the InfiniBand driver."""
+    """Depend on these for the ports, and for a GPU driver that is built with the InfiniBand driver."""
 
     def __init__(self, name: str, args: NetworkOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:nodes:NetworkOperator", name, None, opts)
@@ -114,7 +116,7 @@ class NetworkOperator(Layer):
 def network_operator_values(nodes: NodeGroup) -> Mapping[str, Any]:
     """Return the chart's values.
 
-    Feature discovery is installed by itself, and its label says as much as the chart's NodeFeatureRules would.
+    Feature discovery is installed separately. Its label replaces the chart's NodeFeatureRules.
     """
     return {
         "nfd": {"enabled": False, "deployNodeFeatureRules": False},
@@ -145,7 +147,7 @@ def nic_cluster_policy(args: NetworkOperatorArgs) -> Document:
 def _driver(args: NetworkOperatorArgs) -> Mapping[str, Any]:
     return {
         **_image(args.images.driver),
-        # Without it the in-box modules may win the race at boot (Mellanox/doca-driver-build, issue 52).
+        # Otherwise the in-box modules may load first at boot (Mellanox/doca-driver-build, issue 52).
         "env": [
             {"name": "OFED_BLACKLIST_MODULES_FILE", "value": "/host/etc/modprobe.d/blacklist-ofed-modules.conf"},
         ],
@@ -177,7 +179,7 @@ def _configured(image: str, config: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _image(reference: str) -> Mapping[str, str]:
-    """Return a reference as the API takes it, in three parts: a digest stands in the version's place.
+    """Return a reference in the three parts of the API. A digest replaces the version.
 
     Source: Mellanox/network-operator, pkg/render/render.go, imagePath.
     """

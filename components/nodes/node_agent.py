@@ -1,4 +1,4 @@
-"""Programs of the platform on every node of a pool, with the right to label the node they run on, and no other."""
+"""Programs of the platform on each node of a pool. Each may label only its own node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from components.kubernetes.security import NOBODY, READ_ONLY
 from components.kubernetes.volumes import Volume, host_folder, volumes
 
 NAMESPACE: Final = "mlbatch-nodes"
-"""Where these programs run. It must allow privileged pods, or those that mount the node's folders."""
+"""Namespace of these programs. It must allow privileged pods, or pods that mount the node's folders."""
 
 
 _PRIVILEGED: Final = {"privileged": True, "readOnlyRootFilesystem": True}
@@ -27,15 +27,18 @@ _PRIVILEGED: Final = {"privileged": True, "readOnlyRootFilesystem": True}
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
-    """A program that uses `components.nodes.agents.node`, and the pod that runs it.
+    """A program that uses `components.nodes.agents.node`, and its pod.
 
-    name: of all its objects. module: dotted name of the program, in any package.
-    shared: dotted names of other modules that it imports. arguments: of the program. port: of its health endpoint.
+    name: of all its objects.
+    module: dotted name of the program, in any package.
+    shared: dotted names of other modules that it imports.
+    arguments: of the program.
     labels: names of the labels that it may write, or prefixes that end in `/`.
-    nodes: those that it runs on.
-    privileged: root with all rights on the node, in its process id namespace. Otherwise nobody, who can read.
-    folders: of the node, mounted read-only at the same path; they have to exist.
-    variables: of its environment, beyond the node's name.
+    nodes: the nodes that it runs on.
+    privileged: it runs as root with all rights on the node, in its process ID namespace. Otherwise it runs as an
+    unprivileged user and only reads.
+    folders: folders of the node, mounted read-only at the same path. They must exist.
+    variables: environment variables besides the node's name.
     """
 
     name: str
@@ -54,7 +57,7 @@ class Agent:
 
 
 def install(agent: Agent, parent: pulumi.Resource) -> Manifest:
-    """Register an agent's objects as a component's children; return its DaemonSet."""
+    """Register an agent's objects as a component's children and return its DaemonSet."""
     account = OwnNodeAccount(
         name=agent.name,
         namespace=agent.namespace,
@@ -83,7 +86,7 @@ def daemon_set(agent: Agent) -> Document:
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        # A node that the agent cannot serve shows in its pod, and must not hold up everything else.
+        # An agent's failure on one node shows in its pod. The update does not wait for it.
         "metadata": {
             "name": agent.name,
             "namespace": agent.namespace,

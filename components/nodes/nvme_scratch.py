@@ -1,4 +1,4 @@
-"""Scratch space on the local NVMe disks of GPU nodes: a folder for each pod, removed after it (edwardsp/ai-on-aks)."""
+"""Scratch space on local NVMe disks of GPU nodes: a folder for each pod, deleted after it (edwardsp/ai-on-aks)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from components.nodes.node_agent import Agent
 
 NAME: Final = "local-nvme-scratch"
 FOLDER: Final = "/pv-disks/scratch"
-"""Where the space is mounted on a node by default. Pods mount a folder of it by `volume`, on nodes that are `READY`."""
+"""Default path of the space on a node. Pods mount a folder of it with `volume`, on nodes with the label `READY`."""
 
 POOL_LABEL: Final[Mapping[str, str]] = {"local-nvme-scratch": "true"}
-"""Of a node pool whose disks are to be used: what the administrator says of it, not that the space is there."""
+"""Label of node pools whose disks are used. The administrator sets it. It does not mean that the space is ready."""
 
 READY: Final[Mapping[str, str]] = {agent.LABEL: agent.READY}
-"""Of a node on which the space is mounted, as long as it is."""
+"""Label of a node while the space is mounted there."""
 
 RESOURCES: Final = Resources(cpu_request="20m", memory_request="48Mi", cpu_limit="500m", memory_limit="256Mi")
 _PARTS: Final = ("commands", "local_disks", "scratch_folders", "scratch_space")
-"""The modules beside the agent's own that are mounted with it."""
+"""Modules that are mounted with the agent's own."""
 
 
 class Filesystem(StrEnum):
@@ -41,10 +41,13 @@ class Filesystem(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NvmeScratchArgs:
-    """namespace: must allow privileged pods. image: a Python 3.11 or later with util-linux, without packages.
+    """The arguments of the scratch space.
 
-    folder: where the disks are mounted. nodes: those whose local disks are to be used. disk_model: models of local
-    disks, as a regular expression.
+    namespace: must allow privileged pods.
+    image: an image with Python 3.11 or later and util-linux. No packages are needed.
+    folder: where the disks are mounted.
+    nodes: nodes whose local disks are used.
+    disk_model: regular expression for the models of local disks.
     """
 
     namespace: pulumi.Input[str]
@@ -57,11 +60,11 @@ class NvmeScratchArgs:
 
 
 class NvmeScratch(pulumi.ComponentResource):
-    """Keep the local disks of each node of a pool mounted as one file system, and say on the node when they are.
+    """Mount the local disks of each node of a pool as one file system, and label the node while they are mounted.
 
-    Its pods are root on their node, for only that can make arrays and mount them; they may write one label of it. They
-    remove the folders of pods that have ended. What is on the disks is lost with the node, and no pod's part of them is
-    limited.
+    Its pods are root on their node, because creating arrays and mounting them requires that. They may write one label
+    of the node. They delete the folders of pods that have ended. The data is lost with the node, and the share of a pod
+    is not limited.
     """
 
     def __init__(self, name: str, args: NvmeScratchArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -71,16 +74,16 @@ class NvmeScratch(pulumi.ComponentResource):
 
 
 def volume(folder: str, path: str) -> Volume:
-    """Return a pod's own folder of the space. folder: where that is mounted. path: in the container.
+    """Return a pod's own folder of the space. folder: the space's path on the node. path: in the container.
 
-    The kubelet makes it, with the space's own mode (kubernetes/kubernetes, pkg/kubelet/kubelet_pods.go, makeMounts): a
-    pod that is not root writes there, and sees the folder of no other.
+    The kubelet creates the folder with the mode of the space (kubernetes/kubernetes, pkg/kubelet/kubelet_pods.go,
+    makeMounts). A pod that is not root can write there, and cannot see folders of other pods.
     """
     return replace(host_folder("scratch", folder, path), sub_path_variable=OWN_POD)
 
 
 def scratch(args: NvmeScratchArgs) -> Agent:
-    """Return the agent, which works with the node's own programs."""
+    """Return the agent. It uses the node's own programs."""
     return Agent(
         name=NAME,
         namespace=args.namespace,

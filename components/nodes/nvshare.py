@@ -1,7 +1,7 @@
-"""NVshare: one GPU of a node for several pods at a time, each of which may use all of its memory.
+"""NVshare: several pods share a GPU of a node, and each may use all of its memory.
 
-Objects are those of grgalex/nvshare, kubernetes/manifests, at commit 1a8f211ae45a8aded4f54d0e1832c6073a4f19ef; names,
-commands, paths and rights are upstream's, placement and bounds are the platform's.
+Objects are those of grgalex/nvshare, kubernetes/manifests, at commit 1a8f211ae45a8aded4f54d0e1832c6073a4f19ef. Names,
+commands, paths and rights are upstream's. Placement and limits are the platform's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from components.layer import Layer
 
 NAMESPACE: Final = "nvshare-system"
 VIRTUAL_GPUS: Final = 10
-"""How many pods share a GPU, as upstream's manifest has it."""
+"""How many pods share a GPU, from upstream's manifest."""
 SCHEDULER: Final = "nvshare-scheduler"
 PLUGIN: Final = "nvshare-device-plugin"
 
@@ -44,9 +44,10 @@ class NvshareImages:
 
 @dataclass(frozen=True, kw_only=True)
 class NvshareArgs:
-    """What to install.
+    """The arguments of NVshare.
 
-    namespace: must exist, and allow privileged pods and critical ones. nodes: with one GPU each.
+    namespace: must exist, and allow privileged and critical pods.
+    nodes: nodes with one GPU each.
     virtual_gpus: how many pods share a GPU.
     """
 
@@ -57,11 +58,11 @@ class NvshareArgs:
 
 
 class Nvshare(Layer):
-    """Run NVshare on GPU nodes, whose device plugin offers `nvidia.com/gpu` already.
+    """Run NVshare on GPU nodes whose device plugin already offers `nvidia.com/gpu`.
 
-    Its plugin takes a node's GPU as a pod does, so that nobody else gets it whole, and offers it as `nvshare.com/gpu`.
-    The scheduler lets one pod compute at a time and is no scheduler of Kubernetes; it stands first, so that no pod is
-    given a GPU that nobody keeps turns on.
+    Its plugin requests a node's GPU like a pod, so that no other pod gets the whole GPU, and offers it as
+    `nvshare.com/gpu`. NVshare's scheduler, which is not a Kubernetes scheduler, lets one pod compute at a time. It
+    starts first, so that pods never share a GPU without it.
     """
 
     def __init__(self, name: str, args: NvshareArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -73,7 +74,7 @@ class Nvshare(Layer):
 
 
 def scheduler_body(args: NvshareArgs) -> Document:
-    """Return the scheduler's DaemonSet: an unprivileged process that listens on a socket in a folder of the node."""
+    """Return the scheduler's DaemonSet: an unprivileged process with a socket in a folder of the node."""
     socket = Volume(name="nvshare-socket-directory", path=_FOLDER, source=_folder(_FOLDER, create=True))
     return _daemon_set(args, SCHEDULER, [_container(SCHEDULER, args.images.scheduler, [socket])], [socket])
 
@@ -81,8 +82,8 @@ def scheduler_body(args: NvshareArgs) -> Document:
 def plugin_body(args: NvshareArgs) -> Document:
     """Return the device plugin's DaemonSet.
 
-    Privileged is the container that mounts the library, alone: only so does its mount show on the node (kubernetes.io,
-    concepts/storage/volumes, Mount propagation), from where it is mounted into each pod that shares the GPU.
+    Only the container that mounts the library is privileged, so that its mount is visible on the node (kubernetes.io,
+    concepts/storage/volumes, Mount propagation). From there, each pod that shares the GPU mounts it.
     """
     library = Volume(name="host-var-run-nvshare", path=_LIBRARY, source=_folder(_FOLDER, create=True))
     kubelet = Volume(name="device-plugin-socket", path=_KUBELET, source=_folder(_KUBELET, create=False))
@@ -134,7 +135,7 @@ def _daemon_set(args: NvshareArgs, name: str, containers: list[Document], mounte
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        # A node that it cannot serve shows in its pod, and must not hold up everything else.
+        # A failure on one node shows in its pod. The update does not wait for it.
         "metadata": {"name": name, "namespace": args.namespace, "labels": labels, "annotations": dict(SKIP_AWAIT)},
         "spec": {
             "selector": {"matchLabels": labels},

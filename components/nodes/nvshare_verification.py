@@ -1,4 +1,4 @@
-"""Two matrix multiplications that share one GPU: upstream's test of NVshare, bounded in time, with an end to judge."""
+"""Two matrix multiplications that share a GPU: upstream's test of NVshare, with a time limit and a result."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from components.layer import Layer
 NAME: Final = "nvshare-tf-matmul"
 PODS: Final = 2
 _SLACK_SECONDS: Final = 900
-"""For pulling the image, and until a GPU is offered."""
+"""Seconds to pull the image and until a GPU is available."""
 
 _RUN: Final = (
     "{ timeout $SECONDS_AT_MOST python -u /tf-matmul.py 2>&1; echo $? > /tmp/code; } | tee /tmp/output; "
     "tail -n 2 /tmp/output > /dev/termination-log; exit $(cat /tmp/code)"
 )
-"""Leaves the last two lines behind as the container's termination message: PASS and the seconds that it took. Exit code
-124 is that of `timeout`."""
+"""Writes the last two lines as the container's termination message: PASS and the seconds that it took. Exit code 124 is
+a timeout of `timeout`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NvshareVerificationArgs:
-    """namespace: where to run it. image: upstream's, with TensorFlow; installs one package from PyPI as it starts.
+    """The arguments of the test.
 
-    nodes: with a GPU that NVshare offers, of 10 GB of memory or more. timeout_seconds: of each multiplication.
+    namespace: namespace of the Job.
+    image: upstream's, with TensorFlow. It installs one package from PyPI at the start.
+    nodes: nodes with a GPU of at least 10 GB of memory that NVshare offers.
+    timeout_seconds: of each multiplication.
     """
 
     namespace: pulumi.Input[str]

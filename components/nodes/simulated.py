@@ -1,4 +1,4 @@
-"""GPU nodes without machines: Node objects whose kubelet KWOK plays."""
+"""GPU nodes without machines: Node objects with a kubelet that KWOK simulates."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from components.kubernetes.node_pool import GPU_TAINT, NodePool, NodeShape
 from components.layer import Layer
 
 GPU_LABEL: Final[Mapping[str, str]] = {"nvidia.com/gpu.present": "true"}
-"""Of nodes with GPUs, as the GPU operator sets it (NVIDIA/gpu-operator, controllers/state_manager.go)."""
+"""Label of nodes with GPUs, as the GPU operator sets it (NVIDIA/gpu-operator, controllers/state_manager.go)."""
 
 
 POOL_LABEL: Final = "mlbatch/pool"
-"""Of simulated nodes where there are several pools, whose name it has."""
+"""Label with the pool's name, for simulated nodes in several pools."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +31,11 @@ class SimulatedNodesArgs:
 
 
 class SimulatedNodes(Layer):
-    """Register GPU nodes that KWOK keeps Ready; pods on them run for show.
+    """Register GPU nodes that KWOK keeps Ready. Pods on them do not run programs.
 
-    A node's resources are declared in its status, which the API server takes at creation and ignores afterwards: a node
-    whose shape changes is therefore replaced. Taints belong to the cluster after creation (see `ownership`). Does not
-    install KWOK, which runs beside the control plane.
+    A node's resources are in its status. The API server accepts the declared status only at creation, so a node with a
+    new shape is replaced. After creation, the program does not manage taints (see `ownership`). KWOK must run next to
+    the control plane. This does not install it.
     """
 
     def __init__(self, name: str, args: SimulatedNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -55,8 +55,8 @@ class SimulatedNodes(Layer):
 def node(name: str, shape: NodeShape, more_labels: Mapping[str, str] = MappingProxyType({})) -> Document:
     """Return a simulated node.
 
-    Annotation: KWOK manages the nodes that carry it (kwok.sigs.k8s.io, `--manage-nodes-with-annotation-selector`).
-    Labels: as a kubelet and NVIDIA's GPU feature discovery set them, and more_labels.
+    Annotation: KWOK manages nodes that have it (kwok.sigs.k8s.io, `--manage-nodes-with-annotation-selector`).
+    Labels: those of a kubelet and NVIDIA's GPU feature discovery, and more_labels.
     """
     amounts = _amounts(shape)
     labels: dict[str, str] = {
@@ -80,5 +80,5 @@ def node(name: str, shape: NodeShape, more_labels: Mapping[str, str] = MappingPr
 
 
 def _amounts(shape: NodeShape) -> Mapping[str, str]:
-    """Return what the node reports: resources that it has none of are not reported, as a device plugin would not."""
+    """Return the resources that the node reports. It omits zero amounts, as a device plugin does."""
     return {resource: str(amount) for resource, amount in shape.resources.items() if amount.nano}

@@ -1,6 +1,6 @@
-"""The accounts of the chart kube-prometheus-stack, and what OpenShift has to let their pods have.
+"""The service accounts of the chart kube-prometheus-stack, and the rights of their pods on OpenShift.
 
-The names follow from the release's (prometheus-community/helm-charts, charts/kube-prometheus-stack/templates).
+The names depend on the release's name (prometheus-community/helm-charts, charts/kube-prometheus-stack/templates).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ CONFINED: Final = tuple(
     f"{RELEASE}-{part}"
     for part in ("admission", "alertmanager", "grafana", "kube-state-metrics", "operator", "prometheus")
 )
-"""Of pods that name a user of their own, and need nothing of their node. That of the admission webhook is the chart's
-where the webhook is on."""
+"""Service accounts whose pods set their own user and need no access to the node. The chart has the one of the admission
+webhook if the webhook is enabled."""
 ACCOUNTS: Final = (*CONFINED, NODE_EXPORTER)
 CONSTRAINT: Final = "mlbatch-node-exporter"
 
 
 def rights(namespace: str, bound_in: pulumi.Input[str], *, privileged: bool) -> list[Document]:
-    """Return what has to be there on OpenShift before the chart's pods are made.
+    """Return the objects that OpenShift needs before the chart's pods are created.
 
-    bound_in: the namespace, known once it exists. privileged: every account may run privileged pods, as the tutorial of
-    MLBatch has it.
+    bound_in: the namespace, known when it exists.
+    privileged: all service accounts may run privileged pods, as in MLBatch's tutorial.
     """
     if privileged:
         return [use(PRIVILEGED, bound_in, ACCOUNTS)]

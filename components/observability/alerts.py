@@ -1,8 +1,9 @@
-"""What somebody should look at: broken GPUs, lost nodes, queues that do not move, InfiniBand links that fail.
+"""Alerts for administrators: broken GPUs, lost nodes, blocked queues, failing InfiniBand links.
 
-An expression reads `node`, which monitors of what runs on each node write (`BY_NODE` in prometheus.py), and no label
-that a restart of an exporter or of a job changes: a series that is new starts at its count, so that `increase` sees
-nothing, and one that is replaced is there twice for five minutes. Therefore each is `max by` what it is about.
+Expressions use the label `node`, which monitors add for pods that run on each node (`BY_NODE` in prometheus.py). They
+use no label that changes when an exporter or a job restarts. A new series starts at its current count, which `increase`
+does not see, and a replaced series exists twice for five minutes. Each expression is therefore `max by` the labels of
+its subject.
 """
 
 from __future__ import annotations
@@ -21,27 +22,28 @@ from components.observability.metrics import RECORDED
 from components.tenancy import slack
 
 _SEEN: Final = "and on () count(kube_node_info)"
-"""Ends a question for what is not there: kube-state-metrics, without which nothing would be, shows the cluster."""
+"""Suffix of queries for missing objects. It requires metrics of kube-state-metrics, because without them all objects
+seem to be missing."""
 _XID: Final = (46, 48, 62, 63, 64, 74, 79, 94, 95, 109, 110, 119, 120, 136, 140, 143, 156, 158)
-"""XID errors of which NVIDIA's catalogue says, for an H100, that the GPU is reset or the machine restarted, 74 by its
-own workflow; and 63 and 94, which leave a memory row to be replaced (docs.nvidia.com/deploy/xid-errors,
+"""XID errors that require a reset of the GPU or a restart of the machine, for an H100 in NVIDIA's catalog. For 74,
+NVIDIA's workflow says so. 63 and 94 leave a memory row to be replaced (docs.nvidia.com/deploy/xid-errors,
 analyzing-xid-catalog). 13, 31, 43 and 45 are errors of an application, and 45 follows each of the others within a
 minute."""
 RULES_NAME: Final = "mlbatch-alerts"
 OPERATORS: Final = ("kueue-controller-manager", "appwrapper-controller-manager")
-"""Deployments in mlbatch-system without which nothing is admitted, or run anew."""
+"""Deployments in mlbatch-system that must run so that jobs are admitted and retried."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """A condition that has to hold for a while.
+    """A condition that must hold for some time.
 
-    expression: Prometheus's; each series that it yields is an alert of its own.
-    lasting: how long it has to hold first, such as `5m`; an empty text for none at all.
-    severity: critical for what takes capacity away now, or hides it; warning for the rest.
-    summary, action: one sentence each; may name labels as `{{ $labels.node }}`.
+    expression: in PromQL. Each series of its result is a separate alert.
+    lasting: how long it must hold, such as `5m`. Empty for no wait.
+    severity: critical if capacity is lost now, or if losses are hidden. Otherwise warning.
+    summary, action: one sentence each. They may use labels as `{{ $labels.node }}`.
 
-    docs/runbooks.md has a section of its name.
+    docs/runbooks.md has a section with its name.
     """
 
     name: str
@@ -54,12 +56,13 @@ class Alert:
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """What alerts have to know of a cluster.
+    """The properties of a cluster that alerts need.
 
-    gpu_resource: as which nodes offer GPUs. has_gpu_metrics: Prometheus reads NVIDIA's exporter.
-    gpus_per_node: how many each GPU node should have; None where nobody says.
-    has_autoscaler: nodes come and go by themselves, so that a node that is gone is no news.
-    controllers: Deployments in mlbatch-system that have to be there.
+    gpu_resource: resource name under which nodes offer GPUs.
+    has_gpu_metrics: Prometheus reads NVIDIA's exporter.
+    gpus_per_node: number of GPUs of each GPU node. None if unknown.
+    has_autoscaler: an autoscaler adds and removes nodes, so a missing node is normal.
+    controllers: Deployments in mlbatch-system that must exist.
     """
 
     gpu_resource: str = names.GPU
@@ -70,12 +73,12 @@ class Watched:
 
     @property
     def has_slack(self) -> bool:
-        """Whether the slack controller says what nodes and quotas have."""
+        """True if the slack controller reports nodes and quotas."""
         return slack.CONTROLLER in self.controllers
 
     @property
     def offered(self) -> str:
-        """The GPUs that each node offers to pods, as kube-state-metrics shows it."""
+        """PromQL of the GPUs that each node offers to pods, from kube-state-metrics."""
         return f'kube_node_status_allocatable{{resource="{metrics.resource_label(self.gpu_resource)}"}}'
 
 
@@ -101,7 +104,7 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
     return (
         Alert(
             name="MLBatchGpuXidError",
-            # The exporter counts five minutes; a quarter of an hour is long enough for somebody to see it.
+            # The exporter counts over five minutes. Fifteen minutes give an administrator time to see the alert.
             expression="max by (node, gpu, xid) "
             f'(max_over_time(DCGM_EXP_XID_ERRORS_COUNT{{xid=~"{"|".join(map(str, _XID))}"}}[15m])) > 0',
             lasting="",
@@ -111,8 +114,7 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
         ),
         Alert(
             name="MLBatchGpuEccError",
-            # Counted since the driver was loaded. What repairs it, a restart of the node or a reset of the GPU, begins
-            # anew.
+            # Counts since the driver was loaded. The repair, a restart of the node or a reset of the GPU, resets it.
             expression="max by (node, gpu) (DCGM_FI_DEV_ECC_DBE_VOL_TOTAL) > 0",
             lasting="",
             severity="critical",
@@ -156,7 +158,7 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
         ),
         Alert(
             name="MLBatchNvlinkErrors",
-            # The job on the GPU dies of it, and its series with it: what is counted goes on in the next.
+            # The job on the GPU fails, and its series ends. The next series continues the count.
             expression="increase(max by (node, gpu) (DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL)[1h:1m]) > 0",
             lasting="",
             severity="warning",
@@ -217,8 +219,8 @@ def _queues(watched: Watched) -> Sequence[Alert]:
     return (
         Alert(
             name="MLBatchQueueStuck",
-            # Both figures are gauges: neither a restart of Kueue nor an idle spell changes what they say. Who waits
-            # behind a full quota waits for others' jobs, which is no fault.
+            # Both metrics are gauges, so a restart of Kueue or an idle time does not affect them. A workload behind a
+            # full quota waits for other jobs, which is not a fault.
             expression="sum by (cluster_queue) (max by (cluster_queue, status) (kueue_pending_workloads)) > 0 "
             f'and on (cluster_queue) {held}{{resource="{gpu}"}})) '
             f'< on (cluster_queue) {nominal}{{resource="{gpu}"}}))',
@@ -279,8 +281,8 @@ _UNREACHED: Final = (
     'apiserver_admission_webhook_rejection_count{error_type="calling_webhook_error",'
     'name=~".*(\\\\.kb\\\\.io|kueue|codeflare|kubeflow|mlbatch).*"}'
 )
-"""Of the platform's operators. A webhook's name is its own and not its configuration's: what is built with kubebuilder,
-such as Kueue and AppWrapper, calls them `mworkload.kb.io` and the like."""
+"""Webhooks of the platform's operators. A webhook's name differs from its configuration's. Projects that use
+kubebuilder, such as Kueue and AppWrapper, use names such as `mworkload.kb.io`."""
 
 
 def _platform(watched: Watched) -> Sequence[Alert]:
@@ -311,8 +313,8 @@ def _platform(watched: Watched) -> Sequence[Alert]:
         ),
         Alert(
             name="MLBatchWebhookFails",
-            # A webhook's first failure is a new series, which no rate shows. Of an API server that was not watched ten
-            # minutes ago all are new, however old what they count.
+            # A webhook's first failure creates a new series, which no rate shows. For an API server that was not
+            # monitored ten minutes ago, all series are new, even for old failures.
             expression=f"sum by (name) (increase({_UNREACHED}[10m])) > 0 or sum by (name) ({_UNREACHED} "
             f'unless {_UNREACHED} offset 10m and on (instance) up{{job="apiserver"}} offset 10m == 1) > 0',
             lasting="",
@@ -322,7 +324,7 @@ def _platform(watched: Watched) -> Sequence[Alert]:
         ),
         Alert(
             name="MLBatchStoreFull",
-            # etcd's default quota, where the cluster does not tell its own. A full store accepts deletions only.
+            # etcd's default quota, if the cluster does not report its own. A full store accepts only deletions.
             expression="max(apiserver_storage_size_bytes) "
             "> 0.75 * (max(etcd_server_quota_backend_bytes) or vector(2 ^ 31))",
             lasting="5m",
@@ -405,7 +407,7 @@ _HEALTH: Final = (
 _INFINIBAND: Final = (
     Alert(
         name="MLBatchInfiniBandPortDown",
-        # One that was never active has no cable. 4 is active, and 5 active again after an error of the link.
+        # A port that was never active has no cable. 4 is active, and 5 is active again after an error of the link.
         expression="max by (node, device, port) (node_infiniband_state_id) != 4 and on (node, device, port) "
         "max by (node, device, port) (max_over_time(node_infiniband_state_id[7d])) >= 4",
         lasting="5m",
@@ -415,8 +417,7 @@ _INFINIBAND: Final = (
     ),
     Alert(
         name="MLBatchInfiniBandLinkFlaps",
-        # Of the port and not of a series: with the exporter's pod goes its series, and the next begins at what the port
-        # has counted by then.
+        # By port, not by series: a new exporter pod starts a new series at the port's current count.
         expression="increase(max by (node, device, port) (node_infiniband_link_downed_total)[1h:1m]) > 0",
         lasting="",
         severity="warning",
@@ -437,15 +438,18 @@ _PENDING: Final = (
     "max by (namespace, queue, cluster_queue) (mlbatch_localqueue_info) "
     f"or on (namespace, name) {_WAITING}"
 )
-"""For how long each workload has waited: since it was created, or was last taken its quota from. It has its
-ClusterQueue as a label, unless the LocalQueue that it names is not there, for which it waits as well."""
+"""Seconds that each workload has waited since its creation or the last loss of its quota. It has the label of its
+ClusterQueue, unless its LocalQueue does not exist. Such a workload is waiting too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertsArgs:
-    """namespace: must exist. labels: those by which Prometheus finds its rules. watched: what of.
+    """The arguments of the alerts.
 
-    runbooks: address of docs/runbooks.md as its readers open it; None for alerts without a link.
+    namespace: must exist.
+    labels: labels that Prometheus selects its rules by.
+    watched: properties of the cluster.
+    runbooks: URL of docs/runbooks.md for readers. None for alerts without a link.
     """
 
     namespace: pulumi.Input[str]
@@ -455,7 +459,7 @@ class AlertsArgs:
 
 
 class Alerts(pulumi.ComponentResource):
-    """Declare alerts as a PrometheusRule, whose kind must exist. Whom they reach is up to Alertmanager's routes."""
+    """Declare alerts as a PrometheusRule, whose CRD must exist. Alertmanager's routes select the receivers."""
 
     def __init__(self, name: str, args: AlertsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Alerts", name, None, opts)

@@ -1,7 +1,6 @@
 """Grafana's dashboards as code, the same on every target.
 
-A dashboard is a list of panels, and a panel a question to Prometheus. Grafana's sidecar loads each ConfigMap that
-carries the label of `LABEL`.
+A dashboard is a list of panels with Prometheus queries. Grafana's sidecar loads each ConfigMap with the label `LABEL`.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from components.kubernetes.manifests import Document, Manifest
 from components.observability.metrics import knows_holders, resource_label
 
 LABEL: Final[Mapping[str, str]] = {"grafana_dashboard": "1"}
-"""What the sidecar of kube-prometheus-stack looks for (`grafana.sidecar.dashboards.label`)."""
+"""Label that the sidecar of kube-prometheus-stack selects (`grafana.sidecar.dashboards.label`)."""
 
 _SOURCE: Final = {"type": "prometheus", "uid": "prometheus"}
-"""The data source that kube-prometheus-stack sets up (`grafana.sidecar.datasources.uid`)."""
+"""The data source of kube-prometheus-stack (`grafana.sidecar.datasources.uid`)."""
 _COLUMNS: Final = 24
 _HEIGHT: Final = 8
 _SCHEMA: Final = 39
@@ -33,8 +32,8 @@ _SCHEMA: Final = 39
 class Panel:
     """A graph.
 
-    queries: expression by legend; a legend may name labels as `{{node}}`.
-    unit: as Grafana names it, such as `percent`, `celsius`, `watt`, `decmbytes`, `Bps`, `short`.
+    queries: PromQL by legend. A legend may contain labels as `{{node}}`.
+    unit: Grafana's name, such as `percent`, `celsius`, `watt`, `decmbytes`, `Bps`, `short`.
     """
 
     title: str
@@ -47,7 +46,11 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Dashboard:
-    """uid: its address, stable over renames. variables: what a reader can narrow it to, as query by name."""
+    """A dashboard.
+
+    uid: its address, which stays the same when it is renamed.
+    variables: filters for readers, as query by name.
+    """
 
     uid: str
     title: str
@@ -59,23 +62,23 @@ _GPU_LEGEND: Final = "{{node}} GPU {{gpu}}"
 _PORT_LEGEND: Final = "{{node}} {{device}}"
 _QUEUE: Final = 'cluster_queue=~"$queue"'
 _TOLERATED: Final = f'key!="{names.GPU}"'
-"""Of a taint: jobs do not tolerate it. Stands for the taints of a cluster's own GPU nodes."""
+"""Selects taints that jobs do not tolerate. A placeholder for the taints of the cluster's GPU nodes."""
 _HELD_BY: Final = 'exported_namespace!=""'
-"""Of a metric of a GPU: a pod has it, by its namespace."""
+"""Selects metrics of GPUs that a pod has, by its namespace."""
 
 
 def _gpu(metric: str) -> str:
-    """Return a metric of each GPU, which a job that ends there does not make another series of."""
+    """Return a metric of each GPU, as one series even when jobs end there."""
     return f'max by (node, gpu) ({metric}{{node=~"$node"}})'
 
 
 def _given(name: str) -> str:
-    """Return a metric of each GPU that a namespace's pod has."""
+    """Return a metric of each GPU that a pod of a namespace has."""
     return f"max by (node, gpu, exported_namespace) ({name}{{{_HELD_BY}}})"
 
 
 def _queue(metric: str) -> str:
-    """Return the GPUs of each queue that a metric of Kueue's counts, once where it has several replicas."""
+    """Return the GPUs of each queue from a metric of Kueue, counted once even with several replicas."""
     selected = f'{metric}{{{_QUEUE},resource="nvidia.com/gpu"}}'
     return f"sum by (cluster_queue) (max by (cluster_queue, flavor) ({selected}))"
 
@@ -86,27 +89,27 @@ def _port(metric: str) -> str:
 
 
 def _port_rate(metric: str) -> str:
-    """Return how fast a counter of each InfiniBand port rises."""
+    """Return the rate of a counter of each InfiniBand port."""
     return f'max by (node, device, port) (rate({metric}{{node=~"$node"}}[5m]))'
 
 
 def _port_errors(metric: str) -> str:
-    """Return how often each InfiniBand port counted within an hour, also while its exporter was replaced."""
+    """Return the events of each InfiniBand port in an hour, even if its exporter was replaced."""
     return f"increase({_port(metric)}[1h:30s])"
 
 
 def _in_an_hour(counter: str) -> str:
-    """Return how often each series of a counter counted within an hour.
+    """Return the events of each series of a counter in an hour.
 
-    A series begins with its first event, of which `increase` sees nothing: one that the hour before did not have
-    counts as a whole.
+    A series starts with its first event, which `increase` does not see. All events of a new series are therefore
+    counted.
     """
     was_there = f"last_over_time({counter}[1h] offset 1h)"
     return f"(increase({counter}[1h]) and {was_there} or last_over_time({counter}[1h]) unless {was_there})"
 
 
 def _wait(share: float) -> str:
-    """Return the time within which a share of the admitted was admitted."""
+    """Return the quantile of the wait times of admitted workloads. share: such as 0.5 for the median."""
     bucket = f"kueue_admission_wait_time_seconds_bucket{{{_QUEUE}}}"
     return f"histogram_quantile({share}, sum by (cluster_queue, le) ({_in_an_hour(bucket)}))"
 
@@ -456,10 +459,14 @@ DASHBOARDS: Final = (GPUS, NODES, QUEUES, INFINIBAND, PLATFORM)
 
 @dataclass(frozen=True, kw_only=True)
 class DashboardsArgs:
-    """namespace: Grafana's, which must exist. dashboards: which ones. published: models of others', by their uid.
+    """The arguments of the dashboards.
 
-    gpu_resource: as which nodes offer GPUs. tolerated: keys of the taints that jobs tolerate. lacking: metrics that
-    nobody exports in this cluster.
+    namespace: Grafana's, which must exist.
+    dashboards: dashboards of the platform.
+    published: models of other dashboards by their uid.
+    gpu_resource: resource name under which nodes offer GPUs.
+    tolerated: keys of the taints that jobs tolerate.
+    lacking: metrics that no exporter has in this cluster.
     """
 
     namespace: pulumi.Input[str]
@@ -471,7 +478,7 @@ class DashboardsArgs:
 
 
 class Dashboards(pulumi.ComponentResource):
-    """Put dashboards where Grafana's sidecar finds them; they follow the code, and edits in Grafana are not kept."""
+    """Create dashboards that Grafana's sidecar loads. They follow the code, and edits in Grafana are lost."""
 
     def __init__(self, name: str, args: DashboardsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Dashboards", name, None, opts)
@@ -484,7 +491,7 @@ class Dashboards(pulumi.ComponentResource):
 
 
 def without(dashboard: Dashboard, lacking: Collection[str]) -> Dashboard | None:
-    """Return a dashboard without the questions for metrics that nobody exports; None for one that is about these."""
+    """Return a dashboard without queries for missing metrics, or None if its variables need them."""
 
     def is_answered(query: str) -> bool:
         return set(re.findall(r"[\w:]+", query)).isdisjoint(lacking)
@@ -499,7 +506,7 @@ def without(dashboard: Dashboard, lacking: Collection[str]) -> Dashboard | None:
 
 
 def counting(dashboard: Dashboard, gpu_resource: str, tolerated: Sequence[str] = (names.GPU,)) -> Dashboard:
-    """Return a dashboard that counts GPUs as the nodes of a cluster offer them, without what nobody knows of those.
+    """Return a dashboard that counts GPUs by the cluster's resource name, without queries for unknown data.
 
     tolerated: keys of the taints that jobs tolerate.
     """
@@ -520,7 +527,7 @@ def counting(dashboard: Dashboard, gpu_resource: str, tolerated: Sequence[str] =
 
 
 def _without_holders(panel: Panel) -> Panel:
-    """Return a panel without what it asks of the pods that have a GPU; without queries where that is all."""
+    """Return a panel without queries for the pods that have a GPU. It may have no queries left."""
     queries = {legend: query for legend, query in panel.queries.items() if _HELD_BY not in query}
     if queries == panel.queries:
         return panel
@@ -529,7 +536,7 @@ def _without_holders(panel: Panel) -> Panel:
 
 
 def config_map(uid: str, found: Document, namespace: pulumi.Input[str]) -> Document:
-    """Return the ConfigMap of a dashboard, by its uid and model."""
+    """Return the ConfigMap of a dashboard."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -539,9 +546,9 @@ def config_map(uid: str, found: Document, namespace: pulumi.Input[str]) -> Docum
 
 
 def published(uid: str, text: str) -> Document:
-    """Return a dashboard as it is published, bound to the platform's Prometheus; raises ValueError where it is none.
+    """Return a published dashboard with the platform's Prometheus. Raises ValueError if it is not a dashboard.
 
-    Published ones leave the data source to whoever imports them, as an input that their panels name in braces
+    In published dashboards, the data source is an input for the importing user. Panels contain its name in braces
     (grafana.com/docs/grafana, dashboards/share-dashboards-panels, "Export dashboards").
     """
     try:
@@ -577,13 +584,13 @@ def model(dashboard: Dashboard) -> Document:
 
 
 def expressions(dashboard: Dashboard) -> list[str]:
-    """Return everything that a dashboard asks Prometheus."""
+    """Return all queries of a dashboard."""
     asked = [query for panel in dashboard.panels for query in panel.queries.values()]
     return [*asked, *dashboard.variables.values()]
 
 
 def _places(widths: Sequence[int]) -> list[tuple[int, int]]:
-    """Return column and row of each panel: left to right, a new row where one does not fit."""
+    """Return column and row of each panel: left to right, with a new row when one does not fit."""
     places = [(0, 0)]
     for width, following in pairwise(widths):
         column, row = places[-1]

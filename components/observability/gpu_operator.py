@@ -1,4 +1,4 @@
-"""Metrics of a GPU operator that the cluster has: its own monitors lack the label by which Prometheus looks."""
+"""Metrics of an existing GPU operator, whose own monitors lack the label that Prometheus selects."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SERVICES: Final = {
     "gpu-operator": "gpu-operator-metrics",
     "nvidia-node-status-exporter": "node-status",
 }
-"""Port by Service, whose label app is its name (NVIDIA/gpu-operator, assets/state-dcgm-exporter, state-operator-metrics
-and state-node-status-exporter)."""
+"""Port by Service. The Service's label `app` is its name (NVIDIA/gpu-operator, assets/state-dcgm-exporter,
+state-operator-metrics and state-node-status-exporter)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +28,9 @@ class GpuOperatorMonitorsArgs:
 
 
 class GpuOperatorMonitors(pulumi.ComponentResource):
-    """Have Prometheus read the operator's Services by monitors of its own: a label on the operator's would not last.
+    """Create monitors so that Prometheus reads the operator's Services. The operator would remove a label from its own.
 
-    The kind ServiceMonitor must exist; a Service that is not there is passed over.
+    The CRD of ServiceMonitor must exist. A missing Service is ignored.
     """
 
     def __init__(self, name: str, args: GpuOperatorMonitorsArgs, opts: pulumi.ResourceOptions | None = None) -> None:

@@ -11,22 +11,22 @@ from components.tables import Table
 
 
 def resource_label(resource: str) -> str:
-    """Return a resource as kube-state-metrics' label has it (kubernetes/kube-state-metrics, SanitizeLabelName)."""
+    """Return a resource name in kube-state-metrics' labels (kubernetes/kube-state-metrics, SanitizeLabelName)."""
     return re.sub(r"\W", "_", resource)
 
 
 def knows_holders(gpu_resource: str) -> bool:
-    """Return whether NVIDIA's exporter tells which pod has a GPU that nodes offer under this name.
+    """Return whether NVIDIA's exporter knows the pods that have GPUs of this resource name.
 
-    It asks the kubelet for pods with nvidia.com/gpu, of which NVshare's own plugin has every one (NVIDIA/dcgm-exporter,
-    internal/pkg/transformation/kubernetes.go).
+    It asks the kubelet for pods with nvidia.com/gpu. With NVshare, NVshare's plugin has all of these
+    (NVIDIA/dcgm-exporter, internal/pkg/transformation/kubernetes.go).
     """
     return gpu_resource == names.GPU
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A metric of NVIDIA's DCGM exporter: name, Prometheus type, and help, which must have no comma."""
+    """A metric of NVIDIA's DCGM exporter: name, Prometheus type, and help without a comma."""
 
     name: str
     kind: str

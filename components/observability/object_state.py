@@ -1,8 +1,8 @@
-"""Metrics of single workloads and AppWrappers, which Kueue and AppWrapper count but do not name.
+"""Metrics of single workloads and AppWrappers. Kueue and AppWrapper only count them.
 
-Kueue's wait times are a histogram of the admitted, whose last bound is 40960 seconds, and 10240 in 0.15.2
-(kubernetes-sigs/kueue, pkg/metrics/metrics.go); who still waits is in none of it. kube-state-metrics reads the objects
-themselves (kubernetes/kube-state-metrics, docs/metrics/extend/customresourcestate-metrics.md).
+Kueue's wait times are a histogram of admitted workloads. Its last bound is 40960 seconds (kubernetes-sigs/kueue
+v0.19.2, pkg/metrics/metrics.go). It does not contain pending workloads. kube-state-metrics reads the objects themselves
+(kubernetes/kube-state-metrics, docs/metrics/extend/customresourcestate-metrics.md).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ PHASES: Final = (
     "Failed",
     "Terminating",
 )
-"""Of an AppWrapper (project-codeflare/appwrapper, api/v1beta2/appwrapper_types.go)."""
+"""Phases of an AppWrapper (project-codeflare/appwrapper, api/v1beta2/appwrapper_types.go)."""
 
 
 def values() -> Mapping[str, Any]:
-    """Return the values of the chart kube-state-metrics that have it read those objects, and no secrets."""
+    """Return the values of the chart kube-state-metrics so that it reads those objects, but no Secrets."""
     return {
         "customResourceState": {
             "enabled": True,
@@ -42,7 +42,7 @@ def values() -> Mapping[str, Any]:
                 _reading(names.APPWRAPPER_GROUP, "appwrappers"),
             ]
         },
-        # Nothing asks for them, and this account would read the secrets of all namespaces.
+        # No query uses them, and the service account could otherwise read the Secrets of all namespaces.
         "collectorsExclude": ["secrets"],
     }
 
@@ -72,7 +72,7 @@ def _workloads() -> Document:
 
 
 def _local_queues() -> Document:
-    """Return by which ClusterQueue each LocalQueue is admitted: a workload that waits names its LocalQueue alone."""
+    """Return the metric of each LocalQueue's ClusterQueue. A pending workload names only its LocalQueue."""
     info = {"labelsFromPath": {"queue": ["metadata", "name"], "cluster_queue": ["spec", "clusterQueue"]}}
     found = {"name": "localqueue_info", "help": "Its ClusterQueue.", "each": {"type": "Info", "info": info}}
     return _resource(names.KUEUE_API, "LocalQueue", [found], {})
@@ -96,7 +96,10 @@ def _appwrappers() -> Document:
 
 
 def _resource(version: str, kind: str, metrics: Sequence[Document], labels: Mapping[str, Sequence[str]]) -> Document:
-    """Return what is made of a kind. labels: of each of its series beside the namespace, by their path."""
+    """Return the configuration for a kind.
+
+    labels: more labels of its series besides the namespace, with their path.
+    """
     group, number = version.split("/")
     return {
         "groupVersionKind": {"group": group, "version": number, "kind": kind},

@@ -1,6 +1,6 @@
 """Prometheus, Alertmanager and Grafana: the chart kube-prometheus-stack.
 
-Nothing is reachable from outside of the cluster: `kubectl port-forward` is the way in.
+None of them is reachable from outside the cluster. Use `kubectl port-forward`.
 """
 
 from __future__ import annotations
@@ -28,37 +28,38 @@ from components.observability.receivers import Receiver
 from components.tenancy import slack
 
 NAMESPACE: Final = "monitoring"
-"""Unless the settings name another."""
+"""The default namespace."""
 RELEASE: Final = accounts.RELEASE
 GRAFANA_SERVICE: Final = f"{RELEASE}-grafana"
 GRAFANA_USER: Final = "admin"
 NODE_EXPORTER_PORT: Final = 9100
 MONITOR_LABELS: Final[Mapping[str, str]] = {"release": RELEASE}
-"""Prometheus takes up the monitors and rules that carry this label, in every namespace (`serviceMonitorSelector`)."""
+"""Prometheus selects monitors and rules with this label in all namespaces (`serviceMonitorSelector`)."""
 
 BY_NODE: Final[Mapping[str, Any]] = {
     "sourceLabels": ["__meta_kubernetes_pod_node_name"],
     "targetLabel": "node",
     "action": "replace",
 }
-"""Of a monitor of pods that are one to a node: the node's name as the label `node`, whatever the exporter calls it.
+"""Relabeling for monitors of pods that run once on each node. It sets the label `node` to the node's name, for any
+exporter.
 
-NVIDIA's has `Hostname` or `hostname` by its version (NVIDIA/dcgm-exporter, pull request 655), and the node exporter the
-address of its port."""
+NVIDIA's exporter uses `Hostname` or `hostname`, depending on its version (NVIDIA/dcgm-exporter, pull request 655). The
+node exporter uses the address of its port.
+"""
 
 _ADMIN_SECRET: Final = "grafana-admin"
 _UNREACHABLE: Final = ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
-"""Parts of the control plane that managed clusters run out of sight. Watched nevertheless, they would be reported as
-down."""
+"""Parts of the control plane that are hidden in managed clusters. Prometheus would report them as down."""
 _EVERYWHERE: Final = {"operator": "Exists"}
 _KEPT: Final = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 _NODE_LABELS: Final = ("autopilot.ibm.com/gpuhealth", "autopilot.ibm.com/dcgm.level.3")
-"""What alerts look for on nodes; kube-state-metrics shows no label unless it is told to."""
+"""Labels of nodes that alerts use. kube-state-metrics exports only the labels in its configuration."""
 
 _KUEUE_METRICS: Final = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "metrics-service"}
-"""Labels of the Service that Kueue's manifest has for its metrics; two others share the rest of its labels."""
+"""Labels of the Service for metrics in Kueue's manifest. Two other Services share its other labels."""
 _APPWRAPPER_METRICS: Final = {"app.kubernetes.io/name": "appwrapper", "app.kubernetes.io/component": "controller"}
-"""Labels of both Services of AppWrapper's manifest (config/default); the one for its metrics alone names a port."""
+"""Labels of both Services in AppWrapper's manifest (config/default). Only the one for metrics has a named port."""
 
 _OPERATOR: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="500m", memory_limit="512Mi")
 _ALERTMANAGER: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="200m", memory_limit="256Mi")
@@ -67,27 +68,29 @@ _SIDECAR: Final = Resources(cpu_request="20m", memory_request="96Mi", cpu_limit=
 _STATE_METRICS: Final = Resources(cpu_request="50m", memory_request="128Mi", cpu_limit="500m", memory_limit="512Mi")
 _NODE_EXPORTER: Final = Resources(cpu_request="50m", memory_request="32Mi", cpu_limit="500m", memory_limit="128Mi")
 PROMETHEUS: Final = Resources(cpu_request="500m", memory_request="2Gi", cpu_limit="2", memory_limit="4Gi")
-"""Enough for some hundred GPUs, each with about 25 series a quarter of a minute."""
+"""Enough for some hundred GPUs, each with about 25 series every 15 seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonitoringArgs:
-    """What to install.
+    """The arguments of the monitoring.
 
-    chart: kube-prometheus-stack. namespace: of all that it installs.
-    grafana_password: of Grafana's user admin; kept secret.
-    storage: of Prometheus's volume. storage_class: of all volumes; None for the cluster's default class.
-    alertmanager_storage, grafana_storage: of theirs; None for none, so that what people silence, or change in Grafana,
-        goes with the pod.
-    retention_days: how long metrics are kept; the oldest go earlier when they fill nine tenths of the volume.
-    receivers: whom alerts reach. Without any they stand in Alertmanager's page alone.
-    definitions: install those of the chart's kinds. Off where the cluster has its own, which may be older.
-    node_exporter_port: on each node, where another exporter may have the usual one.
-    pod_security: what decides which pods may use their node. privileged: let every account of the chart run privileged
-        pods, where that is decided by accounts; otherwise the node exporter's may use its node, and no other's.
-    nodes: for services; the node exporter is everywhere.
-    closed: only pods of the namespace connect to its pods. The node exporter is on its node's network, which no policy
-        holds for.
+    namespace: of all its objects.
+    grafana_password: of Grafana's user admin. Kept secret.
+    storage: of Prometheus's volume.
+    storage_class: of all volumes. None for the cluster's default.
+    alertmanager_storage, grafana_storage: of their volumes. With None, silences and changes in Grafana are lost with
+    the pod.
+    retention_days: how long metrics are kept. The oldest are deleted earlier when they fill nine tenths of the volume.
+    receivers: receivers of alerts. Without any, alerts are only in Alertmanager's page.
+    definitions: install the chart's CRDs. False if the cluster has its own, which may be older.
+    node_exporter_port: on each node. Another exporter may already use the default port.
+    pod_security: the mechanism that decides which pods may use their node.
+    privileged: if service accounts decide, all those of the chart may run privileged pods. Otherwise only the node
+    exporter's may use its node.
+    nodes: where services run. The node exporter runs on all nodes.
+    closed: only pods of the namespace can connect to its pods. The node exporter uses its node's network, where
+    policies do not apply.
     """
 
     chart: LocatedChart
@@ -111,15 +114,15 @@ class MonitoringArgs:
 class Monitoring(Layer):
     """Create the namespace and install the chart into it.
 
-    Custom resource definitions come with the chart and stay when it goes; Helm does not upgrade them. Volumes go with
+    The chart installs the CRDs and leaves them when it is deleted. Helm does not upgrade them. Volumes are deleted with
     the namespace.
     """
 
     namespace: pulumi.Output[str]
-    """Grafana's, where it looks for dashboards."""
+    """Grafana's namespace, where it looks for dashboards."""
 
     access: Mapping[str, pulumi.Input[str]]
-    """How an administrator reaches Grafana: command, the address that it opens, user and password, which is secret."""
+    """An administrator's access to Grafana: command, its URL, user and password, which is secret."""
 
     ready: Sequence[pulumi.Resource]
     """Depend on these to create monitors and rules."""
@@ -162,9 +165,10 @@ class Monitoring(Layer):
 
 
 class KueueMonitor(pulumi.ComponentResource):
-    """Have Prometheus read Kueue's metrics. Kueue and the kind ServiceMonitor must exist.
+    """Let Prometheus read Kueue's metrics. Kueue and the CRD of ServiceMonitor must exist.
 
-    Kueue asks the API server whether the reader may get `/metrics`; the chart gives Prometheus's account that right.
+    Kueue asks the API server whether the reader may get `/metrics`. The chart grants this right to Prometheus's service
+    account.
     """
 
     def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -174,7 +178,7 @@ class KueueMonitor(pulumi.ComponentResource):
 
 
 class AppWrapperMonitor(pulumi.ComponentResource):
-    """Have Prometheus read AppWrapper's metrics, as Kueue's. AppWrapper and the kind ServiceMonitor must exist."""
+    """Let Prometheus read AppWrapper's metrics, like Kueue's. AppWrapper and the CRD of ServiceMonitor must exist."""
 
     def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:AppWrapperMonitor", name, None, opts)
@@ -183,7 +187,7 @@ class AppWrapperMonitor(pulumi.ComponentResource):
 
 
 class SlackMonitor(pulumi.ComponentResource):
-    """Have Prometheus read what the slack controller knows of nodes and limits. The kind PodMonitor must exist."""
+    """Let Prometheus read the slack controller's metrics of nodes and limits. The CRD of PodMonitor must exist."""
 
     def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:SlackMonitor", name, None, opts)
@@ -192,7 +196,7 @@ class SlackMonitor(pulumi.ComponentResource):
 
 
 def scrapers(namespace: str = NAMESPACE) -> Pods:
-    """Return Prometheus's own pods, as its operator labels them.
+    """Return Prometheus's pods by the labels of its operator.
 
     Source: prometheus-operator/prometheus-operator, pkg/prometheus/server/statefulset.go.
     """
@@ -200,7 +204,7 @@ def scrapers(namespace: str = NAMESPACE) -> Pods:
 
 
 def grafana_access(args: MonitoringArgs) -> Mapping[str, pulumi.Input[str]]:
-    """Return how Grafana is reached, which has no address outside of the cluster."""
+    """Return the access to Grafana, which has no address outside the cluster."""
     return {
         "command": f"kubectl --namespace {args.namespace} port-forward service/{GRAFANA_SERVICE} 3000:80",
         "address": "http://localhost:3000",
@@ -240,8 +244,8 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         "prometheusOperator": {
             **nodes,
             "resources": _OPERATOR.body(),
-            # The webhook only checks the syntax of rules, which are this program's; it would cost a hook that may
-            # change every webhook of the cluster. The operator's certificate is the webhook's.
+            # The webhook only checks the syntax of rules, which this program writes. It would need a hook that may
+            # change all webhooks of the cluster. The operator's certificate belongs to the webhook.
             "admissionWebhooks": {"enabled": False},
             "tls": {"enabled": False},
             **_own_alone(args.namespace),
@@ -273,25 +277,25 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
             "resources": _NODE_EXPORTER.body(),
             "tolerations": [dict(_EVERYWHERE)],
             "prometheus": {"monitor": {"relabelings": [dict(BY_NODE)]}},
-            # The chart's port is the exporter's, and its Service goes on leading to 9100.
+            # The chart's port is the exporter's. Without this, its Service would still use 9100.
             **({"service": exporter_port} if args.node_exporter_port != NODE_EXPORTER_PORT else {}),
         },
     }
 
 
 def _elsewhere(pod_security: PodSecurity) -> Sequence[str]:
-    """Return what the chart looks for in kube-system, where OpenShift does not have it: its DNS is in openshift-dns.
+    """Return the chart's parts that look for the DNS in kube-system. On OpenShift, it is in openshift-dns.
 
-    An empty dashboard would be all that comes of it (templates/exporters/core-dns; openshift/cluster-dns-operator).
+    They would only create an empty dashboard (templates/exporters/core-dns; openshift/cluster-dns-operator).
     """
     return ["coreDns"] if pod_security is PodSecurity.SCC else []
 
 
 def _own_alone(namespace: str) -> Mapping[str, Sequence[str]]:
-    """Return that the operator looks after what runs in its own namespace; monitors and rules it reads everywhere.
+    """Return values that limit the operator to its own namespace. It still reads monitors and rules of all namespaces.
 
-    Otherwise it takes up every Prometheus and Alertmanager of the cluster, and where another operator is, the two undo
-    each other's work for ever; and its Alertmanager would send to whom anybody's AlertmanagerConfig names
+    Otherwise it manages every Prometheus and Alertmanager of the cluster. With another operator, the two would revert
+    each other's changes forever. Its Alertmanager would also send alerts to the receivers of every AlertmanagerConfig
     (prometheus-operator/prometheus-operator, cmd/operator/main.go).
     """
     kinds = ("prometheusInstance", "alertmanagerInstance", "alertmanagerConfig", "thanosRulerInstance")
@@ -312,20 +316,20 @@ def slack_monitor() -> Document:
 
 
 def kueue_monitor() -> Document:
-    """Return the monitor, as upstream's config/components/prometheus has it."""
+    """Return the monitor of upstream's config/components/prometheus."""
     return _operator_monitor("kueue-metrics", _KUEUE_METRICS)
 
 
 def appwrapper_monitor() -> Document:
-    """Return the monitor, as upstream's config/prometheus has it."""
+    """Return the monitor of upstream's config/prometheus."""
     return _operator_monitor("appwrapper-metrics", _APPWRAPPER_METRICS)
 
 
 def _operator_monitor(name: str, service: Mapping[str, str]) -> Document:
     """Return the monitor of an operator's Service.
 
-    Operators make the certificate of this port themselves, so nobody can vouch for it; the port is inside of the
-    cluster.
+    Operators create the certificate of this port themselves, so it cannot be verified. The port is reachable only in
+    the cluster.
     """
     return {
         "apiVersion": "monitoring.coreos.com/v1",
@@ -363,9 +367,9 @@ def _storage_class(args: MonitoringArgs) -> Mapping[str, str]:
 
 
 def _kept(args: MonitoringArgs) -> Mapping[str, Any]:
-    """Return that claims stay, as a field that older definitions do not have.
+    """Return the field that keeps PVCs, if the chart's CRDs are installed. Older CRDs do not have it.
 
-    StatefulSets keep their claims where nothing is said (kubernetes.io, concepts/workloads/controllers/statefulset).
+    Without the field, StatefulSets keep their PVCs (kubernetes.io, concepts/workloads/controllers/statefulset).
     """
     return {"persistentVolumeClaimRetentionPolicy": dict(_KEPT)} if args.definitions else {}
 
@@ -388,12 +392,12 @@ def _grafana_volume(args: MonitoringArgs) -> Mapping[str, Any]:
             "size": str(args.grafana_storage),
             "finalizers": ["kubernetes.io/pvc-protection"],
         },
-        # It would change the volume's owner as root; the pod's group may write there.
+        # It would change the volume's owner as root. The pod's group can already write there.
         "initChownData": {"enabled": False},
     }
 
 
 def retention_size(storage: Quantity) -> str:
-    """Return nine tenths of a volume, in Prometheus's unit: what is left is for the log of what was not yet sorted."""
+    """Return nine tenths of a volume in Prometheus's unit. The rest is for the write-ahead log."""
     mebibytes = storage.nano // 10**9 * 9 // 10 // 2**20
     return f"{mebibytes}MB"

@@ -1,4 +1,4 @@
-"""Whom alerts reach: Alertmanager's receivers, whose addresses are secrets that it reads from files.
+"""Alertmanager's receivers. Their addresses are secrets, which it reads from files.
 
 Source: prometheus/alertmanager, docs/configuration.md.
 """
@@ -27,7 +27,7 @@ _SUMMARY: Final = (
     "{{ .CommonLabels.alertname }}: {{ (index .Alerts 0).Annotations.summary }}"
     "{{ if gt (len .Alerts) 1 }} (and {{ len .Alerts }} in all){{ end }}"
 )
-"""One line for a group of alerts: those of several nodes have no summary in common, and PagerDuty refuses an empty one
+"""One line for a group of alerts. Alerts of several nodes have no common summary, and PagerDuty rejects an empty one
 (its Events API v2, `payload.summary`)."""
 KINDS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "slack": ("slack_configs", {"api_url_file": "", "title": _TITLE, "text": _TEXT}),
@@ -35,15 +35,20 @@ KINDS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "webhook": ("webhook_configs", {"url_file": ""}),
     "pagerduty": ("pagerduty_configs", {"routing_key_file": "", "description": _SUMMARY}),
 }
-"""Alertmanager's section by kind, and what stands in it; the empty text is the file with the address or key."""
+"""Alertmanager's section and its fields by kind. The empty text is the file with the address or key."""
 
 SEVERITIES: Final = ("warning", "critical")
-"""From the least on."""
+"""In ascending order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Receiver:
-    """kind: one of KINDS. address: where it is told, or the key of an integration; a secret. least: severity."""
+    """A receiver of alerts.
+
+    kind: one of KINDS.
+    address: its URL or the key of an integration. A secret.
+    least: the lowest severity that it receives.
+    """
 
     kind: str
     address: pulumi.Input[str]
@@ -51,12 +56,12 @@ class Receiver:
 
 
 def secret(receivers: Sequence[Receiver], namespace: pulumi.Input[str]) -> Document:
-    """Return the Secret with what receivers are reached by, a file for each."""
+    """Return the Secret with the receivers' addresses and keys, one file for each."""
     return objects.secret(SECRET, namespace, {receiver.kind: receiver.address for receiver in receivers})
 
 
 def configuration(receivers: Sequence[Receiver]) -> Mapping[str, Any]:
-    """Return Alertmanager's configuration beside the chart's rules of inhibition: each receiver is told for itself."""
+    """Return Alertmanager's configuration besides the chart's inhibition rules. Each receiver has its own route."""
     return {
         "route": {
             "group_by": ["alertname", "namespace"],

@@ -1,1 +1,1 @@
-"""Operators that OpenShift's Operator Lifecycle Manager (OLM) installs from a catalog."""
+"""Operators from a catalog, installed by OpenShift's Operator Lifecycle Manager (OLM)."""

@@ -1,4 +1,4 @@
-"""What installations by OLM have in common: objects that stand on each other, and steps between them."""
+"""Common parts of installations by OLM: objects that depend on each other, and steps between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from components.layer import Layer
 
 
 class OlmLayer(Layer):
-    """A layer whose children are named after it, their kind and their own name."""
+    """A layer whose children have names made of its name, their kind and their own name."""
 
     def __init__(self, token: str, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(token, name, None, opts)
@@ -20,7 +20,7 @@ class OlmLayer(Layer):
     def _made(
         self, document: Document, needs: Sequence[pulumi.Resource], minutes: int | None = None
     ) -> pulumi.Resource:
-        """Register an object. minutes: that it is waited for at most; None for the engine's own."""
+        """Register an object. minutes: longest wait for it. None for the engine's default."""
         timeouts = pulumi.CustomTimeouts(create=f"{minutes}m", update=f"{minutes}m") if minutes else None
         options = pulumi.ResourceOptions(parent=self, depends_on=list(needs), custom_timeouts=timeouts)
         return Manifest(f"{self._name}/{document['kind']}/{document['metadata']['name']}", document, options)
@@ -28,6 +28,6 @@ class OlmLayer(Layer):
     def _taken(
         self, step: tuple[Document, Document], needs: Sequence[pulumi.Resource], minutes: int
     ) -> pulumi.Resource:
-        """Register a step, as the installer has it: its files, and the Job that takes it, which is returned."""
+        """Register a step's files and Job, and return the Job."""
         files, job = step
         return self._made(job, [*needs, self._made(files, needs)], minutes)

@@ -1,4 +1,4 @@
-"""The steps of an installation that somebody would take by hand, as Jobs in the cluster."""
+"""Manual steps of an installation, as Jobs in the cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _READ: Final = ("get", "list")
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A step of an installation, under the name that its program knows."""
+    """A step of an installation, with its name in the program."""
 
     name: str
     program: Program
@@ -33,9 +33,12 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Installer:
-    """What takes the steps, by the program components/olm/installer.py.
+    """Runs the steps with the program components/olm/installer.py.
 
-    namespace: the operator's own. image: a Python 3.11 or later. nodes: it runs on. pod_security: what judges its pods.
+    namespace: the operator's.
+    image: an image with Python 3.11 or later.
+    nodes: where it runs.
+    pod_security: mechanism that checks its pods.
     """
 
     namespace: str
@@ -46,10 +49,11 @@ class Installer:
     def approval(
         self, csv: str, *, approve: bool, environment: Sequence[str] = (), unwanted: str | None = None
     ) -> Step:
-        """Return the step that sees one version installed, and approves its plan if it is to.
+        """Return the step that waits for one version to be installed. It approves the install plan if `approve` is set.
 
-        environment: variables by which the Subscription's settings are known in the operator's Deployments, which are
-        waited for. unwanted: the path of what an operator makes that runs without them; it is deleted.
+        environment: variables of the Subscription's configuration. The step waits until the operator's Deployments have
+        them.
+        unwanted: path of an object that the operator creates without these variables. The step deletes it.
         """
         found: dict[str, Any] = {"namespace": self.namespace, "csv": csv, "approve": approve}
         if environment:
@@ -59,7 +63,7 @@ class Installer:
         return self._step("approve", found)
 
     def start(self, namespace: str, selector: str, definitions: Sequence[str]) -> Step:
-        """Return the step that has pods of a namespace start anew where they are older than definitions."""
+        """Return the step that restarts pods of a namespace that are older than these CRDs."""
         found = {"namespace": namespace, "definitions": list(definitions), "selector": selector}
         return self._step("start-kueue", found)
 
@@ -69,10 +73,10 @@ class Installer:
         return Step(name=name, program=Program(module="components.olm.installer", shared=[API_CLIENT], files=files))
 
     def job(self, step: Step, version: str) -> tuple[Document, Document]:
-        """Return the ConfigMap and the Job of a step towards a version.
+        """Return the ConfigMap and the Job of a step for a version.
 
-        The Job tries for as long as somebody waits for it, and is done once: one that had failed would have to be
-        removed by hand before the next update.
+        The Job retries as long as the update waits for it, and runs once. A failed Job would have to be deleted by hand
+        before the next update.
         """
         program = step.program
         (digest,) = program.checksum().values()
@@ -107,7 +111,7 @@ class Installer:
         return program.config_map(name, self.namespace, labels), job
 
     def account(self) -> Iterator[Document]:
-        """Yield the account of the steps, and what approvals take: it looks at OLM's objects and approves plans."""
+        """Yield the steps' service account and its rights for approvals: read OLM's objects and approve plans."""
         plans = {"apiGroups": [GROUP], "resources": ["installplans"], "verbs": [*_READ, "patch"]}
         versions = {
             "apiGroups": [GROUP],
@@ -123,12 +127,12 @@ class Installer:
         yield from self.granted("Role", ACCOUNT, [plans, versions, deployments], self.namespace)
 
     def undoing_rights(self, name: str, group: str, resource: str, unwanted: str) -> Iterator[Document]:
-        """Yield what it takes to delete one object of the cluster that the operator made without its settings."""
+        """Yield the rights to delete one cluster-scoped object that the operator created without its configuration."""
         rule = {"apiGroups": [group], "resources": [resource], "resourceNames": [unwanted], "verbs": ["get", "delete"]}
         yield from self.granted("ClusterRole", name, [rule])
 
     def start_rights(self, name: str, namespace: str, definitions: Sequence[str]) -> Iterator[Document]:
-        """Yield what the start of pods takes: to look at definitions, and to delete the pods of one namespace."""
+        """Yield the rights to restart pods: read CRDs and delete the pods of one namespace."""
         pods = {"apiGroups": [""], "resources": ["pods"], "verbs": [*_READ, "delete"]}
         looks = {
             "apiGroups": ["apiextensions.k8s.io"],
@@ -142,7 +146,7 @@ class Installer:
     def granted(
         self, kind: str, name: str, rules: Sequence[Document], namespace: str | None = None
     ) -> Iterator[Document]:
-        """Yield a role of a namespace, or of the cluster, and its binding to the account."""
+        """Yield a Role, or a ClusterRole, and its binding to the service account."""
         metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
         yield {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)}
         yield {

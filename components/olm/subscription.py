@@ -1,4 +1,4 @@
-"""What asks the Operator Lifecycle Manager for one version of an operator."""
+"""Subscriptions to one version of an operator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CATALOG_NAMESPACE: Final = "openshift-marketplace"
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where OLM finds an operator: a channel of a CatalogSource, which is in a namespace."""
+    """Where OLM finds an operator: a channel of a CatalogSource in a namespace."""
 
     channel: str
     catalog: str
@@ -22,7 +22,7 @@ class Source:
 
 
 def operator_group(name: str, namespace: str, watched: Sequence[str] = ()) -> Document:
-    """Return the OperatorGroup of operators that watch some namespaces, or all."""
+    """Return the OperatorGroup for operators that watch these namespaces, or all."""
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "OperatorGroup",
@@ -32,9 +32,10 @@ def operator_group(name: str, namespace: str, watched: Sequence[str] = ()) -> Do
 
 
 def subscription(package: str, namespace: str, csv: str, source: Source, **config: Any) -> Document:
-    """Return the Subscription, by which OLM installs one version and asks before it takes another.
+    """Return the Subscription. With it, OLM installs one version and asks before it installs another.
 
-    csv: the version's ClusterServiceVersion. config: of the operator's Deployment, as a Subscription has it.
+    csv: the version's ClusterServiceVersion.
+    config: configuration of the operator's Deployment, in the Subscription's format.
     """
     return {
         "apiVersion": f"{GROUP}/v1alpha1",

@@ -1,1 +1,1 @@
-"""OpenShift AI, whose operator brings Kueue, AppWrapper, KubeRay and the training operator to an OpenShift."""
+"""OpenShift AI, whose operator installs Kueue, AppWrapper, KubeRay and the training operator on OpenShift."""

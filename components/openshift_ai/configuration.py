@@ -1,7 +1,7 @@
-"""What MLBatch changes in OpenShift AI: files that its operator reads in place of its own.
+"""MLBatch's changes of OpenShift AI: files that replace those in its operator's image.
 
-Source: project-codeflare/mlbatch, `setup.RHOAI-v2.16` to `setup.RHOAI-v2.21`, `mlbatch-subscription.yaml`. What differs
-from these says why.
+Source: project-codeflare/mlbatch, `setup.RHOAI-v2.16` to `setup.RHOAI-v2.21`, `mlbatch-subscription.yaml`. The
+docstrings below have the reasons for differences.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from components.queueing.kueue import BACKOFF_SECONDS, CLIENT, REQUEUES, UNCOUNT
 MANIFESTS: Final = "/opt/manifests"
 """Where the operator's image has the manifests of all components."""
 CODEFLARE: Final = "codeflare-operator-config"
-"""The ConfigMap from which the CodeFlare operator, with AppWrapper in it, reads its configuration."""
+"""ConfigMap with the configuration of the CodeFlare operator, which contains AppWrapper."""
 
 _KUEUE_CONFIG: Final = "controller_manager_config.yaml"
 _PATCH: Final = "manager_config_patch.yaml"
@@ -35,10 +35,12 @@ _PASSED_OVER: Final = "PreferNoSchedule"
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """How the operators are to work.
+    """The configuration of the operators.
 
-    scheduler: of wrapped jobs that name none; empty for the cluster's own. binds_gangs: it binds PodGroups.
-    start_seconds: after which an admitted job whose pods do not run gives its quota back. fault_tolerance: of jobs.
+    scheduler: of wrapped jobs that name none. Empty selects the cluster's default.
+    binds_gangs: this scheduler binds PodGroups.
+    start_seconds: an admitted job whose pods do not run within this time returns its quota.
+    fault_tolerance: of jobs.
     """
 
     release: OpenShiftAi
@@ -49,7 +51,7 @@ class Configuration:
 
     @property
     def namespaces_of_teams_alone(self) -> bool:
-        """Whether this Kueue can leave jobs without a queue alone outside of the teams' namespaces (from 0.10 on)."""
+        """True if this Kueue can ignore jobs without a queue outside the teams' namespaces (from 0.10 on)."""
         return not self.release.patched_whole
 
 
@@ -63,7 +65,7 @@ class Replaced:
 
 
 def replaced(release: OpenShiftAi) -> list[Replaced]:
-    """Return which files of a release are replaced."""
+    """Return the files of a release that are replaced."""
     kueue, training = "mlbatch-kueue", "mlbatch-training-operator"
     found = [Replaced(kueue, _KUEUE_CONFIG, f"{MANIFESTS}/kueue/components/manager/{_KUEUE_CONFIG}")]
     if release.patched_whole:
@@ -77,7 +79,7 @@ def replaced(release: OpenShiftAi) -> list[Replaced]:
 
 
 def config_maps(args: Configuration, namespace: str, applications: str) -> Iterator[Document]:
-    """Yield the ConfigMaps, those of the operator's own namespace first."""
+    """Yield the ConfigMaps, first those in the operator's namespace."""
     data: dict[str, dict[str, str]] = {}
     for file in replaced(args.release):
         data.setdefault(file.config_map, {})[file.key] = _text(_content(file, args))
@@ -100,9 +102,9 @@ def _content(file: Replaced, args: Configuration) -> Document:
 def kueue(args: Configuration) -> Document:
     """Return Kueue's configuration.
 
-    A job that was admitted and does not run gives its quota back after a while, which MLBatch has switched off: by this
-    the owner of quota that was lent gets it back when nodes are lost (components/tenancy/slack.py). Its client may ask
-    for as much as that of the other Kueue; MLBatch's may 50 and 100.
+    An admitted job that does not run returns its quota after some time, which MLBatch has turned off. This gives lent
+    quota back to its owner after a loss of nodes (components/tenancy/slack.py). The limits for API requests are those
+    of the platform's Kueue. MLBatch's are 50 and 100.
     """
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta1",
@@ -149,7 +151,7 @@ def kueue(args: Configuration) -> Document:
 
 
 def pods_ready(args: Configuration) -> Document:
-    """Return when a job is queued again whose pods do not run (Kueue v0.8.1, configuration_types.go)."""
+    """Return when a job whose pods do not run is requeued (Kueue v0.8.1, configuration_types.go)."""
     first, longest = BACKOFF_SECONDS
     return {
         "enable": True,
@@ -169,10 +171,10 @@ def _teams() -> Document:
 
 
 def codeflare(args: Configuration) -> Document:
-    """Return the configuration of AppWrapper in the CodeFlare operator.
+    """Return AppWrapper's configuration in the CodeFlare operator.
 
-    MLBatch names the slack queue here, too, whose limits AppWrapper then moves. The platform's controller does that and
-    knows of more losses (components/tenancy/slack.py); two would undo each other's limits.
+    MLBatch also sets the slack queue here, so that AppWrapper changes its limits. The platform's controller does that
+    instead and detects more losses (components/tenancy/slack.py). With both, each would revert the other's limits.
     """
     taints = {
         resource: [dict(taint) for taint in taints if taint["effect"] != _PASSED_OVER]
@@ -195,7 +197,7 @@ def codeflare(args: Configuration) -> Document:
 
 
 def kueue_deployment() -> Document:
-    """Return the patch of Kueue's Deployment; the operator fills in the image."""
+    """Return the patch of Kueue's Deployment. The operator sets the image."""
     arguments = [f"--config=/{_KUEUE_CONFIG}", job_operators.LOG_LEVEL, "--feature-gates=LendingLimit=true"]
     mount = {"name": "manager-config", "mountPath": f"/{_KUEUE_CONFIG}", "subPath": _KUEUE_CONFIG}
     pod = {
@@ -223,7 +225,7 @@ def training_operator_deployment(args: Configuration) -> Document:
 
 
 def codeflare_deployment() -> Document:
-    """Return the CodeFlare operator's Deployment, which replaces that of its manifests."""
+    """Return the CodeFlare operator's Deployment, which replaces the one in its manifests."""
     labels = {"app.kubernetes.io/name": "codeflare-operator", "app.kubernetes.io/part-of": "codeflare"}
     probe = {"port": 8081}
     container = {
@@ -271,7 +273,7 @@ def _text(document: Document) -> str:
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes everything out: kustomize knows no anchors in patches."""
+    """Writes no anchors, because kustomize does not support them in patches."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -32,8 +32,9 @@ NAMESPACE: Final = "redhat-ods-applications"
 MONITORING_NAMESPACE: Final = "redhat-ods-monitoring"
 KUEUE: Final = f"system:serviceaccount:{NAMESPACE}:kueue-controller-manager"
 APPWRAPPER: Final = f"system:serviceaccount:{NAMESPACE}:codeflare-operator-controller-manager"
-"""The accounts of its Kueue (opendatahub-io/kueue, config/rhoai), and of CodeFlare's operator, in which AppWrapper is
-(project-codeflare/codeflare-operator, config/default, whose prefix the account of config/manager gets)."""
+"""Service accounts of its Kueue (opendatahub-io/kueue, config/rhoai), and of the CodeFlare operator, which contains
+AppWrapper (project-codeflare/codeflare-operator, config/default, whose prefix applies to the account of
+config/manager)."""
 NAMESPACES: Final = (OPERATOR_NAMESPACE, NAMESPACE, MONITORING_NAMESPACE)
 CATALOG: Final = "redhat-operators"
 LEFT: Final = (
@@ -41,16 +42,16 @@ LEFT: Final = (
     f"oc get operators.operators.coreos.com {NAME}.{OPERATOR_NAMESPACE}",
     f"oc get namespace {MONITORING_NAMESPACE}",
 )
-"""By which command each thing is found that OLM and the operator leave behind."""
+"""Commands that find the objects that OLM and the operator leave behind."""
 KUEUE_PODS: Final = "app.opendatahub.io/kueue"
-"""The label by which the hobbyist guide finds Kueue's pods (redhat-na-ssa/hobbyist-guide-to-rhoai, docs/10)."""
+"""Label of Kueue's pods in the hobbyist guide (redhat-na-ssa/hobbyist-guide-to-rhoai, docs/10)."""
 JOB_KINDS: Final = tuple(kind.resource for kind in SUBMITTED if kind is not TRAIN_JOB)
-"""Definitions of the jobs that Kueue manages, all of which the DataScienceCluster brings."""
+"""CRDs of the jobs that Kueue manages. The DataScienceCluster installs all of them."""
 
 MANAGED: Final = ("codeflare", "kueue", "ray", "trainingoperator")
-"""MLBatch's."""
+"""MLBatch's components."""
 WORKBENCH: Final = ("dashboard", "workbenches")
-"""What makes a notebook run, and shows it."""
+"""Components that run notebooks and show them."""
 _OTHERS: Final = ("datasciencepipelines", "modelmeshserving", "trustyai")
 _PORTS: Final = (8443, 8080, 8081, 5432, 8082, 8099, 8181, 9443)
 _CALLERS: Final[Sequence[Document]] = (
@@ -62,16 +63,17 @@ _CALLERS: Final[Sequence[Document]] = (
     },
     {"namespaceSelector": {"matchLabels": {"network.openshift.io/policy-group": "monitoring"}}},
 )
-"""The operators themselves, the API server, and OpenShift's own Prometheus.
+"""The operators, the API server, and OpenShift's Prometheus.
 
-An API server that runs elsewhere asks through agents, which on IBM Cloud are not on their nodes' network
-(openshift/hypershift, hostedclusterconfigoperator/controllers/resources/konnectivity/reconcile.go)."""
+A hosted API server connects through agents. On IBM Cloud, these are not on their nodes' network (openshift/hypershift,
+hostedclusterconfigoperator/controllers/resources/konnectivity/reconcile.go).
+"""
 _INITIALIZATION: Final = "dscinitialization.opendatahub.io"
 _INITIALIZATIONS: Final = "dscinitializations"
 _OWN_INITIALIZATION: Final = "DISABLE_DSC_CONFIG"
 _DEFAULT: Final = "default-dsci"
-"""What the operator makes at its start without that variable, and beside which its webhook lets no other one be
-(opendatahub-io/opendatahub-operator)."""
+"""DSCInitialization that the operator creates at its start without that variable. Its webhook then rejects any other
+one (opendatahub-io/opendatahub-operator)."""
 _WAIT_FOR: Final = "pulumi.com/waitFor"
 _PHASE_READY: Final = "jsonpath={.status.phase}=Ready"
 _READY: Final = {_WAIT_FOR: _PHASE_READY}
@@ -79,11 +81,14 @@ _READY: Final = {_WAIT_FOR: _PHASE_READY}
 
 @dataclass(frozen=True, kw_only=True)
 class OpenShiftAiArgs:
-    """What to install.
+    """The arguments of OpenShift AI.
 
-    source: where OLM finds it. installer: takes the steps, in OPERATOR_NAMESPACE. approve: have the stack approve the
-    plan for the version. minutes: for OLM, and for the components, to be ready. workbenches: run notebooks, too.
-    open_to_all: every pod of the cluster may connect to the operators.
+    source: where OLM finds it.
+    installer: runs the steps, in OPERATOR_NAMESPACE.
+    approve: the stack approves the install plan for the version.
+    minutes: for OLM, and until the components are ready.
+    workbenches: also run notebooks.
+    open_to_all: all pods of the cluster can connect to the operators.
     """
 
     configuration: Configuration
@@ -96,12 +101,12 @@ class OpenShiftAiArgs:
 
     @property
     def release(self) -> OpenShiftAi:
-        """What the catalogue knows of the version."""
+        """The catalogue's entry of the version."""
         return self.configuration.release
 
     @property
     def approval(self) -> tuple[Document, Document]:
-        """The step after which the operator runs: its files and its Job."""
+        """Files and Job of the step that waits until the operator runs."""
         step = self.installer.approval(
             self.release.csv,
             approve=self.approve,
@@ -112,18 +117,19 @@ class OpenShiftAiArgs:
 
     @property
     def start_of_kueue(self) -> tuple[Document, Document]:
-        """The step after which Kueue knows the kinds of all jobs: its files and its Job."""
+        """Files and Job of the step that restarts Kueue after the CRDs of all jobs exist."""
         return self.installer.job(self.installer.start(NAMESPACE, KUEUE_PODS, JOB_KINDS), self.release.version)
 
 
 class OpenShiftAiOperators(OlmLayer):
     """Install OpenShift AI with Kueue, AppWrapper, KubeRay and the training operator.
 
-    OLM makes what the catalog's bundle has: it stays when the stack goes, but for what is in the stack's namespaces.
+    OLM creates the objects of the catalog's bundle. They remain when the stack is destroyed, except those in the
+    stack's namespaces.
     """
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to create queues and jobs: all operators are there, and Kueue knows the kinds of all jobs."""
+    """Depend on these to create queues and jobs: all operators run, and Kueue supports all kinds of jobs."""
 
     def __init__(self, name: str, args: OpenShiftAiArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openshift_ai:OpenShiftAiOperators", name, opts)
@@ -147,8 +153,8 @@ class OpenShiftAiOperators(OlmLayer):
 def subscription(args: OpenShiftAiArgs) -> Document:
     """Return the Subscription, with MLBatch's files in the operator's Deployment.
 
-    A file that is mounted by its path in a volume never changes in a running pod: the digest of all has the operator
-    started anew, which MLBatch leaves to the administrator.
+    A file that is mounted by subPath never changes in a running pod. The digest of all files therefore restarts the
+    operator. MLBatch leaves this to the administrator.
     """
     files = configuration.replaced(args.release)
     contents = [each["data"] for each in configuration.config_maps(args.configuration, OPERATOR_NAMESPACE, NAMESPACE)]
@@ -166,10 +172,11 @@ def subscription(args: OpenShiftAiArgs) -> Document:
 
 
 def network_policy(*, open_to_all: bool) -> Document:
-    """Return what lets the API server reach the operators' webhooks, beside the operator's own policies.
+    """Return the policy that lets the API server call the operators' webhooks, besides the operator's policies.
 
-    It asks from its node's network, which policies know by a label (OpenShift documentation, "About network policy").
-    open_to_all: let every pod of the cluster connect, as MLBatch's policy does.
+    It connects from its node's network, which policies select by a label (OpenShift documentation, "About network
+    policy").
+    open_to_all: all pods of the cluster can connect, as with MLBatch's policy.
     """
     ports = [{"protocol": "TCP", "port": port} for port in _PORTS]
     return {
@@ -200,7 +207,7 @@ def initialization() -> Document:
 
 
 def cluster(args: OpenShiftAiArgs) -> Document:
-    """Return the DataScienceCluster. There may be one: what a workbench needs is in it, too."""
+    """Return the DataScienceCluster. Only one may exist, so it also has the workbench's components."""
     managed = [*MANAGED, *(WORKBENCH if args.workbenches else ())]
     components: dict[str, Any] = {
         name: {"managementState": "Managed" if name in managed else "Removed"}
@@ -221,7 +228,7 @@ def cluster(args: OpenShiftAiArgs) -> Document:
 
 
 def _every_component(release: OpenShiftAi) -> Mapping[str, str]:
-    """Return what the engine waits for, until all of MLBatch's components run.
+    """Return the conditions that the engine waits for, until all of MLBatch's components run.
 
     Conditions: opendatahub-io/opendatahub-operator, v2.21, controllers/status/status.go.
     """
@@ -231,7 +238,7 @@ def _every_component(release: OpenShiftAi) -> Mapping[str, str]:
 
 
 def installer_rights(installer: Installer) -> list[Document]:
-    """Return the account of the steps, and what it may do: approve plans, look, and delete two things."""
+    """Return the steps' service account and its rights: approve plans, read objects, and delete two of them."""
     return [
         *installer.account(),
         *installer.undoing_rights(f"{ACCOUNT}-initialization", _INITIALIZATION, _INITIALIZATIONS, _DEFAULT),

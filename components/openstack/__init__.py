@@ -1,1 +1,1 @@
-"""What is made in an OpenStack project, and in the VM that it holds."""
+"""Resources in an OpenStack project, and on the VM in it."""

@@ -1,4 +1,4 @@
-"""Where the VM is found: what stays while VMs come and go."""
+"""The VM's address, which remains when the VM is replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.openstack import notes
 
 @dataclass(frozen=True, kw_only=True)
 class AddressArgs:
-    """name: of the port. network_id: of the project's network. pool: the external network. group_id: its firewall."""
+    """pool: the external network. group_id: the security group."""
 
     name: str
     network_id: pulumi.Input[str]
@@ -21,7 +21,7 @@ class AddressArgs:
 
 
 class Address(pulumi.ComponentResource):
-    """Create a network port with a floating address. A VM in another's place takes the port, and so the address."""
+    """Create a network port with a floating IP. A replacement VM takes the port and thereby the address."""
 
     port_id: pulumi.Output[str]
     address: pulumi.Output[str]

@@ -12,10 +12,12 @@ from components.openstack import notes
 
 @dataclass(frozen=True, kw_only=True)
 class DataVolumeArgs:
-    """What to keep.
+    """The arguments of the volume.
 
-    name: of the volume. size_gib: may grow later. kind: its type, such as standard. cluster: which one is on
-    it, as `cluster_note` writes it, for whoever attaches the volume later. protect: see DataVolume.
+    size_gib: size in GiB, may grow later.
+    kind: its type, such as standard.
+    cluster: the cluster on it, in the format of `cluster_note`, for users who attach the volume later.
+    protect: see DataVolume.
     """
 
     name: str
@@ -26,10 +28,10 @@ class DataVolumeArgs:
 
 
 class DataVolume(pulumi.ComponentResource):
-    """Create an empty volume that is kept when the stack no longer has it.
+    """Create an empty volume that remains when the stack no longer has it.
 
-    protect: no update and no destroy may delete it, or replace it, until the protection is taken off; and then, too, it
-    stays in the project, with its data, and whoever wants it gone deletes it in OpenStack.
+    protect: updates and destroys fail instead of deleting or replacing it. Without the protection, the volume and its
+    data still remain in the project. Delete it in OpenStack.
     """
 
     id: pulumi.Output[str]

@@ -1,4 +1,4 @@
-"""Who may reach the VM."""
+"""The networks that may reach the VM."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SSH: Final = 22
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """A TCP port that a network may reach. cidr: the network."""
+    """A TCP port and a network, in CIDR notation, that may reach it."""
 
     port: int
     cidr: str
@@ -26,9 +26,11 @@ class Opening:
 
 @dataclass(frozen=True, kw_only=True)
 class FirewallArgs:
-    """name: of the security group, owner: whose it is.
+    """The arguments of the security group.
 
-    ssh: networks that may sign in, by who that is. ports: other openings, by name. No two of the same port and network.
+    owner: the stack that it belongs to.
+    ssh: networks that may sign in, by the name of their user.
+    ports: other openings, by name. Each pair of port and network must be unique.
     """
 
     name: str
@@ -38,16 +40,16 @@ class FirewallArgs:
 
 
 class Firewall(Layer):
-    """Create a security group of the VM's own, which lets in nobody but whom its rules name, and lets out everything.
+    """Create the VM's security group. It allows connections only from its rules, and all outgoing connections.
 
-    Each rule is a resource under the name of its port and network, which is what Neutron knows a rule by: it refuses a
-    second one of the same, whatever the description says (neutron/db/securitygroups_db.py, `_rule_to_key`), and the
-    engine makes what is new before it deletes what is old. An address that changed is one rule made and one deleted;
-    a name that changed is nothing at all.
+    Each rule is a resource named after its port and network. Neutron identifies a rule by these and rejects a second
+    one, even with another description (neutron/db/securitygroups_db.py, `_rule_to_key`). The engine creates new
+    resources before it deletes old ones. A changed address therefore creates one rule and deletes one. A changed name
+    changes nothing.
     """
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to come in."""
+    """Depend on these to connect to the VM."""
     group_id: pulumi.Output[str]
 
     def __init__(self, name: str, args: FirewallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -63,14 +65,14 @@ class Firewall(Layer):
 
 @dataclass(frozen=True, kw_only=True)
 class _Reason:
-    """Why there is a rule. former: the name of its resource in stacks that named it by this."""
+    """Why a rule exists. former: name of its resource in older stacks."""
 
     description: str
     former: str
 
 
 def _wanted(args: FirewallArgs) -> Mapping[Opening, _Reason]:
-    """Return each rule with what asks for it."""
+    """Return each rule with the setting that requires it."""
     wanted = {
         _canonical(SSH, cidr): _Reason(description=f"{notes.SSH_RULE}{who}", former=f"ssh-{who}")
         for who, cidr in args.ssh.items()
@@ -100,7 +102,7 @@ def _rule(
         remote_ip_prefix=opening.cidr,
         opts=pulumi.ResourceOptions(
             parent=parent,
-            # A rule has no update, and the one in its place would be a second one of the same.
+            # A rule cannot be updated, and its replacement would be a duplicate.
             ignore_changes=["description"],
             aliases=[pulumi.Alias(name=reason.former)],
         ),

@@ -12,7 +12,12 @@ from components.tables import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Flavor:
-    """A flavor. memory_gib: rounded down to whole GiB. gpu: the model of its GPUs. rate: billing units in an hour."""
+    """A flavor.
+
+    memory_gib: memory in GiB, rounded down.
+    gpu: model of its GPUs.
+    rate: billing units an hour.
+    """
 
     name: str
     cores: int
@@ -23,11 +28,11 @@ class Flavor:
 
     @property
     def resized_within(self) -> str:
-        """Of flavors with the same one, Nova makes one of another out of a VM.
+        """Nova can resize a VM between flavors with the same value.
 
-        A family, such as standard: between families that "mostly does not work because of the different storage
-        backends" (CSC's guide, cloud/pouta/known-problems.md). With GPUs the flavor alone: Nova does not copy the
-        disks of such a VM, which then never boots again (support/faq/how-to-resize-in-pouta.md).
+        It is the family, such as standard. Between families, resizing "mostly does not work because of the different
+        storage backends" (CSC's guide, cloud/pouta/known-problems.md). For GPU flavors it is the flavor itself: Nova
+        does not copy the disks of such a VM, which then never boots again (support/faq/how-to-resize-in-pouta.md).
         """
         return self.name if self.gpus else self.name.rpartition(".")[0]
 
@@ -47,6 +52,6 @@ FLAVORS: Final = {flavor.name: flavor for flavor in _FLAVORS.flavors}
 
 
 def volume_rate(kind: str, size_gib: int) -> Decimal | None:
-    """Return the billing units for a volume in an hour, None for a type that CSC does not list."""
+    """Return the billing units an hour for a volume, or None for a type that CSC does not list."""
     rate = VOLUME_RATES.get(kind)
     return None if rate is None else rate * size_gib / 1024

@@ -1,6 +1,6 @@
-"""The SSH key by which the VM proves who it is.
+"""The SSH host key of the VM.
 
-Made before the VM, so that the first connection is verified as every later one: nothing is accepted on trust.
+It is created before the VM, so that the first connection is verified like every later one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from components.openstack.first_boot import HostKey
 
 _TYPE: Final = b"ssh-ed25519"
 _LETTERS: Final = 64
-"""Of the stored secret: with 62 letters and digits more than the 256 bits of the key."""
+"""Length of the stored secret. With 62 letters and digits it has more entropy than the 256 bits of the key."""
 _BLOCK: Final = 8
 _LINE: Final = 70
 
 
 def host_key(name: str, opts: pulumi.ResourceOptions | None = None) -> HostKey:
-    """Return an Ed25519 key that is made once and is the same in each run, so that the VM is not replaced by it."""
+    """Return an Ed25519 key that is created once. It is the same in each run, so it does not replace the VM."""
     made = random.RandomPassword(name, length=_LETTERS, special=False, opts=opts)
     seed: pulumi.Output[str] = pulumi.Output.secret(made.result)
     return HostKey(
@@ -36,15 +36,15 @@ def host_key(name: str, opts: pulumi.ResourceOptions | None = None) -> HostKey:
 
 
 def public_text(key: Ed25519PrivateKey) -> str:
-    """Return the public half as OpenSSH writes it."""
+    """Return the public key in OpenSSH's format."""
     return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
 
 
 def private_text(key: Ed25519PrivateKey) -> str:
-    """Return the private key as OpenSSH writes it, without a passphrase.
+    """Return the private key in OpenSSH's format, without a passphrase.
 
-    The same text each time, where the library writes random numbers into it by which a reader with a passphrase knows
-    that it was the right one (openssh-portable, PROTOCOL.key).
+    The text is always the same. The library would write random check numbers, which show a reader with a passphrase
+    that it is the right one (openssh-portable, PROTOCOL.key).
     """
     public = key.public_key().public_bytes_raw()
     blob = _string(_TYPE) + _string(public)

@@ -1,4 +1,4 @@
-"""The VM, its key and what is attached to it."""
+"""The VM, its key and its attached volume."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from components.openstack.notes import CLUSTER, IMAGE
 
 @dataclass(frozen=True, kw_only=True)
 class MachineArgs:
-    """A VM.
+    """The arguments of a VM.
 
-    name: of the VM and its key pair. cluster: of the cluster on it, as `cluster_note` writes it. image_id: what it
-    boots; image: that image's name. boot_volume_gib: of a volume to boot from, None for the flavor's own disk. port_id,
-    volume_id: what is there before it and stays after it.
-    user_data: what its first boot does; a secret. Another one is another VM. kept_by: the resource that keeps it; one
-    in its place is another VM, too, for not all that is asked of it is in the text.
+    name: of the VM and its key pair.
+    cluster: the cluster on it, in the format of `cluster_note`.
+    image: name of the image that it boots.
+    image_id: that image's ID.
+    boot_volume_gib: size in GiB of a volume to boot from. None boots from the flavor's disk.
+    port_id, volume_id: exist before the VM and remain after it.
+    user_data: of its first boot, a secret. A change replaces the VM.
+    kept_by: resource that keeps the user data. Its replacement also replaces the VM, because the text does not contain
+    all requested values.
     """
 
     name: str
@@ -38,15 +42,15 @@ class MachineArgs:
 class Machine(pulumi.ComponentResource):
     """Create the VM with the volume attached.
 
-    Another image, key or user data replaces it; by itself the provider would write another image over the disk of a VM
-    that runs. The old one goes first, because both have the same port and volume, and there is seldom a quota for two.
-    Another flavor is a resize. Before it is deleted, the VM is stopped, so that its file systems are whole; its volume
-    is detached by that.
+    Another image, key or user data replaces it. Without that, the provider would write another image over the disk of
+    the running VM. The old VM is deleted first, because both have the same port and volume, and the quota is rarely
+    enough for two. Another flavor resizes it. The VM is stopped before its deletion, so that its file systems are
+    consistent and its volume is detached.
     """
 
     id: pulumi.Output[str]
     attached: pulumi.Resource
-    """Depend on it for what happens on the VM."""
+    """Depend on it to use the VM with its volume."""
 
     def __init__(self, name: str, args: MachineArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openstack:Machine", name, None, opts)

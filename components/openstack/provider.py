@@ -1,4 +1,4 @@
-"""The one provider of every OpenStack resource."""
+"""The provider of all OpenStack resources."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ AUTH_URL: Final = "https://pouta.csc.fi:5001/v3"
 def openstack_provider(
     name: str, *, auth_url: str | None = None, opts: pulumi.ResourceOptions | None = None
 ) -> openstack.Provider:
-    """Return the provider of one project, signed in as the OS_* variables or clouds.yaml say.
+    """Return the provider of one project, with the credentials of the OS_* variables or clouds.yaml.
 
-    auth_url: of Keystone, where nothing else says it. The provider signs in when it is first asked for something, so
-    that a stack that does not exist yet can be previewed without credentials.
+    auth_url: of Keystone, if the environment has none. The provider signs in at its first request. A preview of a new
+    stack therefore needs no credentials.
     """
     return openstack.Provider(name, auth_url=auth_url, opts=opts)

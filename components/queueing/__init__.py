@@ -1,1 +1,1 @@
-"""Kueue and AppWrapper, configured as MLBatch does."""
+"""Kueue and AppWrapper in MLBatch's configuration."""

@@ -1,7 +1,7 @@
-"""AppWrapper: one job around many objects, started, watched over and restarted as a whole.
+"""AppWrapper: a job made of many objects that start, fail and restart together.
 
-Configured as MLBatch configures it (project-codeflare/mlbatch, `setup.k8s/appwrapper/coscheduling/config_patch.yaml`),
-in the words of AppWrapper's own `pkg/config/config.go`.
+The configuration is MLBatch's (project-codeflare/mlbatch, `setup.k8s/appwrapper/coscheduling/config_patch.yaml`), with
+the fields of AppWrapper's `pkg/config/config.go`.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ AUTOPILOT_TAINTS: Final = {
         {"key": _HEALTH_LABEL, "value": "EVICT", "effect": "NoExecute"},
     )
 }
-"""What a node's label says about a resource: AppWrapper keeps jobs off such nodes, or moves them away, and the slack
-queue lends less. Defaults of AppWrapper 1.1 (`pkg/config/config.go`) and the value ERR of its earlier versions."""
+"""Values of a node's label for a resource. AppWrapper keeps jobs off such nodes or moves them away, and the slack queue
+lends less. Defaults of AppWrapper 1.1 (`pkg/config/config.go`) and the value ERR of earlier versions."""
 
 FILES: Final = "configmaps"
-"""What jobs read, which upstream's controller may not create (v1.2.2, `config/rbac/role.yaml`); members may create them
-by themselves, so that wrapping them gives nobody more."""
+"""Files of jobs. Upstream's controller may not create ConfigMaps (v1.2.2, `config/rbac/role.yaml`). Members may create
+them directly, so wrapped ConfigMaps grant nothing new."""
 _ROLE: Final = "appwrapper-manager-role"
 _OWN_ROLE: Final = "appwrapper-leader-election-role"
-"""Of its own namespace, where its certificate is."""
+"""Role in AppWrapper's own namespace, which has its certificate."""
 _SECRETS: Final = "secrets"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AppWrappersArgs:
-    """What to install.
+    """The arguments of the controller.
 
     release: upstream's manifest file and images.
-    scheduler_name: the scheduler that pods of wrapped jobs get which name none; empty for the cluster's own.
-    fault_tolerance: of jobs that ask for nothing. replicas: of the controller. gpu_resource: as which nodes offer GPUs.
-    resources: MLBatch's numbers. nodes: for services.
+    scheduler_name: scheduler for pods of wrapped jobs that name none. Empty selects the cluster's default.
+    fault_tolerance: of jobs that set no values.
+    gpu_resource: resource name under which nodes offer GPUs.
     """
 
     release: Release
@@ -65,10 +65,10 @@ class AppWrappersArgs:
 
 
 class AppWrappers(Layer):
-    """Install the AppWrapper controller into mlbatch-system, which must exist. Queueing is Kueue's part."""
+    """Install the AppWrapper controller into mlbatch-system, which must exist. Kueue queues its jobs."""
 
     definitions: Sequence[pulumi.Resource]
-    """The definition of the AppWrapper kind, which Kueue looks for when it starts."""
+    """The CRD of AppWrapper. Kueue looks for it when it starts."""
 
     ready: Sequence[pulumi.Resource]
     """Depend on these to create AppWrappers: the controller is available and its webhooks answer."""
@@ -86,16 +86,16 @@ class AppWrappers(Layer):
 
 
 def edit(document: Document, args: AppWrappersArgs) -> Document | None:
-    """Return a document of AppWrapper's manifest as MLBatch installs it, or None for one that it leaves out."""
+    """Return a document of AppWrapper's manifest as MLBatch installs it, or None if MLBatch omits it."""
     result = install(document, _operator(args))
     if result is None:
         return None
     which = (result["kind"], result["metadata"]["name"])
     if which == ("ClusterRole", _ROLE):
-        # Upstream's controller reads the Secrets of the whole cluster for the sake of its own certificate.
+        # Upstream's controller can read all Secrets of the cluster, but needs only its own certificate.
         result["rules"] = [rule for rule in result["rules"] if _SECRETS not in rule.get("resources", ())]
         result["rules"].append(_rule(FILES, "create", "delete", "get", "list", "patch", "watch"))
-        # It records events by this API since v1.2, and upstream's role has the older one only.
+        # Since v1.2 it records events through this API, but upstream's role has only the older one.
         result["rules"].append({**_rule("events", "create", "patch", "update"), "apiGroups": ["events.k8s.io"]})
     elif which == ("Role", _OWN_ROLE):
         result["rules"].append(_rule(_SECRETS, "get", "list", "update", "watch"))
@@ -125,10 +125,10 @@ def _operator(args: AppWrappersArgs) -> Operator:
 def configuration(
     scheduler_name: str = "", fault_tolerance: FaultTolerance = DEFAULTS, gpu_resource: str = names.GPU
 ) -> Mapping[str, Any]:
-    """Return the operator's configuration; what is not in it keeps upstream's default.
+    """Return the operator's configuration. Fields that are not in it keep upstream's defaults.
 
-    Users may wrap what they may not create themselves: their role lets them submit AppWrappers only, so the check of
-    each wrapped object against the user's own permissions is off; which kinds they wrap is the tenancy layer's to say.
+    The check of each wrapped object against the user's permissions is off. Users can wrap kinds that they cannot create
+    directly, because their role allows only AppWrappers. The tenancy layer decides which kinds they may wrap.
     """
     return {
         "appwrapper": {

@@ -1,4 +1,4 @@
-"""How AppWrapper treats jobs that fail, are told to go, or have ended."""
+"""How AppWrapper handles jobs that fail, are deleted or have completed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Any, Final
 
 @dataclass(frozen=True, kw_only=True)
 class FaultTolerance:
-    """What jobs get that ask for nothing, in seconds but for retries, which are a number.
+    """The values for jobs that set none, in seconds except `retries`.
 
-    The values are AppWrapper's own (v1.2.2, `pkg/config/config.go`).
-    admission_grace: for all pods of a job to be there. warmup_grace: for all of them to run.
-    failure_grace: for a failed pod to be replaced. retry_pause: between attempts. retries: attempts after the first.
-    forced_deletion_grace: for pods that are told to go, before they are killed.
-    grace_ceiling: the most that a job may ask for of any of these.
+    The defaults are AppWrapper's (v1.2.2, `pkg/config/config.go`).
+    admission_grace: until all pods of a job exist.
+    warmup_grace: until all pods run.
+    failure_grace: until a failed pod is replaced.
+    retry_pause: between attempts.
+    retries: number of attempts after the first one.
+    forced_deletion_grace: from the deletion of pods until they are killed.
+    grace_ceiling: the most that a job may set for any of these.
     """
 
     admission_grace: int = 60
@@ -27,7 +30,7 @@ class FaultTolerance:
     grace_ceiling: int = 24 * 3600
 
     def body(self) -> Mapping[str, Any]:
-        """Return it in AppWrapper's words, which are not those of its fields; durations are nanoseconds."""
+        """Return it with AppWrapper's field names. Durations are nanoseconds."""
         return {
             "admissionGracePeriod": _nanoseconds(self.admission_grace),
             "warmupGracePeriod": _nanoseconds(self.warmup_grace),

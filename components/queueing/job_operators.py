@@ -1,4 +1,4 @@
-"""What the operators have in common that make the pods of jobs, as MLBatch installs them in mlbatch-system."""
+"""Common parts of the operators that create the pods of jobs, as MLBatch installs them in mlbatch-system."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from components.kubernetes.resources import Resources
 from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
 
 RESOURCES: Final = Resources(cpu_request="100m", memory_request="100Mi", cpu_limit="500m", memory_limit="1000Mi")
-"""MLBatch's, of both (project-codeflare/mlbatch, `setup.k8s/training-operator` and `setup.k8s/kuberay`)."""
+"""MLBatch's values for both operators (project-codeflare/mlbatch, `setup.k8s/training-operator` and
+`setup.k8s/kuberay`)."""
 LOG_LEVEL: Final = "--zap-log-level=2"
-"""MLBatch's, of both."""
+"""MLBatch's value for both operators."""
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ("get", "list", "watch")
@@ -28,10 +29,12 @@ _LEASES: Final = (
 class JobOperator:
     """The Deployment of an operator.
 
-    name: of all its objects. labels: by which its pods are found. arguments: of its program /manager.
-    ports: by name. probes: of its container, as it has them. extra: more of the container. volumes: of the pod.
-    sidecars: containers beside it. annotations: of the pod.
-    replicas: of which one leads. pod_security: what judges its pods. nodes: for services.
+    name: of all its objects.
+    labels: selector of its pods.
+    arguments: of its program /manager.
+    extra: more fields of the container.
+    replicas: one of them leads.
+    pod_security: mechanism that checks its pods.
     """
 
     name: str
@@ -51,7 +54,7 @@ class JobOperator:
 
 
 def deployment(operator: JobOperator) -> Document:
-    """Return the Deployment, with the priority that MLBatch's patches give it."""
+    """Return the Deployment, with the priority from MLBatch's patches."""
     apart = {
         "maxSkew": 1,
         "topologyKey": names.HOST,
@@ -94,7 +97,7 @@ def deployment(operator: JobOperator) -> Document:
 
 
 def service(name: str, labels: Mapping[str, str], ports: Mapping[str, tuple[int, int]]) -> Document:
-    """Return a Service of an operator's pods. ports: those of the Service and of the pods, by name."""
+    """Return a Service of an operator's pods. ports: port of the Service and of the pods, by name."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -110,7 +113,10 @@ def service(name: str, labels: Mapping[str, str], ports: Mapping[str, tuple[int,
 
 
 def budget(operator: JobOperator) -> list[Document]:
-    """Return what keeps one replica while nodes are drained. A single one has none, for it has to move."""
+    """Return a PodDisruptionBudget that keeps one replica while nodes are drained.
+
+    The list is empty for a single replica, which must be able to move.
+    """
     if operator.replicas == 1:
         return []
     return [
@@ -124,7 +130,7 @@ def budget(operator: JobOperator) -> list[Document]:
 
 
 def account(name: str, cluster_rules: Sequence[Document], own_rules: Sequence[Document] = ()) -> list[Document]:
-    """Return an operator's account and what it may do: in the whole cluster, and in mlbatch-system, where it leads."""
+    """Return an operator's service account and its rights in the cluster and in mlbatch-system, where it leads."""
     subject = {"kind": "ServiceAccount", "name": name, "namespace": names.SYSTEM_NAMESPACE}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(name)},
@@ -158,7 +164,7 @@ def account(name: str, cluster_rules: Sequence[Document], own_rules: Sequence[Do
 
 
 def rule(group: str, resources: Sequence[str], *verbs: str) -> Document:
-    """Return a rule of a role, by which one may read, and do what the verbs say."""
+    """Return a role's rule that allows reading and these verbs."""
     return {"apiGroups": [group], "resources": list(resources), "verbs": [*_READ, *verbs]}
 
 

@@ -1,4 +1,4 @@
-"""JobSet: makes the Jobs and Services of a JobSet, several Jobs that start, fail and end as one.
+"""JobSet: creates the Jobs and Services of a JobSet, a group of Jobs that start, fail and end together.
 
 Members submit JobSets inside AppWrappers, which count their pods (components/job_kinds.py).
 """
@@ -21,26 +21,23 @@ from components.layer import Layer
 from components.queueing.operators import Operator, install, register_budget
 
 NAME: Final = "jobset-controller-manager"
-"""Of its Deployment and of its account."""
+"""Name of its Deployment and its service account."""
 CERTIFICATE: Final = "jobset-webhook-server-cert"
 """The Secret that it writes."""
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="128Mi", cpu_limit="2", memory_limit="4Gi")
-"""Upstream's, and a limit of CPUs (kubernetes-sigs/jobset, `config/components/manager/manager.yaml`)."""
+"""Upstream's values, with an added CPU limit (kubernetes-sigs/jobset, `config/components/manager/manager.yaml`)."""
 _CONFIGURATION: Final = {
     "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
     "kind": "Configuration",
     "leaderElection": {"leaderElect": True},
     "internalCertManagement": {"enable": True},
 }
-"""Upstream's (`config/components/manager/controller_manager_config.yaml`)."""
+"""Upstream's configuration (`config/components/manager/controller_manager_config.yaml`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobSetsArgs:
-    """What to install.
-
-    release: upstream's manifest file and images. replicas: of the controller; one leads. nodes: for services.
-    """
+    """release: upstream's manifest file and images. replicas: of the controller. One of them leads."""
 
     release: Release
     replicas: int = 1
@@ -52,9 +49,9 @@ class JobSets(Layer):
     """Install the JobSet controller into mlbatch-system, which must exist."""
 
     kinds: ClassVar[Sequence[str]] = (JOB_SET.kind,)
-    """Of jobs that it runs."""
+    """Kinds of jobs that it runs."""
     definitions: Sequence[pulumi.Resource]
-    """The definition of JobSet, which Kueue looks for when it starts."""
+    """The CRD of JobSet. Kueue looks for it when it starts."""
 
     ready: Sequence[pulumi.Resource]
     """Depend on these to create JobSets: the controller is available and its webhooks answer."""
@@ -73,9 +70,9 @@ class JobSets(Layer):
 
 
 def edit(document: Document, operator: Operator) -> Document | None:
-    """Return a document of upstream's manifest as it is installed, None for one that it leaves out.
+    """Return a document of upstream's manifest as it is installed, or None if it is omitted.
 
-    Upstream installs it into a separate namespace, where its account writes all ConfigMaps and Secrets.
+    Upstream installs it into a separate namespace, where its service account writes all ConfigMaps and Secrets.
     """
     result = install(document, operator)
     if result is not None and result["kind"] == "Role":
@@ -84,7 +81,7 @@ def edit(document: Document, operator: Operator) -> Document | None:
 
 
 def _own(rule: Document) -> list[Document]:
-    """Return a rule as one that leaves other operators' ConfigMaps and Secrets alone."""
+    """Return a rule without the rights to ConfigMaps and Secrets of other operators."""
     resources, update = rule["resources"], "update"
     if "configmaps" in resources:
         return []

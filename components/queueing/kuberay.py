@@ -1,9 +1,9 @@
-"""KubeRay: makes the pods of RayClusters and RayJobs.
+"""KubeRay: creates the pods of RayClusters and RayJobs.
 
-Installed as MLBatch installs it (project-codeflare/mlbatch, `setup.k8s/kuberay`). Objects: ray-project/kuberay,
-`ray-operator/config`; its role is upstream's, but that it leads by a lease of its own namespace. It asks the dashboards
-of Ray clusters through a proxy beside it (`dashboard_proxy.py`), ten at a time: upstream's one worker would wait two
-seconds for each that does not answer.
+Installed as in MLBatch (project-codeflare/mlbatch, `setup.k8s/kuberay`). Objects: ray-project/kuberay,
+`ray-operator/config`. The role is upstream's, except that the lease is in its own namespace. It calls the dashboards of
+Ray clusters through a proxy in its pod (`dashboard_proxy.py`), ten at a time. Upstream's single worker would wait two
+seconds for each dashboard that does not answer.
 """
 
 from __future__ import annotations
@@ -50,11 +50,14 @@ _WORKERS: Final = 10
 
 @dataclass(frozen=True, kw_only=True)
 class KubeRayArgs:
-    """What to install.
+    """The arguments of the operator.
 
-    definitions: of Ray's three kinds, without any of which the operator does not start; the first one has the image,
-        of the container `kuberay-operator`. role: upstream's ClusterRole. python: image of Python, for the proxy.
-    replicas: of which one leads. nodes: for services. pod_security: what judges its pods.
+    definitions: CRDs of Ray's three kinds. The operator does not start if one is missing. The first one has the image
+    of the container `kuberay-operator`.
+    role: upstream's ClusterRole.
+    python: image of Python for the proxy.
+    replicas: one of them leads.
+    pod_security: mechanism that checks its pods.
     """
 
     definitions: Sequence[Release]
@@ -70,9 +73,9 @@ class KubeRay(Layer):
     """Install the operator into mlbatch-system, which must exist."""
 
     kinds: ClassVar[Sequence[str]] = KINDS
-    """Of jobs that it runs."""
+    """Kinds of jobs that it runs."""
     definitions: Sequence[pulumi.Resource]
-    """The definitions of Ray's kinds, which Kueue looks for when it starts."""
+    """The CRDs of Ray's kinds. Kueue looks for them when it starts."""
 
     ready: Sequence[pulumi.Resource]
     """Depend on these to create RayClusters and RayJobs."""
@@ -97,7 +100,7 @@ class KubeRay(Layer):
 
 
 def job_operator(args: KubeRayArgs) -> JobOperator:
-    """Return the operator's pod. It leads by a lease also where it is alone, as upstream has it."""
+    """Return the operator's pod. As upstream, it uses a lease even with a single replica."""
     probe = {
         "httpGet": {"path": "/metrics", "port": "metrics", "scheme": "HTTP"},
         "initialDelaySeconds": 10,
@@ -111,7 +114,7 @@ def job_operator(args: KubeRayArgs) -> JobOperator:
         arguments=[LOG_LEVEL, f"--reconcile-concurrency={_WORKERS}"],
         ports={"metrics": 8080},
         probes={"livenessProbe": probe, "readinessProbe": probe},
-        # It asks the API server by https, for which Go's client has another variable.
+        # It calls the API server by HTTPS, which Go's client proxies through another variable.
         extra={"env": [{"name": "HTTP_PROXY", "value": f"http://127.0.0.1:{_PROXY_PORT}"}]},
         sidecars=[_proxy(args)],
         volumes=volumes([PROXY.volume(_PROXY_FILES)]),
@@ -142,6 +145,6 @@ def _proxy(args: KubeRayArgs) -> dict[str, Any]:
 
 
 def cluster_rules(role: Release) -> list[Document]:
-    """Return the rules of upstream's role without those of leases, which it has by a role of its own namespace."""
+    """Return the rules of upstream's role without those for leases, which a role in its own namespace has."""
     document = yaml.safe_load(role.manifest)
     return [rule for rule in document["rules"] if "leases" not in rule["resources"]]

@@ -1,7 +1,7 @@
-"""Kueue: decides which job runs when, by quota, priority and fair share.
+"""Kueue: decides by quota, priority and fair share which job runs when.
 
-Configured as MLBatch configures it (project-codeflare/mlbatch, `setup.k8s/kueue/controller_manager_config.yaml` and
-its patches), in the words of Kueue's configuration API config.kueue.x-k8s.io/v1beta2.
+The configuration is MLBatch's (project-codeflare/mlbatch, `setup.k8s/kueue/controller_manager_config.yaml` and its
+patches), in Kueue's configuration API config.kueue.x-k8s.io/v1beta2.
 """
 
 from __future__ import annotations
@@ -26,39 +26,40 @@ from components.queueing.operators import Operator, install, register_budget
 CONFIG_MAP: Final = "kueue-manager-config"
 CONFIG_KEY: Final = "controller_manager_config.yaml"
 APPWRAPPER_KIND: Final = f"{APPWRAPPER.kind}.{APPWRAPPER.group}"
-"""As Kueue's configuration names a kind: that and its group."""
+"""Name of the kind and its group in Kueue's configuration."""
 
 FRAMEWORKS: Final = tuple(kind.framework for kind in QUEUED)
 """The kinds of jobs that Kueue queues, as its configuration names them."""
 
 UNCOUNTED: Final = (f"{names.SHARED_INFINIBAND.partition('/')[0]}/", names.DISK)
-"""Prefixes of resources that no quota counts. Kueue would otherwise never admit a job that asks for one, because no
-queue covers it. Every pod of a node may have the shared InfiniBand ports, so that there is nothing to count. Disk is
-each node's own, and the scheduler counts there what pods ask for."""
+"""Prefixes of resources that no quota counts. Kueue would never admit a job that requests one of them, because no queue
+covers it. Every pod of a node may have the shared InfiniBand ports, so there is nothing to count. Disk belongs to one
+node, and the scheduler counts requests for it there."""
 
 BACKOFF_SECONDS: Final = (10, 300)
-"""How long an evicted job waits before it is queued again: at first, and at most; twice as long each time. Kueue's own
-minute would be a minute more below quota, and its hour longer than most losses last."""
+"""Seconds that an evicted job waits before it is requeued: the first wait and the longest. Each wait is twice as long
+as the one before. Kueue's default of one minute would leave the owner below its quota a minute longer. Its default of
+one hour exceeds most losses."""
 
 REQUEUES: Final = 50
-"""How many times a job is queued again because its pods did not run: a day and a half, with a try of 35 minutes each.
-Kueue never counts anew while the job lives, so that it is far more than the nodes that a long job may lose. An
-AppWrapper that never runs has failed by then, of its own retries; another kind would preempt newer jobs of its team for
-ever, for it stands where it stood by its creation (Kueue v0.19.2, `pkg/controller/core/workload_controller.go`,
+"""How often a job is requeued because its pods did not run: a day and a half, with 35 minutes for each try. Kueue does
+not reset this count, so it must exceed the number of nodes that a long job may lose. An AppWrapper that never runs
+fails earlier, by its own retries. A job of another kind would preempt newer jobs of its team forever, because its
+position depends on its creation time (Kueue v0.19.2, `pkg/controller/core/workload_controller.go`,
 triggerDeactivation)."""
 
 CLIENT: Final[Mapping[str, int]] = {"qps": 300, "burst": 500}
-"""How much Kueue may ask of the API server, in requests a second and in a row: the defaults of Kueue v0.19, for v0.18,
-too, which has 20 and 30 (`apis/config/v1beta2/defaults.go`)."""
+"""Kueue's limits for requests to the API server: requests a second, and requests in a burst. Kueue v0.18 has 20 and 30
+by default, and gets the defaults of v0.19 here (`apis/config/v1beta2/defaults.go`)."""
 
 GATES_BEFORE: Final[Mapping[str, bool]] = {"ElasticJobsViaWorkloadSlices": False, "FinishOrphanedWorkloads": False}
-"""Features of Kueue before v0.19 that are not as by default. Elastic jobs are off: an elastic RayCluster with fewer
-`replicas` gives quota back for workers that run on (docs/decisions/2026-11-26-no-elastic-jobs.md). Orphaned workloads
-are not finished: Kueue takes those of a job that is being deleted for such, whose pods still end
-(`pkg/controller/jobframework/reconciler.go`)."""
+"""Feature gates of Kueue before v0.19 that differ from its defaults. Elastic jobs are off: an elastic RayCluster with
+fewer `replicas` returns quota for workers that still run (docs/decisions/2026-11-26-no-elastic-jobs.md).
+FinishOrphanedWorkloads is off: Kueue treats the Workload of a job that is being deleted as orphaned, although its pods
+still end (`pkg/controller/jobframework/reconciler.go`)."""
 GATES: Final[Mapping[str, bool]] = {"PrioritizePreemptorWorkloads": True, **GATES_BEFORE}
-"""The same of Kueue v0.19. Without the first one, an owner that borrows CPUs never gets its own GPUs back: its job
-evicts a borrower, whose share is the smaller one, so that the borrower is admitted again first, and is evicted again
+"""The same for Kueue v0.19. Without PrioritizePreemptorWorkloads, an owner that borrows CPUs never reclaims its GPUs.
+Its job evicts a borrower with a smaller share. The borrower is therefore admitted again first, and evicted again
 (`pkg/scheduler/fair_sharing_iterator.go`; kubernetes-sigs/kueue#13662)."""
 
 _SAMPLING_SECONDS: Final = 300
@@ -68,10 +69,10 @@ _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "work
 
 @dataclass(frozen=True, kw_only=True)
 class PodsReady:
-    """When a job gives its quota back because its pods do not run, and is queued again.
+    """When a job whose pods do not run is evicted and requeued.
 
-    start_seconds: after it was admitted. recovery_seconds: after pods that ran have gone; AppWrapper's pause before it
-    makes them anew is part of it.
+    start_seconds: seconds after its admission.
+    recovery_seconds: seconds after running pods are lost, including AppWrapper's pause before it recreates them.
     """
 
     start_seconds: int = 35 * 60
@@ -80,9 +81,10 @@ class PodsReady:
 
 @dataclass(frozen=True, kw_only=True)
 class FairSharing:
-    """How what users have used is weighed, in teams whose queues ask for it.
+    """How Kueue weighs the use of users, in teams that enable it.
 
-    half_life_minutes: after which use counts half. resource: the only one that counts.
+    half_life_minutes: minutes until past use counts half.
+    resource: the only resource that counts.
     """
 
     half_life_minutes: int = 7 * 24 * 60
@@ -91,8 +93,8 @@ class FairSharing:
     def body(self) -> Mapping[str, Any]:
         """Return Kueue's `admissionFairSharing`.
 
-        Kueue adds up amounts of all resources, memory in bytes, unless each has a weight. It samples every five minutes
-        by default, and here at least twenty times in a half-life.
+        Kueue adds up the amounts of all resources, with memory in bytes, unless each has a weight. It samples every
+        five minutes by default. Here it samples at least twenty times in a half-life.
         """
         return {
             "usageHalfLifeTime": f"{self.half_life_minutes}m",
@@ -106,13 +108,14 @@ class FairSharing:
 
 @dataclass(frozen=True, kw_only=True)
 class KueueArgs:
-    """What to install.
+    """The arguments of Kueue.
 
     release: upstream's manifest file and images.
-    kinds: of jobs whose operators are installed before; Kueue is restarted when one is added.
-    pods_ready: when a job whose pods do not run is queued again. replicas: of the manager.
-    gates: features that are switched on or off. fair_sharing: among users of a team; None where no team asks for it.
-    resources: of the manager, by default upstream's (config/components/manager/manager.yaml). nodes: for services.
+    kinds: kinds of jobs whose operators are installed first. Kueue restarts when one is added.
+    pods_ready: when a job whose pods do not run is requeued.
+    gates: feature gates.
+    fair_sharing: among users of a team. None if no team enables it.
+    resources: of the manager. The default is upstream's (config/components/manager/manager.yaml).
     """
 
     release: Release
@@ -126,11 +129,11 @@ class KueueArgs:
 
 
 class Kueue(Layer):
-    """Install Kueue into mlbatch-system, which must exist.
+    """Install Kueue into mlbatch-system, which must exist. Creates no queue.
 
-    Only the webhooks of enabled frameworks and of Kueue's own kinds are installed. Those for pods, Jobs, Deployments
-    and StatefulSets fail closed: while Kueue is down, they would block every workload of the cluster, Kueue's own among
-    them. Creates no queue.
+    It installs only the webhooks of enabled frameworks and of Kueue's own kinds. The webhooks for pods, Jobs,
+    Deployments and StatefulSets fail closed. While Kueue is down, they would block all workloads of the cluster,
+    including Kueue.
     """
 
     ready: Sequence[pulumi.Resource]
@@ -149,7 +152,7 @@ class Kueue(Layer):
 
 
 def edit(document: Document, args: KueueArgs) -> Document | None:
-    """Return a document of Kueue's manifest as MLBatch installs it, or None for one that it leaves out."""
+    """Return a document of Kueue's manifest as MLBatch installs it, or None if MLBatch omits it."""
     result = install(document, _operator(args))
     if result is not None and result["kind"].endswith("WebhookConfiguration"):
         result["webhooks"] = [webhook for webhook in result["webhooks"] if _is_wanted(webhook["name"])]
@@ -173,7 +176,7 @@ def _operator(args: KueueArgs) -> Operator:
 
 @cache
 def _config(pods_ready: PodsReady, gates: tuple[tuple[str, bool], ...], fair_sharing: FairSharing | None) -> str:
-    """Return the manager's configuration as its file, which is asked for with each document of the manifest."""
+    """Return the text of the manager's configuration file. Cached, because each document of the manifest needs it."""
     return yaml.safe_dump(configuration(pods_ready, dict(gates), fair_sharing), sort_keys=False)
 
 
@@ -182,13 +185,13 @@ def configuration(
 ) -> Mapping[str, Any]:
     """Return the manager's configuration. Fields and defaults: Kueue `apis/config/v1beta2/configuration_types.go`.
 
-    MLBatch leaves `waitForPodsReady` out, which turns it off; here it is on, because a job whose node was lost would
-    wait for ever for GPUs that others have on loan. Evicted, it is queued again where it stood by its creation, and
-    reclaims them. AppWrapper counts the failures that are the job's own; what is in none ends after REQUEUES tries
+    MLBatch omits `waitForPodsReady`, which turns it off. Here it is on. Otherwise a job that lost its node would wait
+    forever for GPUs that others have borrowed. An evicted job is requeued at its position by creation time, and
+    reclaims them. AppWrapper counts a job's own failures. A job outside AppWrappers ends after REQUEUES tries
     (docs/recovery.md).
 
-    The numbers of workers are upstream's (`config/components/manager/controller_manager_config.yaml`), which has none
-    for AppWrappers: with one, admission waits for it (docs/benchmarks.md).
+    The numbers of workers are upstream's (`config/components/manager/controller_manager_config.yaml`). Upstream sets
+    none for AppWrappers, and with its default of one worker, admission waits for it (docs/benchmarks.md).
     """
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -231,7 +234,7 @@ def configuration(
 
 
 def _is_wanted(webhook: str) -> bool:
-    """Whether a webhook is for an enabled framework or for a kind of Kueue's own.
+    """Return whether a webhook is for an enabled framework or for one of Kueue's kinds.
 
     Upstream names webhooks `m<kind>.kb.io` and `v<kind>.kb.io` (mutating, validating), and frameworks `<group>/<kind>`.
     """

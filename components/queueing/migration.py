@@ -1,4 +1,4 @@
-"""Keeps Kueue's objects in the version that its definitions store, after an update from a Kueue that stored another."""
+"""Rewrite Kueue's objects in the version that its CRDs store, after an update from a Kueue with another version."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: Final = (
     "workloadpriorityclasses",
     "workloads",
 )
-"""Of Kueue, by their plural names."""
+"""Plural names of Kueue's kinds."""
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 _TIMEOUT: Final = "30m"
 """How long an update waits for the Job, which writes about 100 objects a second."""
@@ -41,9 +41,11 @@ _PROGRAM: Final = Program(module="components.queueing.stored_versions", shared=[
 
 @dataclass(frozen=True, kw_only=True)
 class StoredVersionsArgs:
-    """image: a Python 3.11 or later. nodes: for services. pod_security: what judges its pod.
+    """The arguments of the Job.
 
-    release: Kueue's version; another one, or another program, has the objects looked at again.
+    image: an image with Python 3.11 or later.
+    pod_security: mechanism that checks its pod.
+    release: Kueue's version. The Job runs again for another version or another program.
     """
 
     release: str
@@ -54,10 +56,10 @@ class StoredVersionsArgs:
 
 
 class StoredVersions(pulumi.ComponentResource):
-    """Rewrite Kueue's objects once for each version of Kueue, by a Job in mlbatch-system, which must exist.
+    """Rewrite Kueue's objects once for each version of Kueue, with a Job in mlbatch-system, which must exist.
 
-    Depends on Kueue, which converts what is stored in an older version. If no object is, the Job ends at once. It has
-    no deadline: a Job that has failed would end each later update, too.
+    Depends on Kueue, which converts objects of older stored versions. Without such objects, the Job ends at once. The
+    Job has no deadline, because a failed Job would also stop each later update.
     """
 
     def __init__(self, name: str, args: StoredVersionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -78,7 +80,7 @@ class StoredVersions(pulumi.ComponentResource):
 
 
 def job_name(release: str) -> str:
-    """Return the name of the Job for a version of Kueue, by this version of the program."""
+    """Return the name of the Job for a version of Kueue and this version of the program."""
     (digest,) = _PROGRAM.checksum().values()
     return f"{NAME}-{release.replace('.', '-')}-{digest[:8]}"
 

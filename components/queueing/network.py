@@ -1,4 +1,4 @@
-"""Who connects to the operators' pods: the API server, and what reads their metrics."""
+"""Allowed connections to the operators' pods: from the API server and from readers of metrics."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from components.layer import Layer
 
 WEBHOOKS: Final = 9443
 VISIBILITY: Final = 8082
-"""Kueue's own API of pending jobs, which the API server forwards to."""
+"""Port of Kueue's API of pending jobs. The API server forwards requests to it."""
 METRICS: Final = (8443, 8080)
-"""Of the operators, and of the slack controller."""
+"""Ports of the operators and of the slack controller."""
 READERS: Final[Document] = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
-"""Namespaces that an administrator labels so for a Prometheus of the site's own: the label of the policy that
-kubebuilder makes for such operators (kubernetes-sigs/kubebuilder, config/network-policy/allow-metrics-traffic.yaml)."""
+"""Namespaces with a Prometheus of the site, which an administrator labels. The label is the one in kubebuilder's policy
+for such operators (kubernetes-sigs/kubebuilder, config/network-policy/allow-metrics-traffic.yaml)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorsNetworkArgs:
-    """namespace: the operators'. scrapers: pods that read their metrics, beside READERS."""
+    """namespace: the operators' namespace. scrapers: pods that read metrics, besides READERS."""
 
     namespace: pulumi.Input[str]
     scrapers: Sequence[Pods] = ()
 
 
 class OperatorsNetwork(Layer):
-    """Close the operators' namespace, but for what answers the API server, and metrics for those who read them."""
+    """Close the operators' namespace, except for connections from the API server and from readers of metrics."""
 
     def __init__(self, name: str, args: OperatorsNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:OperatorsNetwork", name, None, opts)

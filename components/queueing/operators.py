@@ -1,6 +1,6 @@
-"""What Kueue and AppWrapper have in common when MLBatch installs them: one namespace, priority, pinned images.
+"""Common parts of Kueue and AppWrapper in MLBatch: one namespace, priority and pinned images.
 
-Pure functions take a document of an upstream manifest to the document to install.
+Pure functions return the document to install for a document of an upstream manifest.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _NAME_LABEL: Final = "app.kubernetes.io/name"
 _WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 _WRITE: Final = "update"
 AWAIT_CERTIFICATE: Final = {"pulumi.com/waitFor": "jsonpath={.webhooks[*].clientConfig.caBundle}"}
-"""The provider waits until the controller has written its certificate authority: from then on, calls succeed."""
+"""The provider waits until the controller has written its certificate authority. From then on, calls succeed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operator:
     """How one upstream operator is installed.
 
-    name: the upstream's value of the label app.kubernetes.io/name.
-    upstream_namespace: the namespace its manifest installs into; everything moves to mlbatch-system.
+    name: upstream's value of the label app.kubernetes.io/name.
+    upstream_namespace: namespace in its manifest. All objects move to mlbatch-system.
     images: references by container name.
-    config: text of the ConfigMap `config_map`, under `config_key`; its digest is put on the pods, so that a change
-        restarts them.
-    kinds: of jobs, whose definitions it looks for when it starts, so that it is restarted when one appears.
-    replicas: of the controller; one leads, and all answer the API server's calls. nodes: for services.
+    config: text of the ConfigMap `config_map`, under `config_key`. Its digest is an annotation of the pods, so that
+    they restart after a change.
+    kinds: kinds of jobs whose CRDs it looks for when it starts. It restarts when one is added.
+    replicas: of the controller. One leads, and all answer the API server's calls.
     """
 
     name: str
@@ -55,10 +55,11 @@ class Operator:
 
 
 def install(document: Document, operator: Operator) -> Document | None:
-    """Return an upstream document as MLBatch installs it, or None for the namespace, which has an owner already.
+    """Return an upstream document as MLBatch installs it, or None for the namespace, which already has an owner.
 
-    Both upstreams select their pods by the label control-plane=controller-manager alone. In one namespace each one's
-    Services would reach the other's pods, so the selectors name the operator too, as MLBatch's overlays do.
+    Both upstreams select their pods only by the label control-plane=controller-manager. In one namespace, each Service
+    would also select the other operator's pods. The selectors therefore name the operator too, as in MLBatch's
+    overlays.
     """
     document = renamespaced(deepcopy(document), operator.upstream_namespace, names.SYSTEM_NAMESPACE)
     kind = document["kind"]
@@ -74,15 +75,18 @@ def install(document: Document, operator: Operator) -> Document | None:
     elif kind.endswith("WebhookConfiguration"):
         annotate(document, AWAIT_CERTIFICATE)
         for webhook in document["webhooks"]:
-            # A cloud may write its own selector into webhooks, and each update would conflict with it.
+            # A cloud may write its own selector into webhooks. Each update would then conflict with it.
             webhook.pop("namespaceSelector", None)
-    elif kind == "ClusterRole" and "aggregationRule" not in document:  # whose rules are a controller's
+    elif kind == "ClusterRole" and "aggregationRule" not in document:  # a controller writes an aggregate's rules
         document["rules"] = [part for rule in document["rules"] for part in _own_webhooks(rule, operator)]
     return document
 
 
 def register_budget(parent: pulumi.Resource, prefix: str, operator: Operator) -> None:
-    """Register what keeps one replica running while nodes are drained. A single one has none, for it has to move."""
+    """Register a PodDisruptionBudget that keeps one replica while nodes are drained.
+
+    A single replica gets none, because it must be able to move.
+    """
     if operator.replicas > 1:
         name = f"{operator.name}-controller-manager"
         budget = {
@@ -95,10 +99,10 @@ def register_budget(parent: pulumi.Resource, prefix: str, operator: Operator) ->
 
 
 def renamespaced(value: Any, old: str, new: str) -> Any:
-    """Return a document in which each string that is exactly `old` is `new`.
+    """Return a document with each string that equals `old` replaced by `new`.
 
-    A namespace is named in metadata, binding subjects, webhook and conversion clients, aggregated APIs and namespace
-    selectors; nothing else in the upstream documents has such a value.
+    Metadata, binding subjects, clients of webhooks and conversion, aggregated APIs and namespace selectors name a
+    namespace. No other field of the upstream documents has such a value.
     """
     if isinstance(value, dict):
         return {key: renamespaced(item, old, new) for key, item in value.items()}
@@ -113,10 +117,10 @@ def annotate(document: Document, annotations: Mapping[str, str]) -> None:
 
 
 def _own_webhooks(rule: Document, operator: Operator) -> list[Document]:
-    """Return a rule of a role as one that lets the operator write its certificate into its own webhooks alone.
+    """Return a rule of a role that lets the operator write its certificate only into its own webhooks.
 
-    Upstream's roles, but for that of Kueue 0.19, let each write into all webhooks, by which it could judge and change
-    every request to the cluster; and no admission policy is asked about them.
+    Upstream's roles, except that of Kueue 0.19, let each operator write all webhooks. An operator could then read and
+    change every request to the cluster. Admission policies do not apply to webhook configurations.
     """
     is_bounded = _WRITE not in rule["verbs"] or "resourceNames" in rule
     if is_bounded or not {*_WEBHOOKS} & {*rule.get("resources", ())}:

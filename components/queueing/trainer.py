@@ -1,9 +1,9 @@
-"""Kubeflow Trainer, which makes a JobSet of each TrainJob from a runtime that the platform declares.
+"""Kubeflow Trainer: creates a JobSet for each TrainJob from a runtime that the platform declares.
 
 Objects: kubeflow/trainer v2.3.0, `manifests/base`. The role is narrower than upstream's. It still lists and watches all
-Secrets: the plugins MPI and Flux watch them whether or not a runtime uses them (`pkg/runtime/framework/plugins`,
-ReconcilerBuilders). Without this right Trainer exits after two minutes. It writes no Secret but its own certificate. An
-MPI runtime would need a Secret with SSH keys in the team's namespace, so that there is none.
+Secrets, because the plugins MPI and Flux watch them even if no runtime uses them (`pkg/runtime/framework/plugins`,
+ReconcilerBuilders). Without this right Trainer exits after two minutes. It writes only the Secret with its certificate.
+An MPI runtime would need a Secret with SSH keys in the team's namespace, so the platform has none.
 
 Trainer copies the runtime of each TrainJob into a ConfigMap in the team's namespace and then reads it from there
 (`pkg/runtime/core/snapshot.go`). Members cannot write that ConfigMap (components/tenancy/train_jobs.py).
@@ -49,7 +49,7 @@ RUNTIME: Final = "torch-distributed"
 
 
 def runtime(priority_class: str | None) -> str:
-    """Return the name of the runtime whose pods have a priority class, None for the cluster's default."""
+    """Return the name of the runtime whose pods have a priority class. None is the cluster's default class."""
     return RUNTIME if priority_class is None else f"{RUNTIME}-{priority_class}"
 
 
@@ -69,7 +69,7 @@ _LABELS: Final = {
     "app.kubernetes.io/part-of": "kubeflow",
 }
 _WEBHOOKS: Final = {"Mutating": ("defaulter", "mutate"), "Validating": ("validator", "validate")}
-"""Prefixes of the configuration's name and of the path, by kind (`manifests/base/webhook`). There are no webhooks for
+"""Prefixes of the configuration's name and of the path, by kind (`manifests/base/webhook`). There is no webhook for
 runtimes, because only the program creates runtimes."""
 _CONFIG: Final = "kubeflow-trainer-config"
 _CONFIG_FOLDER: Final = "/etc/trainer"
@@ -92,15 +92,18 @@ _CONFIGURATION: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainerArgs:
-    """What to install.
+    """The arguments of Trainer.
 
-    definitions: of Trainer's three kinds, all of them required; the first one has the image.
-    scheduler: of the pods of TrainJobs; empty for the cluster's own. gang_seconds: how long pods of a PodGroup wait for
-        each other on their nodes; None for no PodGroups, whose definition has to stand otherwise.
-    capabilities: that the pods' container adds or drops. near: a level of the network, such as a rack. Kueue
-        keeps a TrainJob's pods in one part of this level if it can. None: anywhere.
-    restarts: how often all pods of a TrainJob are made again after one has failed.
-    replicas: one leads. nodes: for services. pod_security: what judges Trainer's own pods.
+    definitions: CRDs of Trainer's three kinds, all required. The first one has the image.
+    scheduler: for the pods of TrainJobs. Empty selects the cluster's default.
+    gang_seconds: seconds that pods of a PodGroup wait for each other on their nodes. None creates no PodGroups.
+    Otherwise the CRD of PodGroup must exist.
+    capabilities: capabilities that the pods' container adds or drops.
+    near: a level of the network, such as a rack. Kueue keeps a TrainJob's pods in one part of this level if possible.
+    None: anywhere.
+    restarts: how often all pods of a TrainJob are recreated after one has failed.
+    replicas: one of them leads.
+    pod_security: mechanism that checks Trainer's own pods.
     """
 
     definitions: Sequence[Release]
@@ -116,15 +119,15 @@ class TrainerArgs:
 
 
 class Trainer(Layer):
-    """Install Trainer into mlbatch-system, which must exist, as must JobSet's definition; and the runtimes."""
+    """Install Trainer and its runtimes into mlbatch-system. The namespace and JobSet's CRD must exist."""
 
     kinds: ClassVar[Sequence[str]] = (TRAIN_JOB.kind,)
-    """Of jobs that it runs."""
+    """Kinds of jobs that it runs."""
     definitions: Sequence[pulumi.Resource]
-    """The definitions of Trainer's kinds, which Kueue looks for when it starts."""
+    """The CRDs of Trainer's kinds. Kueue looks for them when it starts."""
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to create TrainJobs: Trainer is available, its webhooks answer, and the runtimes stand."""
+    """Depend on these to create TrainJobs: Trainer is available, its webhooks answer, and the runtimes exist."""
 
     def __init__(self, name: str, args: TrainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:Trainer", name, None, opts)
@@ -132,7 +135,7 @@ class Trainer(Layer):
         child = pulumi.ResourceOptions(parent=self)
         self.definitions = Manifests(f"{name}-definitions", ManifestsArgs(text=text), child).definitions
         made = pulumi.ResourceOptions(parent=self, depends_on=self.definitions)
-        # Trainer waits for the configurations that it writes its certificate into; the API server calls it last.
+        # Trainer waits for the configurations that it writes its certificate into. The API server calls it last.
         foundation = [
             Manifest(f"{name}/{document['kind']}", document, made)
             for document in (*account(NAME, cluster_rules(), own_rules()), certificate(), config(), trainers_service())
@@ -190,9 +193,9 @@ def job_operator(args: TrainerArgs) -> JobOperator:
 
 
 def cluster_rules() -> list[Document]:
-    """Return what Trainer may do with what makes up a TrainJob, wherever that is.
+    """Return Trainer's rights for the objects of TrainJobs, in all namespaces.
 
-    It has no right to delete: JobSets, PodGroups and ConfigMaps belong to their TrainJob.
+    It has no right to delete, because JobSets, PodGroups and ConfigMaps have their TrainJob as owner.
     """
     webhooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
     return [
@@ -218,7 +221,7 @@ def cluster_rules() -> list[Document]:
 
 
 def own_rules() -> list[Document]:
-    """Return what it may do in its own namespace: keep the certificate of its webhooks."""
+    """Return Trainer's rights in its own namespace: updating the certificate of its webhooks."""
     return [
         rule("", ["secrets"]),
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [CERTIFICATE], "verbs": ["update"]},
@@ -251,7 +254,7 @@ def trainers_service() -> Document:
 
 
 def webhook_configurations() -> list[Document]:
-    """Return the webhooks that fill TrainJobs in and judge them."""
+    """Return the webhooks that set defaults of TrainJobs and validate them."""
     documents: list[Document] = []
     for how, (_, verb) in _WEBHOOKS.items():
         document = {
@@ -292,9 +295,9 @@ def _webhooks_name(how: str) -> str:
 
 
 def runtimes(args: TrainerArgs) -> list[Document]:
-    """Return the runtimes, which name no image: TrainJobs do.
+    """Return the runtimes. They name no image, because TrainJobs do.
 
-    Kueue stops a TrainJob that runs when its runtime's containers change (v0.19.2, `pkg/util/equality/podset.go`).
+    Kueue stops a running TrainJob when its runtime's containers change (v0.19.2, `pkg/util/equality/podset.go`).
     """
     gang = {"podGroupPolicy": {"coscheduling": {"scheduleTimeoutSeconds": args.gang_seconds}}}
     return [
@@ -313,7 +316,7 @@ def runtimes(args: TrainerArgs) -> list[Document]:
 
 
 def job_set(args: TrainerArgs, priority_class: str | None) -> Document:
-    """Return the specification of a TrainJob's JobSet: one Job, whose pods are all made again when one fails."""
+    """Return the specification of a TrainJob's JobSet: one Job. All its pods are recreated when one fails."""
     taints = AUTOPILOT_TAINTS[names.GPU]
     sick = [taint["value"] for taint in taints if taint["effect"] in ("NoSchedule", "NoExecute")]
     (label,) = {taint["key"] for taint in taints}
@@ -331,7 +334,7 @@ def job_set(args: TrainerArgs, priority_class: str | None) -> Document:
             {
                 "name": NODE,
                 **({"securityContext": {"capabilities": dict(args.capabilities)}} if args.capabilities else {}),
-                "volumeMounts": [{"name": SHARED_MEMORY, "mountPath": "/dev/shm"}],  # noqa: S108 - of the container alone
+                "volumeMounts": [{"name": SHARED_MEMORY, "mountPath": "/dev/shm"}],  # noqa: S108 - only in the container
             }
         ],
         "volumes": [{"name": SHARED_MEMORY, "emptyDir": {"medium": "Memory"}}],

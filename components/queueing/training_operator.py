@@ -1,9 +1,9 @@
-"""Kubeflow's training operator: makes the pods of PyTorchJobs, and the PodGroup by which they start together.
+"""Kubeflow's training operator: creates the pods of PyTorchJobs, and the PodGroup that starts them together.
 
-Installed as MLBatch installs it (project-codeflare/mlbatch, `setup.k8s/training-operator`), but for two things. Of the
-kinds that upstream knows, PyTorchJobs alone: members may create no other (mlbatch-edit), and the rights for MPIJobs
-would let the operator make roles. And workers wait for their master in an image that the catalogue pins: upstream's
-default names no registry, so that each node looks for it where it is told to, or nowhere.
+Installed as in MLBatch (project-codeflare/mlbatch, `setup.k8s/training-operator`), with two differences. It runs only
+PyTorchJobs: members cannot create upstream's other kinds (mlbatch-edit), and the rights for MPIJobs would let the
+operator create roles. Workers wait for their master in an image that the catalogue pins: upstream's default image has
+no registry, so each node resolves it by its own configuration.
 
 Objects: kubeflow/training-operator, `manifests/base`; rights: the markers in `pkg/controller.v1/pytorch`, `pkg/cert`.
 """
@@ -50,12 +50,13 @@ _CERTIFICATE_FOLDER: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S1
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOperatorArgs:
-    """What to install.
+    """The arguments of the operator.
 
-    release: the definition of PyTorchJob, and the image of the container `training-operator`.
-    init_image: with a shell and nslookup, in which workers wait until their master has an address.
-    scheduler: the name of the scheduler that binds PodGroups, whose definition has to stand; empty for no gangs.
-    replicas: of which one leads. nodes: for services. pod_security: what judges its pods.
+    release: the CRD of PyTorchJob, and the image of the container `training-operator`.
+    init_image: an image with a shell and nslookup. Workers wait in it until their master has an address.
+    scheduler: name of the scheduler that binds PodGroups, whose CRD must exist. Empty disables gangs.
+    replicas: one of them leads.
+    pod_security: mechanism that checks its pods.
     """
 
     release: Release
@@ -71,9 +72,9 @@ class TrainingOperator(Layer):
     """Install the operator into mlbatch-system, which must exist."""
 
     kinds: ClassVar[Sequence[str]] = (KIND,)
-    """Of jobs that it runs."""
+    """Kinds of jobs that it runs."""
     definitions: Sequence[pulumi.Resource]
-    """The definition of PyTorchJob, which Kueue looks for when it starts."""
+    """The CRD of PyTorchJob. Kueue looks for it when it starts."""
 
     ready: Sequence[pulumi.Resource]
     """Depend on these to create PyTorchJobs: the operator is available and its webhook answers."""
@@ -84,7 +85,7 @@ class TrainingOperator(Layer):
         definitions = Manifests(f"{name}-definitions", ManifestsArgs(text=args.release.manifest), child)
         self.definitions = definitions.definitions
         made = pulumi.ResourceOptions(parent=self, depends_on=self.definitions)
-        # The operator waits for the configuration that it writes its certificate into; the API server calls it last.
+        # The operator waits for the configuration that it writes its certificate into. The API server calls it last.
         foundation = [
             Manifest(f"{name}/{document['kind']}", document, made)
             for document in (*account(NAME, cluster_rules(), own_rules()), certificate(), operators_service())
@@ -143,7 +144,7 @@ def job_operator(args: TrainingOperatorArgs) -> JobOperator:
 
 
 def cluster_rules() -> list[Document]:
-    """Return what the operator may do with what makes up a PyTorchJob, wherever that is."""
+    """Return the operator's rights for the objects of PyTorchJobs, in all namespaces."""
     return [
         rule(_GROUP, [PYTORCH_JOB.plural], *_WRITE),
         {"apiGroups": [_GROUP], "resources": [f"{PYTORCH_JOB.plural}/finalizers"], "verbs": ["update"]},
@@ -163,7 +164,7 @@ def cluster_rules() -> list[Document]:
 
 
 def own_rules() -> list[Document]:
-    """Return what it may do in its own namespace: keep the certificate of its webhook."""
+    """Return the operator's rights in its own namespace: updating the certificate of its webhook."""
     return [
         rule("", ["secrets"]),
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [CERTIFICATE], "verbs": ["update"]},
@@ -186,7 +187,7 @@ def operators_service() -> Document:
 
 
 def webhook_configuration() -> Document:
-    """Return the webhook that judges PyTorchJobs (`manifests/base/webhook`)."""
+    """Return the webhook that validates PyTorchJobs (`manifests/base/webhook`)."""
     kind = KIND.lower()
     document = {
         "apiVersion": "admissionregistration.k8s.io/v1",

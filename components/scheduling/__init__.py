@@ -1,1 +1,1 @@
-"""How pods are ranked and placed."""
+"""Priorities and placement of pods."""

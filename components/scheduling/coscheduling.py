@@ -1,7 +1,8 @@
 """scheduler-plugins as a second scheduler: fills nodes with GPUs, and binds the pods of a PodGroup together.
 
-It runs beside the cluster's own scheduler, which places every pod that does not ask for this one. Both bind to the same
-nodes; where they take the same room at once, the node's kubelet refuses the later pod, and its job makes a new one.
+It runs next to the cluster's default scheduler, which places all pods that do not name this one. Both bind pods to the
+same nodes. If both use the same free resources at once, the node's kubelet rejects the later pod, and its job creates a
+new one.
 
 Objects and names: kubernetes-sigs/scheduler-plugins, its chart `manifests/install/charts/as-a-second-scheduler`.
 Arguments of the plugins: project-codeflare/mlbatch, `setup.k8s/CLUSTER-SETUP.md`.
@@ -42,7 +43,7 @@ from components.scheduling.second_scheduler import (
 
 NAMESPACE: Final = "scheduler-plugins"
 SCHEDULER: Final = "scheduler-plugins-scheduler"
-"""What a pod's `schedulerName` says to be placed by it."""
+"""Value of `schedulerName` in its pods."""
 CONTROLLER: Final = "scheduler-plugins-controller"
 CONFIG_MAP: Final = "scheduler-config"
 SCHEDULER_LABELS: Final = {"component": "scheduler"}
@@ -53,28 +54,29 @@ CONTROLLER_RESOURCES: Final = Resources(
 )
 PERMIT_SECONDS: Final = 300
 RETRY_SECONDS: Final = 60
-"""After which a pod that found no node is looked at again whatever happened, within 30 s more (kube-scheduler's default
-is 300). Coscheduling rejects a gang whole, and asks to be told of new pods and PodGroups alone (`EventsToRegister` in
-pkg/coscheduling/coscheduling.go, v0.34.7): not of a node that is back, nor of pods that are gone."""
+"""Seconds until an unschedulable pod is retried without any event, plus at most 30 s (kube-scheduler's default is 300).
+Coscheduling rejects a whole gang, and registers only for new pods and PodGroups (`EventsToRegister` in
+pkg/coscheduling/coscheduling.go, v0.34.7). It does not see recovered nodes or deleted pods."""
 
 _CONTROLLER_LABELS: Final = {"app": CONTROLLER}
 _CONTROLLER_PORT: Final = 8081
 _CONTROLLER_LEASE: Final = "sched-plugins-controllers"
 _CONTROL_PLANE: Final = "kube-system"
-"""The controller's lease, and where it is, among those of Kubernetes' own controllers: it may touch none of these
+"""Namespace of the controller's lease, which also has the leases of Kubernetes' controllers. It must not change those
 (cmd/controller/app/server.go)."""
 _READ: Final = ("get", "list", "watch")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoschedulingArgs:
-    """What to install.
+    """The arguments of the scheduler.
 
-    releases: the definitions of PodGroup and ElasticQuota; the first one has the images, of the containers `scheduler`
-        and `controller`.
-    gpu_resource: as which nodes offer the GPUs that they are filled by.
-    permit_seconds: for how long the pods of a gang hold their places while others of it are missing.
-    replicas: of both; with several, one leads. nodes: for services. pod_security: what judges their pods.
+    releases: the CRDs of PodGroup and ElasticQuota. The first one has the images of the containers `scheduler` and
+    `controller`.
+    gpu_resource: resource name for GPUs. Nodes are filled by it.
+    permit_seconds: how long the pods of a gang keep their places while others are missing.
+    replicas: of both programs. With several, one leads.
+    pod_security: mechanism that checks their pods.
     """
 
     releases: Sequence[Release]
@@ -86,15 +88,16 @@ class CoschedulingArgs:
 
 
 class Coscheduling(Layer):
-    """Install the scheduler, and the controller that keeps the status of PodGroups.
+    """Install the scheduler, and the controller that updates the status of PodGroups.
 
-    Of upstream's four plugins one is on. CapacityScheduling counts quotas, which Kueue does; NodeResourceTopologyMatch
-    needs an agent on each node; NodeResourcesAllocatable prefers nodes by their size, against the packing.
-    The controller starts only where ElasticQuota is defined too, and none is made.
+    One of upstream's four plugins is enabled. CapacityScheduling counts quotas, which Kueue does.
+    NodeResourceTopologyMatch needs an agent on each node. NodeResourcesAllocatable prefers nodes by size, which
+    conflicts with packing. The controller starts only if the CRD of ElasticQuota exists too. No ElasticQuota is
+    created.
     """
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to create PodGroups, and pods that ask for this scheduler."""
+    """Depend on these to create PodGroups, and pods that name this scheduler."""
 
     def __init__(self, name: str, args: CoschedulingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Coscheduling", name, None, opts)
@@ -123,9 +126,9 @@ class Coscheduling(Layer):
 def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
     """Return the scheduler's configuration (kubescheduler.config.k8s.io/v1).
 
-    Packing counts for one of the many scores of a node, and loses against those that spread pods: resources in balance,
-    pods of a Service on different nodes, images that are there already. They are off; what a pod or a node's health
-    asks for (affinities, taints, constraints of its own) still weighs more than packing.
+    Packing is one of many scores of a node. The scores that spread pods would outweigh it: balanced resources, pods of
+    a Service on different nodes, images on the node. They are off. The requirements of pods and nodes (affinities,
+    taints, the pods' own constraints) still weigh more than packing.
     """
     fit = {
         "scoringStrategy": {
@@ -160,7 +163,7 @@ def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
 
 
 def foundation_documents(args: CoschedulingArgs) -> list[Document]:
-    """Return the accounts, what they may do, the configuration, and what lets the pods be critical."""
+    """Return the service accounts with their rights, the configuration, and the quota for critical pods."""
     groups = {"apiGroups": ["scheduling.x-k8s.io"]}
     schedules, controls = _scheduler(args), _controller(args)
     return [
@@ -204,7 +207,7 @@ def scheduler(args: CoschedulingArgs) -> Document:
 
 
 def controller(args: CoschedulingArgs) -> Document:
-    """Return the Deployment of the PodGroups' controller."""
+    """Return the Deployment of the controller of PodGroups."""
     probe = {"port": _CONTROLLER_PORT, "scheme": "HTTP"}
     container = {
         "name": CONTROLLER,
@@ -218,7 +221,7 @@ def controller(args: CoschedulingArgs) -> Document:
 
 
 def budgets(args: CoschedulingArgs) -> list[Document]:
-    """Return what keeps one replica of each while nodes are drained."""
+    """Return the PodDisruptionBudgets that keep one replica of each while nodes are drained."""
     return [*budget(_scheduler(args)), *budget(_controller(args))]
 
 

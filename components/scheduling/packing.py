@@ -1,4 +1,4 @@
-"""How jobs are placed so that whole nodes stay free, and gangs start whole."""
+"""Placement of jobs that keeps whole nodes free and starts gangs completely."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Packing(StrEnum):
 
     @property
     def has_pod_groups(self) -> bool:
-        """Whether a second scheduler binds the pods of a PodGroup together."""
+        """True if a second scheduler binds the pods of a PodGroup together."""
         return self in (Packing.COSCHEDULING, Packing.SAKKARA)
 
     @property
     def places_groups_alone(self) -> bool:
-        """Whether that scheduler leaves a pod waiting that is of no PodGroup."""
+        """True if that scheduler does not place pods without a PodGroup."""
         return self is Packing.SAKKARA

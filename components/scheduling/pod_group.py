@@ -1,7 +1,7 @@
-"""Gangs: pods of which none is bound before there is room for all.
+"""Gangs: no pod is bound before there is room for all.
 
-AppWrapper makes no PodGroup by itself. One is wrapped beside the pods, which AppWrapper may create (its ClusterRole in
-v1.2.2) and which goes and comes with each reset. Fields: kubernetes-sigs/scheduler-plugins,
+AppWrapper does not create a PodGroup. The PodGroup is wrapped with the pods. AppWrapper may create it (its ClusterRole
+in v1.2.2), and recreates it with each reset. Fields: kubernetes-sigs/scheduler-plugins,
 `apis/scheduling/v1alpha1/types.go`.
 """
 
@@ -14,11 +14,11 @@ from components.kubernetes.objects import with_pod_metadata
 
 API: Final = "scheduling.x-k8s.io/v1alpha1"
 LABEL: Final = "scheduling.x-k8s.io/pod-group"
-"""Of pods: the PodGroup in their namespace that they belong to. One that does not exist keeps a pod pending."""
+"""Label of pods with their PodGroup in the same namespace. If it does not exist, the pod stays pending."""
 
 
 def pod_group(name: str, pods: int) -> Document:
-    """Return the PodGroup of a gang of this many pods, all of which have to fit."""
+    """Return the PodGroup of a gang with this number of pods, which all have to fit."""
     return {"apiVersion": API, "kind": "PodGroup", "metadata": {"name": name}, "spec": {"minMember": pods}}
 
 

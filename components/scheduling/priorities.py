@@ -1,4 +1,4 @@
-"""MLBatch's three priorities for pods."""
+"""MLBatch's three priority classes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ PRIORITIES: Final = {names.LOW_PRIORITY: 1, names.DEFAULT_PRIORITY: 5, names.HIG
 
 @dataclass(frozen=True, kw_only=True)
 class PrioritiesArgs:
-    """Priority classes by name with their value, and the one that pods get which name none.
+    """Priority classes by name with their value, and the default one.
 
-    default: None where the cluster has one of its own, for it can have one only.
+    default: the class of pods that name none. None if the cluster already has a default class, because there can be
+    only one.
     """
 
     values: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITIES))
@@ -30,8 +31,8 @@ class PrioritiesArgs:
 class Priorities(Layer):
     """Create the priority classes.
 
-    Their value cannot be changed in place: a change replaces the class. A cluster has at most one default class; every
-    pod created later without a class gets it.
+    A change of a value replaces the class. A cluster has at most one default class. All pods that are created later
+    without a class get it.
     """
 
     def __init__(self, name: str, args: PrioritiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -49,13 +50,13 @@ class Priorities(Layer):
 
 
 def priority_class(name: str, value: int, *, default: bool) -> Document:
-    """Return a priority class by which Kueue ranks the jobs of a queue, and the scheduler pods that wait.
+    """Return a priority class. Kueue ranks the jobs of a queue by it, and the scheduler ranks pending pods.
 
-    Its pods evict nobody, other than in MLBatch (`PreemptLowerPriority`): the scheduler knows no teams, so that a
-    member's high priority would take the nodes of another team's own quota. Kueue alone preempts, by queues.
+    In contrast to MLBatch (`PreemptLowerPriority`), its pods do not preempt others. The scheduler does not know teams,
+    so a member's high priority would take nodes from another team's quota. Only Kueue preempts, by queues.
 
-    `globalDefault` stands there only when it is true: the API server leaves the value false out, which a refresh would
-    take for a change.
+    `globalDefault` is set only if it is true. The API server omits the value false, which a refresh would report as a
+    change.
     """
     return {
         "apiVersion": "scheduling.k8s.io/v1",

@@ -1,8 +1,8 @@
 """Sakkara as a second scheduler: places the pods of a group close together in a tree of racks, blocks and nodes.
 
-It is experimental, as MLBatch says. Objects, names, plugins and numbers: project-codeflare/mlbatch, its chart
-`tools/sakkara-deploy/sakkara-scheduler` 0.0.1; the topology: kubernetes-sigs/scheduler-plugins, `kep/4986-kep-sakkara`,
-by its author atantawi. PodGroups, which scheduler-plugins defines, are groups to it, packed at all levels.
+MLBatch marks it as experimental. Objects, names, plugins and numbers: project-codeflare/mlbatch, its chart
+`tools/sakkara-deploy/sakkara-scheduler` 0.0.1. The topology: kubernetes-sigs/scheduler-plugins, `kep/4986-kep-sakkara`,
+by its author atantawi. Its groups are the PodGroups of scheduler-plugins, packed at all levels.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from components.scheduling.second_scheduler import (
 )
 
 NAMESPACE: Final = "sakkara-scheduler"
-"""Where Sakkara reads the topology, so that nobody else writes it."""
+"""Namespace of the topology, so that only the platform can change it."""
 SCHEDULER: Final = "sakkara-scheduler"
-"""What a pod's `schedulerName` says to be placed by it."""
+"""Value of `schedulerName` in its pods."""
 PLUGIN: Final = "ClusterTopologyPlacementGroup"
 RESOURCES: Final = Resources(cpu_request="200m", memory_request="512Mi", cpu_limit="500m", memory_limit="512Mi")
 VERBOSITY: Final = 6
@@ -52,7 +52,7 @@ TOPOLOGY: Final = "cluster-topology"
 _CONTAINER: Final = "scheduler"
 _POINTS: Final = ("preEnqueue", "queueSort", "postFilter", "preScore", "score", "reserve", "permit", "postBind")
 _ALONE: Final = ("queueSort", "score")
-"""Where no other plugin has a say."""
+"""Extension points without other plugins."""
 _READ: Final = ("get", "list", "watch")
 _LABELS: Final = {
     "app.kubernetes.io/name": "sakkara",
@@ -61,12 +61,16 @@ _LABELS: Final = {
 }
 
 Tree: TypeAlias = Mapping[str, "Tree"]
-"""Names of racks, blocks or nodes, each with what is in it; a node has nothing in it."""
+"""Names of racks, blocks or nodes, each with its children. A node has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """levels: what the tree's levels are called, from the top to the nodes. tree: as deep as there are levels."""
+    """The topology of the nodes.
+
+    levels: names of the tree's levels, from the top to the nodes.
+    tree: has one level for each name.
+    """
 
     levels: Sequence[str]
     tree: Tree
@@ -74,12 +78,13 @@ class Topology:
 
 @dataclass(frozen=True, kw_only=True)
 class SakkaraArgs:
-    """What to install.
+    """The arguments of the scheduler.
 
-    pod_groups: the definition of PodGroup. image: of the scheduler.
-    topology: None for a single level, of nodes, by whose CPUs and memory alone groups are placed.
-    gpu_resource: as which nodes offer GPUs.
-    replicas: of which one leads. nodes: for services. pod_security: what judges its pods.
+    pod_groups: the CRD of PodGroup.
+    topology: None for a single level of nodes, where only CPUs and memory count for the placement.
+    gpu_resource: resource name for GPUs.
+    replicas: one of them leads.
+    pod_security: mechanism that checks its pods.
     """
 
     pod_groups: Release
@@ -93,10 +98,10 @@ class SakkaraArgs:
 
 
 class Sakkara(Layer):
-    """Install the scheduler, and the topology where one is given."""
+    """Install the scheduler, and the topology if there is one."""
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to create PodGroups, and pods that ask for this scheduler."""
+    """Depend on these to create PodGroups, and pods that name this scheduler."""
 
     def __init__(self, name: str, args: SakkaraArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Sakkara", name, None, opts)
@@ -116,7 +121,7 @@ class Sakkara(Layer):
 
 
 def configuration(args: SakkaraArgs) -> Mapping[str, Any]:
-    """Return the scheduler's configuration (kubescheduler.config.k8s.io/v1), as the chart's values have it."""
+    """Return the scheduler's configuration (kubescheduler.config.k8s.io/v1) with the chart's values."""
     plugins: dict[str, Any] = {point: {"enabled": [{"name": PLUGIN}]} for point in _POINTS}
     plugins["score"]["enabled"] = [{"name": PLUGIN, "weight": WEIGHT}]
     for point in _ALONE:
@@ -140,10 +145,10 @@ def configuration(args: SakkaraArgs) -> Mapping[str, Any]:
 
 
 def foundation_documents(args: SakkaraArgs) -> list[Document]:
-    """Return the account, what it may do, the configuration, the topology, and what lets the pods be critical.
+    """Return the service account with its rights, the configuration, the topology, and the quota for critical pods.
 
-    Beyond what every scheduler may, it writes ranks on pods as labels and the state of a group into the group's
-    ConfigMap, which a member may have made.
+    Besides the rights of every scheduler, it writes ranks into labels of pods. It also writes the state of a group into
+    the group's ConfigMap, which a member may have created.
     """
     program = _program(args)
     rules = [
@@ -164,9 +169,9 @@ def foundation_documents(args: SakkaraArgs) -> list[Document]:
 
 
 def topology_config_map(topology: Topology, gpu_resource: str) -> Document:
-    """Return the topology as Sakkara reads it: a name, resources, levels and tree, the last three as JSON.
+    """Return the topology in Sakkara's format: a name, resources, levels and tree, the last three as JSON.
 
-    Sakkara reads it again before each group that it places, so that a change needs no restart.
+    Sakkara reads it before it places each group, so a change needs no restart.
     """
     data = {
         "name": "cluster-tree",

@@ -1,6 +1,6 @@
-"""What schedulers have in common that run beside the cluster's own one.
+"""Common parts of schedulers that run next to the cluster's default one.
 
-By the cluster's built-in roles, which fit its version, such a one may what Kubernetes' own one may (kubernetes.io,
+The cluster's built-in roles, which match its version, give them the rights of the default scheduler (kubernetes.io,
 tasks/extend-kubernetes/configure-multiple-schedulers).
 """
 
@@ -19,7 +19,7 @@ from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
 CONFIG_FILE: Final = "scheduler-config.yaml"
 CONFIG_FOLDER: Final = "/etc/kubernetes"
 PORT: Final = 10259
-"""Of a scheduler's health, by HTTPS."""
+"""Port of a scheduler's health endpoint, by HTTPS."""
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _BUILT_IN: Final = {"as-kube-scheduler": "system:kube-scheduler", "as-volume-scheduler": "system:volume-scheduler"}
@@ -27,11 +27,14 @@ _BUILT_IN: Final = {"as-kube-scheduler": "system:kube-scheduler", "as-volume-sch
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program of a scheduler, and the pod that runs it.
+    """A program of a scheduler, and its pod.
 
-    name: of all its objects, the account among them. labels: by which its pods are found.
-    config_map: of its configuration, and config the text of the file in it; empty for a program that reads none.
-    replicas: of which one leads. nodes: for services. pod_security: what judges its pods.
+    name: of all its objects, including the service account.
+    labels: selector of its pods.
+    config_map: name of the ConfigMap with its configuration.
+    config: text of the file in it. Empty if the program has none.
+    replicas: one of them leads.
+    pod_security: mechanism that checks its pods.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Program:
 
 
 def deployment(program: Program, container: Document) -> Document:
-    """Return the Deployment; its pods outrank jobs, and are replaced when the configuration changes."""
+    """Return the Deployment. Its pods have a higher priority than jobs. A new configuration replaces them."""
     apart = {
         "maxSkew": 1,
         "topologyKey": names.HOST,
@@ -79,7 +82,10 @@ def deployment(program: Program, container: Document) -> Document:
 
 
 def budget(program: Program) -> list[Document]:
-    """Return what keeps one replica while nodes are drained. A single one has none, for it has to move."""
+    """Return a PodDisruptionBudget that keeps one replica while nodes are drained.
+
+    The list is empty for a single replica, which must be able to move.
+    """
     if program.replicas == 1:
         return []
     return [
@@ -93,7 +99,7 @@ def budget(program: Program) -> list[Document]:
 
 
 def account(program: Program) -> Document:
-    """Return the program's account."""
+    """Return the program's service account."""
     metadata = {"name": program.name, "namespace": program.namespace}
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
 
@@ -104,7 +110,7 @@ def role(name: str, rules: Sequence[Document]) -> Document:
 
 
 def bound(program: Program, role_name: str, name: str | None = None) -> Document:
-    """Return the binding of a ClusterRole to the program's account in the whole cluster."""
+    """Return the ClusterRoleBinding for the program's service account."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRoleBinding",
@@ -115,9 +121,9 @@ def bound(program: Program, role_name: str, name: str | None = None) -> Document
 
 
 def as_scheduler(program: Program, prefix: str) -> list[Document]:
-    """Return what lets a program schedule pods, and lead by a lease of its namespace.
+    """Return the rights to schedule pods, and to lead by a lease in its namespace.
 
-    prefix: of the name of the binding by which it reads how the API server knows its clients.
+    prefix: of the binding's name. With this binding, it reads how the API server authenticates clients.
     """
     reader = "extension-apiserver-authentication-reader"
     return [
@@ -128,7 +134,7 @@ def as_scheduler(program: Program, prefix: str) -> list[Document]:
 
 
 def leads_by(program: Program, lease: str, namespace: str) -> list[Document]:
-    """Return what lets a program lead by one lease of a namespace, and touch no other one that is there."""
+    """Return the rights for one lease of a namespace and no other."""
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     own = {
         "apiVersion": f"{_RBAC}/v1",

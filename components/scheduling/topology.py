@@ -1,8 +1,8 @@
-"""The levels at which Kueue's topology-aware scheduling looks for room.
+"""The levels for Kueue's topology-aware scheduling.
 
-Kueue then admits a job only where nodes have room for each of its pods, and writes the node's name into the pods. It
-puts a job's pods on as few nodes as it can, and a small job where it leaves least room over. Pods of no queue count as
-well. Kueue v0.19: `apis/kueue/v1beta2/topology_types.go`, gates TopologyAwareScheduling and TASProfileMixed.
+With them, Kueue admits a job only if nodes have room for all its pods, and writes the nodes' names into the pods. It
+places a job's pods on as few nodes as possible, and a small job where the least room remains. It also counts pods
+outside queues. Kueue v0.19: `apis/kueue/v1beta2/topology_types.go`, gates TopologyAwareScheduling and TASProfileMixed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _PREFERRED: Final = "kueue.x-k8s.io/podset-preferred-topology"
 
 @dataclass(frozen=True, kw_only=True)
 class TopologyArgs:
-    """levels: labels of nodes from the widest part of the network to the narrowest, above the node itself."""
+    """levels: labels of nodes above the node itself, from the widest part of the network to the narrowest."""
 
     levels: Sequence[str] = ()
 
     @property
     def name(self) -> str:
-        """Name of the Topology. Kueue refuses a change of its levels, so that other levels have another name."""
+        """Name of the Topology. It changes with the levels, because Kueue rejects a change of levels."""
         if not self.levels:
             return TOPOLOGY
         return f"{TOPOLOGY}-{hashlib.sha256(json.dumps(list(self.levels)).encode()).hexdigest()[:8]}"
@@ -64,7 +64,7 @@ def narrowest(levels: Sequence[str]) -> str | None:
 
 
 def preference(level: str | None) -> dict[str, str]:
-    """Return the annotation of pods that Kueue puts into one part of the network of this level, or of a wider one."""
+    """Return the annotation for pods that Kueue places in one part of the network at this level, or a wider one."""
     return {_PREFERRED: level} if level is not None else {}
 
 

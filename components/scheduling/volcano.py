@@ -1,10 +1,10 @@
-"""Volcano: starts the pods of an MPI job together, outside of every team's quota.
+"""Volcano: starts the pods of an MPI job together, outside all teams' quotas.
 
-Kueue knows nothing of Volcano's jobs: the GPUs that they take are missing for the teams, whose quotas still promise
-them. Its jobs therefore never run in a team's namespace, and the quotas have to leave out what they need.
+Kueue does not count Volcano's jobs. Quotas would still promise the GPUs of these jobs to teams. The jobs therefore
+never run in a team's namespace, and the quotas must exclude what they need.
 
-Source of use, account and binding: edwardsp/ai-on-aks, which installs Volcano 1.7 from a branch. That release is out of
-support; the chart's versions and the Kubernetes versions they are made for stand in volcano-sh/volcano, README.md.
+Source of use, service account and binding: edwardsp/ai-on-aks, which installs Volcano 1.7 from a branch. That release
+is out of support. volcano-sh/volcano, README.md lists the chart's versions and their Kubernetes versions.
 """
 
 from __future__ import annotations
@@ -42,14 +42,12 @@ class LauncherView(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class VolcanoArgs:
-    """What to install.
+    """The arguments of Volcano.
 
-    chart: of Volcano.
-    namespace: of the jobs; must exist and be no team's; plain, as the chart's values are.
-    queue: that they are submitted to; its weight counts against other Volcano queues only.
+    namespace: of the jobs. It must exist and not be a team's. It is plain, because the chart's values are.
+    queue: queue of the jobs. Its weight counts only against other Volcano queues.
     launcher_view: PODS lets a job's launcher list the pods of its namespace. ALL binds Kubernetes' ClusterRole `view`,
-        as edwardsp/ai-on-aks does: the launcher then reads every object of the namespace but Secrets and roles.
-    nodes: for services.
+    as edwardsp/ai-on-aks does: the launcher can then read all objects of the namespace except Secrets and roles.
     """
 
     chart: LocatedChart
@@ -61,7 +59,7 @@ class VolcanoArgs:
 
 
 class Volcano(Layer):
-    """Install Volcano into volcano-system, with one queue and the account of MPI launchers."""
+    """Install Volcano into volcano-system, with one queue and the service account for MPI launchers."""
 
     ready: Sequence[pulumi.Resource]
     """Depend on these to submit Volcano jobs."""
@@ -93,7 +91,7 @@ class Volcano(Layer):
 def values(args: VolcanoArgs) -> Mapping[str, Any]:
     """Return the chart's values.
 
-    Its webhooks fail closed; they look at the jobs' namespace alone, so that a Volcano that is down stops no one else.
+    Its webhooks fail closed. They apply only to the jobs' namespace, so that a failed Volcano does not block others.
     """
     share = {key: dict(part) for key, part in args.resources.body().items()}
     tolerations = [dict(toleration) for toleration in args.nodes.tolerations]
@@ -122,7 +120,7 @@ def queue(name: str) -> Document:
 
 
 def launcher_access(namespace: pulumi.Input[str], view: LauncherView) -> list[Document]:
-    """Return the account of MPI launchers and what it may do."""
+    """Return the service account of MPI launchers and its rights."""
     account: Document = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",

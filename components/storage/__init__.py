@@ -1,1 +1,1 @@
-"""Volumes that any cluster can offer, from servers that are there."""
+"""Storage classes for any cluster, for existing servers."""

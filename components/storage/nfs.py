@@ -1,8 +1,8 @@
-"""A storage class on an NFS server that is there: each claim gets a folder of its own.
+"""A storage class for an existing NFS server. Each PVC gets its own folder.
 
 Objects, names and settings: kubernetes-sigs/nfs-subdir-external-provisioner, its chart
-`charts/nfs-subdir-external-provisioner` 4.0.18, which has neither hooks nor definitions. They are declared one by one,
-so that a preview shows them and a refresh finds what was changed.
+`charts/nfs-subdir-external-provisioner` 4.0.18, which has no hooks and no CRDs. They are declared one by one, so that a
+preview shows them and a refresh finds changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAMESPACE: Final = "nfs-provisioner"
 RELEASE: Final = "nfs"
 CONSTRAINT: Final = "mlbatch-nfs-provisioner"
 RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="1", memory_limit="128Mi")
-"""As the chart's values.yaml proposes, with room for a burst of claims."""
+"""The proposal in the chart's values.yaml, with a reserve for many PVCs at once."""
 
 _CHART: Final = "nfs-subdir-external-provisioner"
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -36,14 +36,14 @@ _READ: Final = ("get", "list", "watch")
 
 @dataclass(frozen=True, kw_only=True)
 class NfsProvisionerArgs:
-    """What to install.
+    """The arguments of the provisioner.
 
-    release: from which objects get their names, as from a release of the chart.
-    server, path: of the export. storage_class, provisioner: names; both are part of every volume that was ever made.
-    image: of the provisioner. nodes: for services; they have to reach the server.
-    pod_security: what decides which pods may mount an NFS volume as root, who owns the folders of claims.
-    hostmount: by OpenShift's own constraint, as the tutorial of MLBatch has it, which also lets the pod mount folders
-        of its node.
+    release: prefix of the objects' names, like a release of the chart.
+    server, path: of the export.
+    storage_class, provisioner: names. Both are part of every volume and must not change.
+    nodes: where services run. They must reach the server.
+    pod_security: the mechanism that decides which pods may mount an NFS volume as root, which owns the folders.
+    hostmount: use OpenShift's constraint as in MLBatch's tutorial. It also lets the pod mount folders of its node.
     """
 
     release: str
@@ -61,12 +61,12 @@ class NfsProvisionerArgs:
 class NfsProvisioner(Layer):
     """Install the provisioner and its storage class.
 
-    Volumes hold what their claims say for quotas alone: the server gives each folder all the room that it has. The
-    folder of a deleted claim is kept, as `archived-<namespace>-<claim>-<volume>`.
+    The size of a volume counts only for quotas, because the server does not limit a folder. The folder of a deleted PVC
+    is kept as `archived-<namespace>-<claim>-<volume>`.
     """
 
     storage_class: pulumi.Output[str]
-    """Its name, known once claims of the class are served."""
+    """Its name, known when PVCs of the class can be provisioned."""
 
     def __init__(self, name: str, args: NfsProvisionerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:storage:NfsProvisioner", name, None, opts)
@@ -79,7 +79,7 @@ class NfsProvisioner(Layer):
         ]
         works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
         provisioner = Manifest(f"{name}/Deployment", deployment(args), works)
-        # Of a class nothing but its metadata and its expansion can be changed in place.
+        # Only metadata and volume expansion of a storage class can be changed in place.
         served = pulumi.ResourceOptions(
             parent=self,
             depends_on=[provisioner],
@@ -93,17 +93,17 @@ class NfsProvisioner(Layer):
 
 
 def full_name(release: str) -> str:
-    """Return the name of the provisioner's objects, its ServiceAccount among them (the chart's `_helpers.tpl`)."""
+    """Return the name of the provisioner's objects, including its service account (the chart's `_helpers.tpl`)."""
     return (release if _CHART in release else f"{release}-{_CHART}")[:63].removesuffix("-")
 
 
 def provisioner_name(release: str) -> str:
-    """Return the name of the provisioner where none is given (the chart's `_helpers.tpl`)."""
+    """Return the default name of the provisioner (the chart's `_helpers.tpl`)."""
     return f"cluster.local/{full_name(release)}"
 
 
 def rights(args: NfsProvisionerArgs) -> list[Document]:
-    """Return what has to be there on OpenShift before the provisioner's pod is made, for its account alone."""
+    """Return the objects that OpenShift needs before the provisioner's pod is created, only for its service account."""
     if args.pod_security is not PodSecurity.SCC:
         return []
     account = full_name(args.release)
@@ -114,7 +114,7 @@ def rights(args: NfsProvisionerArgs) -> list[Document]:
 
 
 def foundation_documents(args: NfsProvisionerArgs) -> list[Document]:
-    """Return the account, and what it may do."""
+    """Return the service account and its rights."""
     name = full_name(args.release)
     runner, lock = f"{name}-runner", f"leader-locking-{name}"
     subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
@@ -156,7 +156,7 @@ def foundation_documents(args: NfsProvisionerArgs) -> list[Document]:
 
 
 def deployment(args: NfsProvisionerArgs) -> Document:
-    """Return the provisioner, which mounts the export to make folders in it."""
+    """Return the provisioner's Deployment. It mounts the export to create folders in it."""
     labels = {"app": _CHART, "release": args.release}
     variables = {"PROVISIONER_NAME": args.provisioner, "NFS_SERVER": args.server, "NFS_PATH": args.path}
     container = {
@@ -165,7 +165,7 @@ def deployment(args: NfsProvisionerArgs) -> Document:
         "imagePullPolicy": "IfNotPresent",
         "env": [{"name": name, "value": value} for name, value in variables.items()],
         "resources": args.resources.body(),
-        # Without capabilities, as upstream's own PodSecurityPolicy wants it (the chart's `podsecuritypolicy.yaml`).
+        # Without capabilities, as in upstream's PodSecurityPolicy (the chart's `podsecuritypolicy.yaml`).
         "securityContext": dict(READ_ONLY),
         "volumeMounts": [{"name": _VOLUME, "mountPath": _MOUNTED}],
     }
@@ -192,7 +192,7 @@ def deployment(args: NfsProvisionerArgs) -> Document:
 
 
 def storage_class(args: NfsProvisionerArgs) -> Document:
-    """Return the class. It is not the cluster's default one, as the chart has it."""
+    """Return the class. As in the chart, it is not the cluster's default."""
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

@@ -1,4 +1,4 @@
-"""Volumes for simulated nodes, which have no disks: claims are bound, and nothing is ever written to them."""
+"""Volumes for simulated nodes, which have no disks. PVCs are bound, but no data is written."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from components.layer import Layer
 
 CLASS: Final = "simulated"
 PROVISIONER: Final = "kubernetes.io/host-path"
-"""Kubernetes' own for trying things out, which kube-controller-manager serves with `--enable-hostpath-provisioner`, as
-kind has it. It gives each claim what it asks for, from as many nodes as it asks for, and deletes the volume with its
-claim (kubernetes/kubernetes v1.34.2, pkg/volume/hostpath/host_path.go; kubernetes-sigs/kind,
-pkg/cluster/internal/kubeadm/config.go)."""
+"""Kubernetes' provisioner for tests, which kube-controller-manager runs with `--enable-hostpath-provisioner`, as in
+kind. It accepts every size and access mode, and deletes the volume with its PVC (kubernetes/kubernetes v1.34.2,
+pkg/volume/hostpath/host_path.go; kubernetes-sigs/kind, pkg/cluster/internal/kubeadm/config.go)."""
 _IMMUTABLE: Final = ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]
-"""What the API server lets nobody change."""
+"""Fields that the API server does not let change."""
 
 
 class SimulatedVolumes(Layer):
-    """Register the storage class of simulated nodes' volumes. It is not the cluster's default."""
+    """Create the storage class for simulated nodes. It is not the cluster's default."""
 
     def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:storage:SimulatedVolumes", name, None, opts)
@@ -30,7 +29,7 @@ class SimulatedVolumes(Layer):
 
 
 def storage_class() -> Document:
-    """Return the class. A pod waits for its volumes before it is placed, so that they are made at once."""
+    """Return the class. It provisions volumes at once, because pods are scheduled only after these are bound."""
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

@@ -1,1 +1,1 @@
-"""Quotas, teams and what their members may do."""
+"""Quotas, teams and the rights of their members."""

@@ -1,7 +1,7 @@
-"""How much the pods of a job may ask for, so that what a queue counts for them is what they get. In CEL.
+"""Limit the amounts that the pods of a job request, so that a queue counts what the pods get. In CEL.
 
-AppWrapper does not check amounts. An amount below zero gives a queue room that does not exist. A huge one, times the
-number of pods, does not fit 64 bits: Kueue v0.19 counts the largest number then, and older releases counted a negative
+AppWrapper does not check amounts. A negative amount gives a queue capacity that does not exist. A huge amount times the
+number of pods does not fit 64 bits. Kueue v0.19 then counts the largest number, and older releases counted a negative
 one (`pkg/resources/requests.go`, Mul).
 """
 
@@ -13,16 +13,17 @@ from components import names
 from components.tenancy.pod_templates import Rule
 
 MOST_PODS: Final = 10_000
-"""Of one template, as many as Kueue multiplies by. A Workload has at most 18 templates."""
+"""The most pods of one template. Kueue multiplies by this number. A Workload has at most 18 templates."""
 MOST_CPUS: Final = "100k"
-"""Of a container. In thousandths, as Kueue counts them, they leave room for far more containers than fit a manifest."""
+"""The most CPUs of a container. Kueue counts thousandths. Their sum for all containers of a manifest still fits 64
+bits."""
 MOST: Final = "16Ti"
-"""Of all that a pod requests, and as much again of what limits it, taken together: of its bytes, above all. Times 18
-templates of so many pods it is below 2^63."""
+"""The most that the requests of a pod add up to, mainly its bytes, and the same for its limits. 18 templates with
+MOST_PODS pods each stay below 2^63."""
 
 MEMORY_BEYOND: Final = "1Gi"
-"""How much more memory all containers of a pod may use than they request: what the containers that operators add have
-beyond theirs, KubeRay's submitter with 200Mi and 1Gi above all (ray-project/kuberay v1.6.2,
+"""Bytes of memory that all containers of a pod may use beyond their requests. Containers that operators add need this.
+The largest is KubeRay's submitter, with a request of 200Mi and a limit of 1Gi (ray-project/kuberay v1.6.2,
 ray-operator/controllers/ray/common/job.go)."""
 
 _CONTAINERS: Final = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"
@@ -30,12 +31,12 @@ _PARTS: Final = ("requests", "limits")
 
 
 def _named(part: str, resource: str) -> str:
-    """Return CEL of whether a container names a resource in requests or limits."""
+    """Return CEL that is true if a container names a resource in requests or limits."""
     return f"container.?resources.?{part}[?'{resource}'].hasValue()"
 
 
 def _of_each(condition: str) -> str:
-    """Return CEL of whether all containers' amounts meet a condition on `key` and `{amount}`, a text."""
+    """Return CEL that is true if all amounts of containers meet a condition on `key` and the text `{amount}`."""
     return f"{_CONTAINERS}.all(container, " + " && ".join(_of_part(part, condition) for part in _PARTS) + ")"
 
 
@@ -45,14 +46,14 @@ def _of_part(part: str, condition: str) -> str:
 
 
 def _sum(part: str) -> str:
-    """Return CEL of the sum of all that containers request, or are limited to, as an approximate number."""
+    """Return CEL of the sum of all requests or limits of containers, as an approximate number."""
     amount = f"quantity(string(container.resources.{part}[key])).asApproximateFloat()"
     keys = f"container.?resources.?{part}.orValue({{}})"
     return f"{_CONTAINERS}.map(container, {keys}.map(key, {amount}).sum()).sum()"
 
 
 def _memory(part: str) -> str:
-    """Return CEL of the memory that containers request, or are limited to, as an approximate number."""
+    """Return CEL of the memory that containers request or are limited to, as an approximate number."""
     amount = f"container.?resources.?{part}[?'{names.MEMORY}'].orValue(dyn('0'))"
     return f"{_CONTAINERS}.map(container, quantity(string({amount})).asApproximateFloat()).sum()"
 
@@ -80,7 +81,7 @@ BOUNDED: Final = (
         message="a pod uses no more memory of its node than was counted for it; set limits of memory to its requests",
     ),
 )
-"""Of what pods ask for, in a job's templates as in themselves."""
+"""Rules for the amounts that pods request, both in templates of jobs and in pods."""
 
 TEMPLATE: Final = (
     Rule(
@@ -118,10 +119,11 @@ TEMPLATE: Final = (
         message="a pod's overhead is its runtime's to say: leave overhead out",
     ),
 )
-"""Of every pod template. What a container names in neither is filled in by its namespace's LimitRange, for Kueue as for
-the API server. Kueue counts a template's overhead, which the API server refuses in a pod whose runtime has none."""
+"""Rules for every pod template. A namespace's LimitRange sets the amounts that a container does not name, for Kueue and
+for the API server. Kueue counts the overhead of a template. The API server rejects an overhead in a pod whose runtime
+has none."""
 
 
 def counted(path: str, least: int = 0) -> str:
-    """Return CEL of whether a number of pods is one that can be counted."""
+    """Return CEL that is true if a number of pods can be counted. least: the smallest allowed number."""
     return f"{path} >= {least} && {path} <= {MOST_PODS}"

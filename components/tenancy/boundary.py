@@ -1,4 +1,4 @@
-"""What keeps a team to itself: rules that the API server holds everything in teams' namespaces to."""
+"""Admission policies that the API server enforces in the namespaces of teams."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from components.kubernetes.manifests import Manifest
 from components.layer import Layer
 
 TEAM_NAMESPACES: Final = {names.TEAM_LABEL: "true"}
-"""Labels of the namespaces that the policies hold for. Members may not change a namespace."""
+"""Labels of the namespaces that the policies apply to. Members cannot change a namespace."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundaryArgs:
-    """policies: all that are to be in force before a team exists."""
+    """policies: all policies that must be in force before a team exists."""
 
     policies: Sequence[AdmissionPolicy]
 
 
 class Boundary(Layer):
-    """Put admission policies into force. They hold for every team's namespace, whoever asks."""
+    """Create admission policies. They apply to the namespaces of all teams and to every caller."""
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to let members in."""
+    """Depend on these before members get access."""
 
     def __init__(self, name: str, args: BoundaryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:tenancy:Boundary", name, None, opts)

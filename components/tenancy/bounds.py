@@ -1,4 +1,4 @@
-"""How much of what no queue counts a team's namespace holds, and that what its pods leave out is counted."""
+"""Bounds on what no queue counts in a team's namespace, and defaults for what its pods leave out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from components.kubernetes.quantity import Quantity
 from components.kubernetes.resource_quota import EVICTING_PODS, FOREIGN_AFFINITY, resource_quota
 
 FILES: Final = 500
-"""Most of a team's ConfigMaps, and of its Secrets, of which each may have 1 MiB in the API server's store."""
+"""The most ConfigMaps of a team, and the most Secrets. Each may take 1 MiB in the API server's store."""
 MOST_JOBS: Final = 1000
-"""Most of a team's objects of each kind that members submit, those that have ended among them."""
+"""The most objects of a team for each kind that members submit. Completed objects count."""
 APPWRAPPERS: Final = job_kinds.APPWRAPPER.resource
 POD_GROUPS: Final = job_kinds.POD_GROUP.resource
 SUBMITTED: Final = tuple(sorted(kind.resource for kind in (*job_kinds.SUBMITTED, job_kinds.POD_GROUP)))
@@ -24,17 +24,20 @@ SUBMITTED: Final = tuple(sorted(kind.resource for kind in (*job_kinds.SUBMITTED,
 _COUNTED: Final = {"pulumi.com/waitFor": "jsonpath={.status.used.*}"}
 STORAGE: Final = Quantity.parse("20Ti")
 DISK: Final = Quantity.parse("50Gi")
-"""Of a node's disk, for each container. A node of 128 GiB keeps as much again for images before its kubelet removes
-pods (kubernetes.io, concepts/scheduling-eviction/node-pressure-eviction)."""
+"""Bytes of its node's disk that each container may fill. A node with 128 GiB keeps as much again for images, before its
+kubelet evicts pods (kubernetes.io, concepts/scheduling-eviction/node-pressure-eviction)."""
 DEFAULT_REQUEST: Final = {names.CPU: "1", names.MEMORY: "4Gi"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """services: how many, load balancers among them. node_ports: a Service may open ports of the nodes.
+    """What a team's namespace may have.
 
-    claims, storage: how many volumes, and the bytes that they ask for together. disk: bytes of its node's disk that a
-    container may fill which asks for none.
+    services: the number of Services, including load balancers.
+    node_ports: a Service may open ports of the nodes.
+    claims: the number of PVCs.
+    storage: bytes that all PVCs request together.
+    disk: bytes of its node's disk that a container may fill if it requests none.
     """
 
     services: int = 500
@@ -46,10 +49,11 @@ class Bounds:
 
 
 def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
-    """Return a namespace's ResourceQuotas, none of which counts what a ClusterQueue counts.
+    """Return a namespace's ResourceQuotas. They do not count what a ClusterQueue counts.
 
-    MLBatch's QUOTA_MAINTENANCE.md forbids that; pods of classes that evict others are counted to have none of them, and
-    so are those whose affinity names other namespaces: a running pod keeps away what its anti-affinity names.
+    MLBatch's QUOTA_MAINTENANCE.md forbids that. Pods of priority classes that preempt others have a quota of 0. Pods
+    whose affinity names other namespaces have a quota of 0 too, because a running pod keeps away the pods that its
+    anti-affinity names.
     """
     return [
         resource_quota("bounds", namespace, _hard(bounds)),
@@ -59,12 +63,14 @@ def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
 
 
 def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str]) -> list[Document]:
-    """Return the ResourceQuotas of how many jobs a namespace has. defined: those of SUBMITTED that the stack defines.
+    """Return the ResourceQuotas for the number of jobs in a namespace.
 
-    Until the quota controller knows a kind that a quota names, the API server refuses all objects of it. It looks for
-    new kinds every 30 s, and at a quota of one that it did not know every 5 minutes (kube-controller-manager v1.34,
-    `pkg/controller/resourcequota`). So each kind that the stack has just defined has a quota of its own, which is
-    waited for.
+    defined: the kinds of SUBMITTED that the stack defines.
+
+    While the quota controller does not know a kind that a quota names, the API server rejects all objects of this kind.
+    The controller looks for new kinds every 30 s, and retries a quota with an unknown kind every 5 minutes
+    (kube-controller-manager v1.34, `pkg/controller/resourcequota`). Each kind that the stack defines therefore has its
+    own quota, and the stack waits for it.
     """
     waited = [
         resource_quota(kind.partition(".")[0], namespace, _jobs([kind]), annotations=_COUNTED) for kind in defined
@@ -74,12 +80,13 @@ def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str]) -> list[Doc
 
 
 def limit_range(namespace: pulumi.Input[str], disk: Quantity = DISK) -> Document:
-    """Return what containers are taken to ask for that name neither request nor limit, and what then ends them.
+    """Return the LimitRange with defaults for containers that name neither request nor limit.
 
-    Kueue 0.15 prefers a default request to a container's own limit (`pkg/workload/resources.go`), while the API server
-    takes the limit for the request: an admission policy refuses jobs that name limits alone. The limit of memory is its
-    request, for nodes have no more than quotas count; one of CPU is not needed, which each gets in proportion to what
-    it requests. Disk is limited and not requested: few jobs fill it, and those can say so.
+    Kueue v0.19.2 prefers a default request to a container's own limit (`pkg/workload/resources.go`). The API server
+    takes the limit as the request. An admission policy therefore rejects jobs that name limits alone. The limit of
+    memory equals its request, because nodes have only the memory that quotas count. CPU needs no limit: each container
+    gets CPU in proportion to its request. Disk has a limit and no request, because few jobs fill it, and those can
+    request it.
     """
     limits = {names.MEMORY: DEFAULT_REQUEST[names.MEMORY], names.DISK: str(disk)}
     requests = {**DEFAULT_REQUEST, names.DISK: "0"}
@@ -100,7 +107,7 @@ def _hard(bounds: Bounds) -> dict[str, str]:
         "configmaps": _count(FILES),
         "secrets": _count(FILES),
     }
-    if not (bounds.node_ports or bounds.load_balancers):  # each load balancer has ports of the nodes too
+    if not (bounds.node_ports or bounds.load_balancers):  # each load balancer also opens ports of the nodes
         hard["services.nodeports"] = "0"
     return hard
 

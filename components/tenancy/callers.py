@@ -1,4 +1,4 @@
-"""Who sends a request, in CEL: people, or the controllers that make of a job what it needs."""
+"""The callers of the API server, in CEL: people, and the controllers that create what a job needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from components.kubernetes.admission import words
 from components.queueing import jobset, kuberay, trainer, training_operator
 
 ACCOUNTS: Final = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}"
-"""Begins the names of the platform's own accounts."""
+"""Prefix of the user names of the platform's service accounts."""
 APPWRAPPER: Final = f"{ACCOUNTS}:appwrapper-controller-manager"
 KUEUE: Final = f"{ACCOUNTS}:kueue-controller-manager"
 
@@ -20,16 +20,16 @@ JOB_OPERATORS: Final = (
     *(f"{ACCOUNTS}:{name}" for name in (jobset.NAME, kuberay.NAME, training_operator.NAME)),
     TRAINER,
 )
-"""What makes the pods of JobSets, of Ray's jobs and of PyTorchJobs, and the JobSets of TrainJobs."""
+"""Accounts that create the pods of JobSets, Ray jobs and PyTorchJobs, and the JobSets of TrainJobs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gatekeepers:
-    """The accounts that start and suspend jobs, as the manifests of Kueue and AppWrapper name them by default.
+    """The accounts that start and suspend jobs. The defaults are the names in the manifests of Kueue and AppWrapper.
 
-    trainer: starts the JobSets of TrainJobs; None where this Kueue does not queue those.
-    counts_ray: this Kueue counts all pods of Ray's kinds: each host of a worker group, and what submits a RayJob, as it
-    does from 0.10 on.
+    trainer: starts the JobSets of TrainJobs. None if this Kueue does not queue TrainJobs.
+    counts_ray: this Kueue counts all pods of Ray kinds, as Kueue does from 0.10 on. This includes each host of a worker
+    group, and the pod that submits a RayJob.
     """
 
     kueue: str = KUEUE
@@ -39,14 +39,15 @@ class Gatekeepers:
 
     @property
     def is_one(self) -> str:
-        """CEL of whether one of them sends the request."""
+        """CEL that is true if one of these accounts sends the request."""
         return f"(request.userInfo.username in {words((self.kueue, self.appwrapper))})"
 
     @property
     def makes_job_sets(self) -> str:
-        """CEL of whether Trainer sends the request for a JobSet.
+        """CEL that is true if Trainer sends the request for a JobSet.
 
-        It makes the JobSet of a TrainJob again, and started, when the TrainJob has ended and no quota counts it.
+        Trainer recreates the JobSet of a TrainJob, not suspended, after the TrainJob has ended. No quota counts this
+        JobSet.
         """
         if self.trainer is None:
             return "false"
@@ -54,7 +55,7 @@ class Gatekeepers:
 
     @property
     def follows(self) -> str:
-        """CEL of whether Trainer starts or suspends the JobSet of a TrainJob, as Kueue has done with that."""
+        """CEL that is true if Trainer starts or suspends a JobSet after Kueue did so with its TrainJob."""
         if self.trainer is None:
             return "false"
         train_job = f"owner.apiVersion == '{TRAIN_JOB.api}' && owner.kind == '{TRAIN_JOB.kind}'"
@@ -68,5 +69,6 @@ IS_PERSON: Final = (
     "(!request.userInfo.username.startsWith('system:') || "
     "request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':'))"
 )
-"""Everybody but controllers: Kubernetes' own, and service accounts of other namespaces, as operators have them. A
-service account of the team's own namespace is the team, which runs pods with it."""
+"""CEL that is true for all callers except controllers: those of Kubernetes, and service accounts of other namespaces,
+such as those of operators. A service account of the team's namespace counts as a person, because the team runs pods
+with it."""

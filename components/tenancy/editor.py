@@ -1,4 +1,4 @@
-"""What a member of a team may do in the team's namespace."""
+"""The rights of a team's members in the team's namespace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _END: Final = ("delete", "get", "list", "watch")
 
 
 def _rule(verbs: Sequence[str], *kinds: JobKind) -> tuple[str, Sequence[str], Sequence[str]]:
-    """Return the right to kinds of one API group."""
+    """Return the rule for kinds of one API group."""
     (group,) = {kind.group for kind in kinds}
     return group, tuple(kind.plural for kind in kinds), verbs
 
@@ -53,14 +53,15 @@ RULES: Final = (
     ("", ("namespaces", "pods/log"), ("get",)),
     ("", ("pods/portforward",), ("create",)),
 )
-"""API group, resources and verbs. Members may create no pod, Job or Deployment by themselves: what runs has passed
-through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`, but for TrainJobs, the JobSets
-that are made of them, and the three below."""
+"""API group, resources and verbs. Members cannot create pods, Jobs or Deployments directly, because everything that
+runs must pass through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`, except for
+TrainJobs, their JobSets, and the three rules below."""
 READS_SECRETS: Final = ("", ("secrets",), _WRITE)
-"""What a member who changes a Secret is answered is the Secret, so that one who may not read it may not change it."""
+"""The response to a change of a Secret contains the Secret. Members who cannot read Secrets therefore cannot change
+them."""
 UNWRAPPED_RAY: Final = _rule(_WRITE, RAY_JOB, RAY_CLUSTER)
-"""Ray's kinds in no AppWrapper. KubeRay then says when such a job has ended and gives its quota back, by what pods of
-the team answer it."""
+"""Ray kinds outside AppWrappers. KubeRay decides from the answers of the team's pods that such a job has ended, which
+returns its quota."""
 ENTERS_PODS: Final = ("", ("pods/exec",), ("create",))
 
 
@@ -69,15 +70,18 @@ OF_PROJECTS: Final = (
     ("", ("projects",), ("get",)),
     ("project.openshift.io", ("projects",), ("get",)),
 )
-"""What a member has on OpenShift: `oc project` and the console ask for the project, and OpenShift AI publishes the
-dashboards of Ray clusters by Routes. Source: project-codeflare/mlbatch, `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`."""
+"""The rights of a member on OpenShift. `oc project` and the console read the project, and OpenShift AI publishes the
+dashboards of Ray clusters as Routes. Source: project-codeflare/mlbatch, `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EditorRoleArgs:
-    """What members have beyond RULES, all of it in MLBatch's roles.
+    """The rights beyond RULES. MLBatch's roles contain all of them.
 
-    reads_secrets: READS_SECRETS. enters_pods: ENTERS_PODS. unwrapped_ray: UNWRAPPED_RAY. has_projects: OF_PROJECTS.
+    reads_secrets: READS_SECRETS.
+    enters_pods: ENTERS_PODS.
+    unwrapped_ray: UNWRAPPED_RAY.
+    has_projects: OF_PROJECTS.
     """
 
     reads_secrets: bool = False
@@ -87,7 +91,7 @@ class EditorRoleArgs:
 
 
 class EditorRole(pulumi.ComponentResource):
-    """Create the ClusterRole mlbatch-edit; binding it to somebody is a team's part."""
+    """Create the ClusterRole mlbatch-edit. Team binds it to members."""
 
     name: pulumi.Output[str]
 
@@ -108,7 +112,7 @@ class EditorRole(pulumi.ComponentResource):
 
 
 def rules(args: EditorRoleArgs) -> Sequence[dict[str, Any]]:
-    """Return the role's rules as Kubernetes has them."""
+    """Return the role's rules in the form of the Kubernetes API."""
     chosen = [*RULES]
     if args.reads_secrets:
         chosen.append(READS_SECRETS)

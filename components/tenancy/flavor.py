@@ -1,4 +1,4 @@
-"""The kinds of capacity that quotas are given in: one for each node pool."""
+"""ResourceFlavors for quotas: one for each node pool."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from components.kubernetes.manifests import Document, Manifest
 
 @dataclass(frozen=True, kw_only=True)
 class FlavorArgs:
-    """name: of the node pool. nodes: labels of the GPU nodes. tolerations: of their taints. Admitted jobs get both.
+    """The arguments of a flavor.
 
-    topology: name of the Topology by which Kueue looks for room on the nodes and names them to a job's pods; it needs
-        labels. None for quotas alone. levels: those of the Topology above the node.
-    kueue_api: the API version of the flavor.
+    name: name of the node pool.
+    nodes: labels of the GPU nodes. Admitted jobs get them.
+    tolerations: of the taints of the GPU nodes. Admitted jobs get them.
+    topology: name of the Topology that Kueue uses to find free nodes and to assign a job's pods to them. It needs
+    labels. None uses quotas only.
+    levels: levels of the Topology above the node.
+    kueue_api: API version of the flavor.
     """
 
     name: str = names.FLAVOR
@@ -33,16 +37,16 @@ class FlavorArgs:
 class Flavor(pulumi.ComponentResource):
     """Create the ResourceFlavor of a node pool. Depends on Kueue's webhooks.
 
-    Quotas are given of the GPU nodes, so that whatever a queue admits runs there, jobs that ask for no GPU too, and not
-    beside the cluster's own controllers. A job that selects other values of these labels is not admitted; one that
-    runs keeps the labels with which it was admitted (Kueue v0.19.2, pkg/podset, pkg/scheduler/flavorassigner and
+    Quotas refer to the GPU nodes. Every admitted job runs there, even if it requests no GPU, and stays away from the
+    nodes of the cluster's controllers. Kueue does not admit a job that selects other values of these labels. A running
+    job keeps the labels that it was admitted with (Kueue v0.19.2, pkg/podset, pkg/scheduler/flavorassigner and
     pkg/util/equality).
     """
 
     name: pulumi.Output[str]
 
     def __init__(self, name: str, args: FlavorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:tenancy:DefaultFlavor", name, None, opts)  # the type that stacks know it by
+        super().__init__("mlbatch:tenancy:DefaultFlavor", name, None, opts)  # type in existing stacks
         document = resource_flavor(args)
         flavor = Manifest(document["metadata"]["name"], document, pulumi.ResourceOptions(parent=self))
         self.name = flavor.object_name
@@ -50,10 +54,10 @@ class Flavor(pulumi.ComponentResource):
 
 
 def resource_flavor(args: FlavorArgs) -> Document:
-    """Return the flavor. Of the first pool, without labels and taints, it is MLBatch's `setup.k8s/default-flavor.yaml`.
+    """Return the flavor. Without labels and taints, the first pool's is MLBatch's `setup.k8s/default-flavor.yaml`.
 
-    Kueue lets nobody change a flavor with a topology, and keeps one that a queue uses: a changed one has another name,
-    which the queues get before the old one goes.
+    Kueue rejects changes of a flavor that has a topology, and keeps a flavor that a queue uses. A changed flavor
+    therefore has another name. The queues switch to it before the old flavor is deleted.
     """
     labels: Document = {"nodeLabels": dict(args.nodes)} if args.nodes else {}
     tolerations = [dict(toleration) for toleration in args.tolerations]

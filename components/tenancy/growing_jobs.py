@@ -1,4 +1,4 @@
-"""Manifests that ask for more pods than Kueue counts for them, or that go on when they have ended. In CEL."""
+"""Reject manifests that start more pods than Kueue counts, or that continue after they have ended. In CEL."""
 
 from __future__ import annotations
 
@@ -12,30 +12,33 @@ from components.tenancy.amounts import MOST_PODS, counted
 from components.tenancy.pod_templates import Rule, has_no_counted_labels, is_kind, templates
 
 _CONTROLLERS: Final = tuple(dict.fromkeys(kind.controller for kind in (*RUN, *SUBMITTED) if kind.controller))
-"""What `managedBy` says of jobs that their own controller runs."""
+"""Values of `managedBy` that leave a job to its own controller."""
 
 _MOST_RETRIES: Final = 1000
-"""Of a Job's pods that fail, each of which leaves an object behind."""
+"""The most retries of a Job's failed pods. Each failed pod remains as an object."""
 
 _RAY_RETRIES: Final = 3
-"""Of a RayJob, as often as AppWrapper starts a job again by default."""
+"""The most retries of a RayJob: AppWrapper's default number of retries."""
 
 
 def _counted(condition: str) -> Rule:
-    """Return the rule that numbers of pods can be counted: those of a template fit AppWrapper's 32 bits."""
+    """Return the rule that numbers of pods can be counted. AppWrapper counts those of a template in 32 bits."""
     return Rule(condition=condition, message=f"the pods of one template are from 0 to {MOST_PODS} in number")
 
 
 def _number(specification: str) -> str:
-    """Return CEL of whether a Job's number of pods can be counted."""
+    """Return CEL that is true if a Job's number of pods can be counted."""
     return " && ".join(counted(f"{specification}.?{field}.orValue(1)") for field in ("parallelism", "completions"))
 
 
 def _jobs(jobs: str, specification: str) -> list[Rule]:
-    """Return the rules of what a list of Jobs is made of, wrapped. specification: where a `job` of it has it.
+    """Return the rules for a list of Jobs in an AppWrapper.
 
-    AppWrapper takes a Job for done when as many pods as run in parallel have succeeded, and none runs at that moment
-    (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`); its quota goes to others.
+    jobs: CEL of the list.
+    specification: path of the specification in each `job` of the list.
+
+    AppWrapper takes a Job as done when as many pods have succeeded as run in parallel and no pod runs at that moment
+    (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). Other jobs then get its quota.
     """
     parallelism = f"{specification}.?parallelism.orValue(1)"
     return [
@@ -56,10 +59,10 @@ def _jobs(jobs: str, specification: str) -> list[Rule]:
 
 
 def _ray(cluster: str) -> list[Rule]:
-    """Return the rules of a Ray cluster's specification.
+    """Return the rules for a Ray cluster's specification.
 
-    KubeRay starts at least minReplicas of a group, whatever replicas says, and numOfHosts pods for each (v1.6.2,
-    GetWorkerGroupDesiredReplicas). A group's own labels win over those of its template (mergeLabels).
+    KubeRay starts at least minReplicas of a group, even if replicas is smaller, and numOfHosts pods for each (v1.6.2,
+    GetWorkerGroupDesiredReplicas). A group's labels override those of its template (mergeLabels).
     """
     groups = f"{cluster}.?workerGroupSpecs.orValue([])"
     return [
@@ -109,8 +112,8 @@ def _ray(cluster: str) -> list[Rule]:
 
 
 _LONGEST_WAIT: Final = 3600
-"""Seconds that pods of a PodGroup wait for each other on their nodes; where it says nothing, as long as the scheduler's
-own setting says (components/scheduling/coscheduling.py)."""
+"""Seconds that pods of a PodGroup wait for each other on their nodes. Without a value in the PodGroup, the scheduler's
+setting applies (components/scheduling/coscheduling.py)."""
 
 POD_GROUP: Final = (
     Rule(
@@ -125,16 +128,16 @@ POD_GROUP: Final = (
         message="a PodGroup's minResources are amounts of resources",
     ),
 )
-"""Of PodGroups. Their definition takes numbers and amounts that their scheduler cannot read, which would see no other
-PodGroup any more (scheduler-plugins v0.34.7, `scheduling.x-k8s.io_podgroups.yaml`)."""
+"""Rules for PodGroups. Their CRD accepts numbers and amounts that the scheduler cannot parse. After one of them, the
+scheduler would not see any other PodGroup (scheduler-plugins v0.34.7, `scheduling.x-k8s.io_podgroups.yaml`)."""
 
 _SUBMISSION: Final = Rule(
     condition="{0}.spec.?submissionMode.orValue('K8sJobMode') == 'HTTPMode' && !has({0}.spec.submitterPodTemplate)",
     message="KubeRay itself submits a RayJob's program, for a pod that does could run on when the job has ended: set "
     "submissionMode to HTTPMode, and leave submitterPodTemplate out",
 )
-"""In the other modes a pod of its own submits it, or nobody does, and the job waits for that whatever its queue says
-(KubeRay v1.6.2, `controllers/ray/rayjob_controller.go`)."""
+"""In the other modes, a separate pod or a user submits the job, and the job waits for that after its admission (KubeRay
+v1.6.2, `controllers/ray/rayjob_controller.go`)."""
 
 _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     PYTORCH_JOB.identity: [
@@ -168,12 +171,12 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     RAY_CLUSTER.identity: _ray("{0}.spec"),
     RAY_JOB.identity: [*_ray("{0}.spec.rayClusterSpec"), _SUBMISSION],
 }
-"""Rules by kind, wherever it is submitted. The operator makes Master of master, and AppWrapper does not
-(training-operator v1.9.4, `pytorch_defaults.go`; AppWrapper v1.2.2, `pkg/utils/utils.go`)."""
+"""Rules by kind, both inside and outside AppWrappers. The operator changes `master` to `Master`, and AppWrapper does
+not (training-operator v1.9.4, `pytorch_defaults.go`; AppWrapper v1.2.2, `pkg/utils/utils.go`)."""
 
 
 def _one_host(cluster: str, counts: str = "AppWrapper") -> Rule:
-    """Return the rule of the specification of a Ray cluster whose hosts are not counted. counts: who counts pods."""
+    """Return the rule that a Ray cluster has one host for each replica. counts: the controller that counts pods."""
     return Rule(
         condition=f"{cluster}.?workerGroupSpecs.orValue([]).all(group, group.?numOfHosts.orValue(1) <= 1)",
         message=f"{counts} counts one pod for each replica of a worker group: leave numOfHosts out",
@@ -184,7 +187,7 @@ _ENDLESS: Final = Rule(
     condition=f"{templates('{0}')}.all(pod, pod.spec.?restartPolicy.orValue('Always') == 'Always')",
     message="KubeRay replaces pods that end, when AppWrapper may have counted them as done: leave restartPolicy out",
 )
-"""KubeRay keeps pods that end only where their restartPolicy is Always (v1.6.2, shouldDeletePod)."""
+"""KubeRay keeps completed pods only if their restartPolicy is Always (v1.6.2, shouldDeletePod)."""
 
 _JOB_SET: Final = (
     Rule(
@@ -213,9 +216,10 @@ _JOB_SET: Final = (
         message="a Job of a JobSet is run by Kubernetes: leave managedBy out",
     ),
 )
-"""AppWrapper counts a JobSet's pods, and looks at none of its conditions: it is done when as many pods as were counted
-have succeeded and none runs (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). JobSet makes its Jobs
-anew after a failure, and one that is gone (v0.12.0, `pkg/controllers/failure_policy.go` and `jobset_controller.go`)."""
+"""AppWrapper counts the pods of a JobSet and ignores its conditions. A JobSet is done when as many pods have succeeded
+as were counted and no pod runs (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). JobSet recreates
+its Jobs after a failure, and a deleted Job (v0.12.0, `pkg/controllers/failure_policy.go` and `jobset_controller.go`).
+"""
 
 _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
     JOB.identity: _jobs("[{0}]", "job.spec"),
@@ -233,8 +237,8 @@ _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
 }
 
 _LONGEST_TRAIN_JOB: Final = 49
-"""Characters of a TrainJob's name and of the number of its last node. JobSet makes a pod's name of them, which has 63
-at most (v0.12.0, `pkg/webhooks/jobset_webhook.go`)."""
+"""The most characters of a TrainJob's name plus the number of its last node. JobSet builds a pod's name from them,
+which has at most 63 characters (v0.12.0, `pkg/webhooks/jobset_webhook.go`)."""
 
 _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
     PYTORCH_JOB.identity: [
@@ -275,14 +279,14 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
         ),
     ],
 }
-"""Rules for jobs that no AppWrapper watches over: Kueue gives their quota to others when they say they are done."""
+"""Rules for jobs outside AppWrappers. Kueue gives their quota to others when their status says that they are done."""
 
 _OLD_KUEUE: Final = "this cluster's Kueue"
 _UNCOUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     RAY_CLUSTER.identity: [_one_host("{0}.spec", _OLD_KUEUE)],
     RAY_JOB.identity: [_one_host("{0}.spec.rayClusterSpec", _OLD_KUEUE)],
 }
-"""Rules for jobs in an old Kueue's queues, which hands out GPUs that it does not count (red-hat-data-services/kueue,
+"""Rules for jobs in the queues of an old Kueue, which assigns GPUs that it does not count (red-hat-data-services/kueue,
 rhoai-2.16, pkg/controller/jobs/rayjob/rayjob_controller.go, PodSets)."""
 
 _OWN_CONTROLLER: Final = Rule(
@@ -295,12 +299,12 @@ _OWN_CONTROLLER: Final = Rule(
 
 
 def wrapped() -> list[Rule]:
-    """Return the rules for what an AppWrapper contains."""
+    """Return the rules for the contents of an AppWrapper."""
     return [*_for_kinds(_COUNTED), *_for_kinds(_WRAPPED), _OWN_CONTROLLER]
 
 
 def alone(*, counts_ray: bool = True) -> list[Rule]:
-    """Return the rules for a job that is submitted by itself. counts_ray: Kueue counts all pods of Ray's kinds."""
+    """Return the rules for a job outside AppWrappers. counts_ray: Kueue counts all pods of Ray kinds."""
     uncounted = {} if counts_ray else _UNCOUNTED
     return [*_for_kinds(_COUNTED), *_for_kinds(_ALONE), *_for_kinds(uncounted), _OWN_CONTROLLER]
 

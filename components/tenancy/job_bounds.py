@@ -1,9 +1,9 @@
-"""How long, and how often, a job that fails or is told to go may hold on to its quota, and how large it is.
+"""Bounds on how long and how often a failed or deleted job may keep its quota, and on its size.
 
-AppWrapper lets its author decide by annotations, each up to one day (v1.2.2, `api/v1beta2/appwrapper_types.go` and
-`internal/controller/appwrapper`). The defaults of what is not annotated are AppWrapper's configuration. The size of all
-that members write is bounded too. All teams share the API server's store, which keeps each version of an object for
-five to ten minutes. An object that leaves no room for its own status makes its controller repeat what it did:
+AppWrapper reads these values from annotations of the job, each up to one day (v1.2.2, `api/v1beta2/appwrapper_types.go`
+and `internal/controller/appwrapper`). Without an annotation, AppWrapper's configuration applies. The size of all
+objects that members write has a bound too. All teams share the API server's store, which keeps each version of an
+object for five to ten minutes. If an object leaves no room for its own status, its controller repeats its last step.
 AppWrapper then creates one more job with each attempt.
 """
 
@@ -23,20 +23,23 @@ from components.tenancy.quota_gate import JOBS
 _PREFIX: Final = "workload.codeflare.dev.appwrapper/"
 _FORCED: Final = f"{_PREFIX}forcefulDeletionGracePeriodDuration"
 _DURATION: Final = "^([0-9]{1,6}([.][0-9]{1,6})?(h|m|s|ms))+$"
-"""Go's durations (time.ParseDuration), without a sign and what is shorter than milliseconds."""
+"""Go's durations (time.ParseDuration), without a sign and without units below milliseconds."""
 
 SIZE: Final = 256 * 1024
-"""Most bytes of an object, as CEL writes it, without what the API server itself adds. A request has at most 1.5 MiB."""
+"""The most bytes of an object in CEL's notation, without what the API server adds. A request has at most 1.5 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobBounds:
-    """The most that a job may ask for, in seconds but for retries, which are a number.
+    """The largest values that a job may set. All are seconds, except `retries`.
 
-    admission_grace: for all of its pods to be there. warmup_grace: for all of them to run.
-    failure_grace: for a failed pod to be replaced. retry_pause: between attempts. retries: attempts after the first.
-    failed_grace: a failed job's pods are left there for, to look into. forced_deletion_grace: pods that are told to go
-    get before they are killed.
+    admission_grace: until all pods exist.
+    warmup_grace: until all pods run.
+    failure_grace: until a failed pod is replaced.
+    retry_pause: between attempts.
+    retries: number of attempts after the first one.
+    failed_grace: how long the pods of a failed job are kept for inspection.
+    forced_deletion_grace: from the deletion of pods until they are killed.
     """
 
     admission_grace: int = 10 * 60
@@ -49,11 +52,11 @@ class JobBounds:
 
     @property
     def longest(self) -> int:
-        """The longest of all, in seconds."""
+        """The largest of all durations, in seconds."""
         return max(seconds for _, seconds in self.annotated())
 
     def annotated(self) -> Iterator[tuple[str, int]]:
-        """Yield the annotations that have a duration, with its bound."""
+        """Yield the annotations that contain a duration, each with its bound in seconds."""
         yield f"{_PREFIX}admissionGracePeriodDuration", self.admission_grace
         yield f"{_PREFIX}warmupGracePeriodDuration", self.warmup_grace
         yield f"{_PREFIX}failureGracePeriodDuration", self.failure_grace
@@ -68,7 +71,7 @@ _METADATA: Final = (("labels", "{}"), ("annotations", "{}"), ("ownerReferences",
 
 
 def _written(item: str) -> str:
-    """Return CEL of the bytes of an object that people write."""
+    """Return CEL of the number of bytes of an object that people write."""
     fields = [f"{item}.?{field}.orValue({{}})" for field in _CONTENT]
     fields += [f"{item}.metadata.?{field}.orValue({empty})" for field, empty in _METADATA]
     return f"bytes('{'%s' * len(fields)}'.format([{', '.join(fields)}])).size()"
@@ -82,10 +85,10 @@ _SIZE: Final = Validation(
 
 
 def policy(bounds: JobBounds, longest_grace: int) -> AdmissionPolicy:
-    """Return the policy. A job keeps what it was submitted with, though the bounds have changed since.
+    """Return the policy. A job keeps its values when the bounds change after its submission.
 
-    longest_grace: seconds that a pod may take to end. AppWrapper then deletes it from the API server, though its
-    containers still run: quota that is given back earlier is not free.
+    longest_grace: seconds that a pod may take to end. When this time is over, AppWrapper deletes the pod from the API
+    server, even if its containers still run. Quota that is returned earlier is not free.
     """
     return AdmissionPolicy(
         name=Promise.JOB_BOUNDS.policy,
@@ -137,7 +140,7 @@ def _retries(most: int) -> Validation:
 
 
 def spoken(seconds: int) -> str:
-    """Return seconds as Go writes a duration in its largest whole unit, such as 5m."""
+    """Return seconds as a duration of Go in its largest whole unit, such as 5m."""
     for unit, length in (("h", 3600), ("m", 60)):
         if seconds and seconds % length == 0:
             return f"{seconds // length}{unit}"

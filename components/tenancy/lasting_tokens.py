@@ -1,8 +1,9 @@
-"""That nobody keeps a way into a team's namespace which outlives the membership.
+"""Reject tokens that would keep access to a team's namespace after a membership ends.
 
-Kubernetes fills each Secret of one type with a token of the service account that it names. Such a token ends with the
-Secret alone, and whoever may write Secrets may ask for one of any account of the namespace (kubernetes.io, concepts/
-security/service-accounts, retrieve service account credentials). Pods get tokens of their own, which end with them.
+Kubernetes fills each Secret of one type with a token of the service account that it names. Such a token is valid until
+the Secret is deleted. Everyone who can write Secrets can request a token of any account in the namespace
+(kubernetes.io, concepts/security/service-accounts, retrieve service account credentials). Pods get their own tokens,
+which expire with the pods.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _MAY_ASK_FOR_TOKENS: Final = (
     "authorizer.group('').resource('serviceaccounts').subresource('token').namespace(request.namespace)"
     ".check('create').allowed()"
 )
-"""Of whoever asks: administrators. Members may not."""
+"""CEL that is true for callers who can create tokens: administrators, but not members."""
 
 
 def policy(gatekeepers: Gatekeepers) -> AdmissionPolicy:
-    """Return the policy, for members and for AppWrapper, which makes what they wrap. Others' controllers may."""
+    """Return the policy for members and for AppWrapper, which creates what they wrap. Other controllers are exempt."""
     return AdmissionPolicy(
         name=Promise.NO_LASTING_TOKENS.policy,
         requests=[Requests(group="", versions=["v1"], resources=["secrets"])],

@@ -1,8 +1,8 @@
-"""Fields of wrapped manifests that are there without a value, which rules in CEL cannot be asked about.
+"""Reject fields of wrapped manifests that are null, because rules in CEL cannot evaluate them.
 
-Kubernetes takes `containers: null` for no containers, and templates of manifests that leave a value empty write it so.
-A rule that meets one ends with an error of CEL, by which the job is refused in words that name neither the field nor
-what to do. Other fields may be null, as kubectl's own `creationTimestamp: null` is.
+Kubernetes reads `containers: null` as an empty list, and templates of manifests with an empty value produce it. A rule
+that reads such a field ends with an error of CEL. This error names neither the field nor the fix. Other fields may be
+null, such as kubectl's `creationTimestamp: null`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ FIELDS: Final = (
     "workerGroupSpecs",
     "workersToDelete",
 )
-"""Those of which rules for wrapped manifests read items, a number or a truth (`components.tenancy.wrapped_kinds`)."""
+"""Fields whose items, number or boolean the rules for wrapped manifests read (`components.tenancy.wrapped_kinds`)."""
 
 _AMOUNTS: Final = (names.CPU, names.MEMORY, names.DISK)
 
 EMPTY: Final = r"""'%s'.format([variables.manifests]).findAll(r'"[^"\\]+": ?null').map(found, found.split('"')[1])"""
-"""CEL of the names of all fields that are null. Written as a text, names and texts stand in quotation marks, and those
-within them are escaped (google/cel-go, ext/formatting.go)."""
+"""CEL of the names of all fields that are null. In the text form of a manifest, names and strings are quoted, and
+quotation marks inside them are escaped (google/cel-go, ext/formatting.go)."""
 
 _MISSED: Final = f"variables.empty.filter(name, name in {words([*FIELDS, *_AMOUNTS])} || name.contains('/')).join(', ')"
 
@@ -58,5 +58,5 @@ VALIDATION: Final = Validation(
     message="a manifest has a field that is null: give it a value, or leave it out",
     message_expression=f"'a manifest has a field that is null: give a value to ' + {_MISSED} + ', or leave it out'",
 )
-"""Before all others of `variables.manifests`: the first that a request does not meet is what its author reads. Names of
-most resources have a slash."""
+"""Comes before all other uses of `variables.manifests`, because the API server reports the first validation that fails.
+Names of most resources contain a slash."""

@@ -1,14 +1,16 @@
-"""What the platform's own operators may do with their rights, which upstream's roles give for the whole cluster.
+"""Limit the rights of the platform's operators, which upstream's roles grant for the whole cluster.
 
-Whoever takes AppWrapper's pod over could make privileged pods beside Kubernetes' own with its account, and read tokens
-there: it makes what jobs contain, so that its role has pods, Jobs and Secrets everywhere (config/rbac of v1.2.2).
-Whoever takes Kueue's over could give Kubernetes' own pods another image: it starts, places and ends pods and jobs of
-any namespace, and updates all definitions of kinds (config/components/rbac of v0.19.2). KubeRay and the training
-operator make the pods of their jobs, in any namespace and of any kind. Whoever takes the slack controller over could
-stop queues, for who may patch a ClusterQueue may patch all of it.
+An attacker who controls one of these pods could use its service account:
 
-No policy holds for webhook configurations: the API server asks none about them. The operators' roles name their own
-(`components.queueing.operators`).
+- AppWrapper creates the contents of jobs, so its role has pods, Jobs and Secrets in all namespaces (config/rbac of
+  v1.2.2). An attacker could create privileged pods in Kubernetes' namespaces and read tokens there.
+- Kueue starts, places and ends pods and jobs of any namespace, and updates all CRDs (config/components/rbac of
+  v0.19.2). An attacker could change the image of Kubernetes' own pods.
+- KubeRay and the training operator create the pods of their jobs, in any namespace and of any kind.
+- The slack controller patches ClusterQueues, and a patch may change any field. An attacker could stop queues.
+
+Admission policies do not apply to webhook configurations, because the API server does not evaluate policies for them.
+The operators' roles therefore name their own configurations (`components.queueing.operators`).
 """
 
 from __future__ import annotations
@@ -35,29 +37,31 @@ _QUEUE_FIELDS: Final = (
     "queueingStrategy",
     "stopPolicy",
 )
-"""What a ClusterQueue's spec has beside its resources, in either version of its API, for a request may be made in both
+"""Fields of a ClusterQueue's spec besides its resources, in both versions of its API, because a request may use either
 (Kueue v0.19, clusterqueue_types.go of apis/kueue/v1beta1 and v1beta2)."""
 
 _QUEUE_METADATA: Final = {"labels": "{}", "annotations": "{}", "finalizers": "[]", "ownerReferences": "[]"}
-"""What a ClusterQueue's metadata has that others wrote, with the value of what is absent. An owner that is not there
-has the garbage collector delete the queue, and no finalizer keeps the jobs in it then."""
+"""Fields of a ClusterQueue's metadata that other writers own, with the value for an absent field. With an owner that
+does not exist, the garbage collector deletes the queue. Without its finalizer, the queue is then deleted while jobs are
+in it."""
 
 _EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE", "UPDATE", "DELETE"])
 _IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
 _APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
-"""Of all that AppWrapper makes. It deletes by name, also what was there before it (v1.2.2, `resource_management.go`,
-deleteComponents), such as the JobSet of a TrainJob, which Trainer would then make again."""
+"""Label of all objects that AppWrapper creates. AppWrapper deletes by name, also objects that existed before (v1.2.2,
+`resource_management.go`, deleteComponents). One of them could be the JobSet of a TrainJob, which Trainer would then
+recreate."""
 _KEPT: Final = (
     f"(request.namespace == '{names.SYSTEM_NAMESPACE}' && (request.resource.resource in ['leases', 'events'] || "
     "(request.resource.resource == 'secrets' && request.operation == 'UPDATE')))"
 )
-"""What an operator writes in the platform's own namespace."""
+"""CEL of what an operator writes in the platform's namespace."""
 
 
 def policies(*, own_operators: bool = True) -> list[AdmissionPolicy]:
-    """Return the policies. They hold for these accounts alone, wherever they ask.
+    """Return the policies. They apply only to these accounts, in all namespaces.
 
-    own_operators: the platform installs the operators of jobs; somebody else's have other accounts, and act elsewhere.
+    own_operators: the platform installs the operators of jobs. Other installations use other accounts and namespaces.
     """
     return [*([_appwrapper(), _kueue(), _job_operators()] if own_operators else []), _slack_controller()]
 
@@ -80,7 +84,10 @@ def _appwrapper() -> AdmissionPolicy:
 
 
 def _job_operators() -> AdmissionPolicy:
-    """Return the policy. Each keeps a lease; JobSet, Trainer and the training operator a certificate, too."""
+    """Return the policy for operators of jobs. Each keeps a lease.
+
+    JobSet, Trainer and the training operator also keep a certificate.
+    """
     return _in_teams(
         Promise.JOB_OPERATOR_SCOPE,
         {"account": f"request.userInfo.username in {words(JOB_OPERATORS)}"},
@@ -89,7 +96,7 @@ def _job_operators() -> AdmissionPolicy:
 
 
 def _in_teams(promise: Promise, accounts: dict[str, str], message: str, *more: Validation) -> AdmissionPolicy:
-    """Return the policy of accounts that act in teams' namespaces alone. accounts: the condition that they ask."""
+    """Return the policy for accounts that act only in teams' namespaces. accounts: match conditions by name."""
     return AdmissionPolicy(
         name=promise.policy,
         requests=[_EVERYTHING],
@@ -102,7 +109,7 @@ def _in_teams(promise: Promise, accounts: dict[str, str], message: str, *more: V
 
 
 def _kueue() -> AdmissionPolicy:
-    """Return the policy. Events of what has no namespace are in another one; Workloads are Kueue's own, wherever."""
+    """Return the policy. Events of cluster-scoped objects are in another namespace. Kueue owns Workloads everywhere."""
     own = "request.resource.group == 'kueue.x-k8s.io' || request.resource.resource == 'events'"
     return AdmissionPolicy(
         name=Promise.KUEUE_SCOPE.policy,
@@ -143,7 +150,7 @@ def _slack_controller() -> AdmissionPolicy:
 
 
 def _quotas(queue: str) -> str:
-    """Return CEL of a queue's resource groups without what they lend."""
+    """Return CEL of a queue's resource groups without their lending limits."""
     amounts = "[dyn(r.name), dyn(string(r.nominalQuota)), dyn(string(r.?borrowingLimit.orValue('')))]"
     flavors = f"g.flavors.map(f, [dyn(f.name), dyn(f.resources.map(r, {amounts}))])"
     return f"{queue}.spec.?resourceGroups.orValue([]).map(g, [dyn(g.coveredResources), dyn({flavors})])"

@@ -1,11 +1,13 @@
-"""That a team's claims take no volume that was made for somebody else.
+"""Reject claims of a team that would bind a volume of another owner.
 
-A claim that names a volume gets it, and so does one of the same class, be there such a StorageClass or not, unless the
-volume names another claim; volumes that administrators made by hand rarely do (kubernetes.io, concepts/storage/
-persistent-volumes, reserving a PersistentVolume). A provisioner's volumes name their claim from the first.
+A claim binds the volume that it names, or a volume of the same class, even if no such StorageClass exists, unless the
+volume names another claim. Volumes that administrators create by hand rarely name a claim (kubernetes.io,
+concepts/storage/persistent-volumes, reserving a PersistentVolume). Volumes of a provisioner name their claim from the
+start.
 
-Some provisioners put the key of a storage account, which holds the volumes of other teams too, into a Secret of the
-claim's namespace, unless the class names another one (blob-csi-driver, docs/driver-parameters.md, secretNamespace).
+Some provisioners write the key of a storage account into a Secret of the claim's namespace, unless the class names
+another namespace. This account also has the volumes of other teams (blob-csi-driver, docs/driver-parameters.md,
+secretNamespace).
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.promises import Promise
 
 FOR_ANY_TEAM: Final = "mlbatch/for-any-team"
-"""Label, with the value "true", by which an administrator gives a volume that names no claim to whichever team's claim
-comes first, such as those of a StorageClass of local disks."""
+"""Label of a volume that names no claim. With the value "true", an administrator offers the volume to the first claim
+of any team. An example is a volume of a StorageClass for local disks."""
 
 _MAKES_VOLUMES: Final = "authorizer.group('').resource('persistentvolumes').check('create').allowed()"
-"""Of whoever asks: administrators, the program, and the controllers that bind claims."""
+"""CEL that is true for callers who can create volumes: administrators, the program, and controllers that bind claims.
+"""
 _ACCOUNT_KEY: Final = "storageaccountkey"
-"""Ends its name in the Secret's data (blob-csi-driver, `defaultSecretAccountKey`)."""
+"""End of the key's name in the Secret's data (blob-csi-driver, `defaultSecretAccountKey`)."""
 _NAMED: Final = "{0}.spec.?volumeName.orValue('')"
 _CLASS: Final = "{0}.spec.?storageClassName.orValue('default')"
 _TAKEN: Final = "!has(oldObject.spec.claimRef) && has(object.spec.claimRef)"
@@ -32,13 +35,14 @@ _CONTROLLER: Final = (
     "request.userInfo.username.startsWith('system:') && "
     "!request.userInfo.?groups.orValue([]).exists(group, group == 'system:masters')"
 )
-"""Kubernetes' own, a scheduler, or a service account: not an administrator, who reserves a volume by hand."""
+"""CEL that is true for a controller of Kubernetes, a scheduler or a service account. An administrator, who reserves a
+volume by hand, is not one."""
 
 
 def policy(teams: Sequence[str]) -> AdmissionPolicy:
-    """Return the policy. teams: their namespaces, which a request for a volume does not tell apart from others.
+    """Return the policy. teams: their namespaces, because the request for a volume does not show whose namespace it is.
 
-    Who may make volumes, as the program's account does, may also name one in a claim.
+    Callers who can create volumes, such as the program's account, may also name a volume in a claim.
     """
     return AdmissionPolicy(
         name=Promise.OWN_VOLUMES.policy,
@@ -70,7 +74,7 @@ def _of_claims() -> Iterator[Validation]:
 
 
 def _of_volumes(teams: Sequence[str]) -> Validation:
-    """Return the rule for a volume that names no claim, and is about to be bound to one."""
+    """Return the rule for binding a volume that names no claim."""
     return Validation(
         expression=f"request.resource.resource != 'persistentvolumes' || !({_CONTROLLER}) || "
         f"!(object.spec.claimRef.?namespace.orValue('') in {words(teams)}) || "
@@ -81,7 +85,7 @@ def _of_volumes(teams: Sequence[str]) -> Validation:
 
 
 def _of_keys() -> Validation:
-    """Return the rule for what a provisioner stores beside a claim. It holds for everybody."""
+    """Return the rule for Secrets that a provisioner creates for a claim. It applies to all callers."""
     return Validation(
         expression="request.resource.resource != 'secrets' || "
         f"object.?data.orValue({{}}).all(key, !key.endsWith('{_ACCOUNT_KEY}'))",

@@ -1,8 +1,8 @@
-"""Pod Security's Baseline as rules of an admission policy on pods.
+"""Rules of an admission policy on pods that enforce Pod Security's Baseline.
 
-The policy holds pods to it also where a namespace's Pod Security level cannot: a job that has pinned memory or mounts
-one folder of its node is beyond Baseline, and the level would have to be `privileged`. The lists are those of
-k8s.io/pod-security-admission v0.34, `policy/`. Volumes are left to the policy itself, which is stricter.
+A job with pinned memory, or with a mounted folder of its node, needs more than Baseline, so the namespace's Pod
+Security level has to be `privileged`. The policy enforces the rest of Baseline in this case too. The lists are those of
+k8s.io/pod-security-admission v0.34, `policy/`. The policy itself has a stricter rule for volumes.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle.
 
 
 def validations(capabilities: Sequence[str] = ()) -> Iterator[Validation]:
-    """Yield the rules, in which `variables.containers` are a pod's containers of all kinds.
+    """Yield the rules. In them, `variables.containers` has all containers of a pod.
 
-    capabilities: that containers may add beside those of Baseline.
+    capabilities: capabilities that containers may add besides those of Baseline.
     """
     yield from _of_the_node()
     yield from _of_containers(capabilities)
@@ -125,10 +125,10 @@ def _of_confinement() -> Iterator[Validation]:
 
 
 def _each(condition: str) -> str:
-    """Return CEL that all containers `c` meet a condition."""
+    """Return CEL that is true if all containers `c` meet a condition."""
     return f"variables.containers.all(c, {condition})"
 
 
 def _both(condition: str) -> str:
-    """Return CEL that a condition on a security context holds for the pod's and for all containers'."""
+    """Return CEL that is true if the security contexts of the pod and of all containers meet a condition."""
     return f"object.spec.?securityContext.?{condition} && {_each(f'c.?securityContext.?{condition}')}"

@@ -1,8 +1,8 @@
-"""What pods in teams' namespaces may ask for: Pod Security's Baseline, and what no Pod Security Standard can say.
+"""Limit what pods in teams' namespaces may request: Pod Security's Baseline, and rules beyond Pod Security Standards.
 
-Members may have no pod created that reaches past its quota or its node. The rules hold for every pod there, whoever
-creates it, for members submit jobs whose pods other controllers create. Sources: kubernetes.io, concepts/security/
-pod-security-standards; what queues count and what not: AppWrapper v1.2.2 `pkg/utils/utils.go`, Kueue v0.19.2
+A member must not get a pod that exceeds its quota or reaches its node. The rules apply to every pod and every creator,
+because members submit jobs whose pods are created by controllers. Sources: kubernetes.io,
+concepts/security/pod-security-standards. What queues count: AppWrapper v1.2.2 `pkg/utils/utils.go`, Kueue v0.19.2
 `pkg/workload/resources.go`.
 """
 
@@ -23,7 +23,7 @@ from components.tenancy.promises import Promise
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 GRACE_SECONDS: Final = 120
-"""Time to write a checkpoint in; the platform's own jobs take 30."""
+"""Seconds for a pod to write a checkpoint before it is killed. The platform's jobs take 30."""
 
 VOLUMES: Final = (
     "configMap",
@@ -34,48 +34,52 @@ VOLUMES: Final = (
     "persistentVolumeClaim",
     "ephemeral",
 )
-"""Pod Security's Restricted list without inline CSI volumes, which have no claim that a quota could count."""
+"""The list of Pod Security's Restricted without inline CSI volumes, because these have no PVC that a quota counts."""
 
 _JOB_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
-"""Kubernetes' Job controller takes it away by itself, also from pods without a Job (pkg/controller/job)."""
+"""Kubernetes' Job controller removes this finalizer, also from pods without a Job (pkg/controller/job)."""
 
 _GPU_MOUNTS: Final = "/var/run/nvidia-container-devices"
-"""Where a mount stands for a GPU (NVIDIA/nvidia-container-toolkit, internal/config/image)."""
+"""A mount at this path requests a GPU (NVIDIA/nvidia-container-toolkit, internal/config/image)."""
 
 _NETWORKS: Final = "k8s.ovn.org/"
-"""Begins what OVN-Kubernetes, OpenShift's network, is told by annotations. By two of them a pod of any namespace
-becomes the gateway of all that leaves another one (ovn-kubernetes, `go-controller/pkg/ovn/egressgw.go`,
+"""Prefix of the annotations that OVN-Kubernetes, OpenShift's network, reads. With two of them, a pod of any namespace
+becomes the gateway for the traffic that leaves another namespace (ovn-kubernetes, `go-controller/pkg/ovn/egressgw.go`,
 addPodExternalGW)."""
 _ATTACHED: Final = ("k8s.v1.cni.cncf.io/network-status", "v1.multus-cni.io/default-network")
-"""What Multus writes of a pod's networks, which that gateway's address is taken from; and the network that a pod is on
-in place of the cluster's, whose policies then hold for it no more (multus-cni, `docs/configuration.md`)."""
+"""The first annotation has a pod's networks, written by Multus, and the address of that gateway comes from it. The
+second replaces the cluster's network, so that its network policies no longer apply to the pod (multus-cni,
+`docs/configuration.md`)."""
 _JOINED: Final = "k8s.v1.cni.cncf.io/networks"
-"""Further networks of a pod, separated by commas. Without a namespace, they are of the pod's own, where administrators
-alone create them (multus-cni, `docs/how-to-use.md`)."""
+"""More networks of a pod, separated by commas. A network without a namespace is in the pod's namespace, where only
+administrators create networks (multus-cni, `docs/how-to-use.md`)."""
 _OWN_NETWORKS: Final = "^[a-z0-9.-]+(@[a-z0-9.-]+)?(, *[a-z0-9.-]+(@[a-z0-9.-]+)?)*$"
-"""Names, each with the name that the pod's interface gets."""
+"""Names of networks, each optionally with the name of the pod's interface."""
 
 _UNHEALTHY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _UNHEALTHY_SECONDS: Final = 300
-"""What DefaultTolerationSeconds gives every pod; a longer one would keep a job on a dead node."""
+"""The toleration that DefaultTolerationSeconds adds to every pod. A longer one would keep a job on a failed node."""
 _MEMORY_PRESSURE: Final = {
     "key": "node.kubernetes.io/memory-pressure",
     "operator": "Exists",
     "effect": "NoSchedule",
 }
-"""What PodTolerationRestriction gives every pod that is not BestEffort."""
+"""The toleration that PodTolerationRestriction adds to every pod that is not BestEffort."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodRules:
-    """What depends on the cluster.
+    """The values that depend on the cluster.
 
-    tolerations: of the GPU nodes' taints. devices: extended resources whose taints a pod gets a toleration of when it
-    asks for them (Kubernetes' ExtendedResourceToleration). withheld: those that no pod asks for. mounts_give_gpus:
-    NVIDIA's runtime gives a container each GPU that a mount of it is named after. priority_classes, schedulers: by
-    name. pinned_memory: pods may add IPC_LOCK, as RDMA needs it. scratch_folder: of the nodes, in which each pod may
-    mount its own; None for none.
-    grace_seconds: the most that a pod may take to end.
+    tolerations: of the taints of GPU nodes.
+    devices: extended resources. A pod that requests one gets a toleration of its taint (Kubernetes'
+    ExtendedResourceToleration).
+    withheld: extended resources that pods cannot request.
+    mounts_give_gpus: NVIDIA's runtime gives a container each GPU that is named by one of its mounts.
+    priority_classes, schedulers: the allowed names.
+    pinned_memory: pods may add IPC_LOCK, which RDMA needs.
+    scratch_folder: folder of the nodes. Each pod may mount its own subfolder. None forbids it.
+    grace_seconds: the longest time that a pod may take to end.
     """
 
     tolerations: Sequence[Mapping[str, str]] = ()
@@ -90,12 +94,15 @@ class PodRules:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether every pod that they let pass meets Pod Security's Baseline."""
+        """True if every pod that meets the rules also meets Pod Security's Baseline."""
         return not self.pinned_memory and self.scratch_folder is None
 
 
 def policy(rules: PodRules) -> AdmissionPolicy:
-    """Return the policy. What an update leaves as it is passes: pods older than the policy have to end too."""
+    """Return the policy.
+
+    It admits updates that do not change a checked field, so that pods older than the policy can end.
+    """
     return AdmissionPolicy(
         name=Promise.POD_ISOLATION.policy,
         requests=[
@@ -177,7 +184,7 @@ def _of_scheduling(rules: PodRules) -> Iterator[Validation]:
 
 
 def _of_networks() -> Iterator[Validation]:
-    """Yield what keeps pods on the cluster's network. Their annotations are its own to write, once they are there."""
+    """Yield the rules that keep pods on the cluster's network. Only the network may annotate existing pods."""
     yield Validation(
         expression="request.operation != 'CREATE' || object.metadata.?annotations.orValue({}).all(k, "
         f"!k.startsWith('{_NETWORKS}') && !(k in {words(_ATTACHED)}))",
@@ -193,7 +200,7 @@ def _of_networks() -> Iterator[Validation]:
 
 
 def _of_quota() -> Iterator[Validation]:
-    """Yield what keeps pods to what was admitted: Kueue sees what containers ask for, and nothing else."""
+    """Yield the rules that keep pods within their admitted resources. Kueue counts only what containers request."""
     asked = " && ".join(
         f"quantity(c.?resources.?requests[?'{resource}'].orValue('0')).isGreaterThan(quantity('0'))"
         for resource in (names.CPU, names.MEMORY)
@@ -236,7 +243,7 @@ def _of_quota() -> Iterator[Validation]:
 
 
 def _of_gpus(rules: PodRules) -> Iterator[Validation]:
-    """Yield what keeps pods to the GPUs that they were given."""
+    """Yield the rules that keep pods to the GPUs that they were assigned."""
     for resource in rules.withheld:
         asked = " && ".join(f"!('{resource}' in c.?resources.?{part}.orValue({{}}))" for part in ("requests", "limits"))
         yield Validation(
@@ -254,7 +261,7 @@ def _of_gpus(rules: PodRules) -> Iterator[Validation]:
 
 
 def _of_end(rules: PodRules) -> Iterator[Validation]:
-    """Yield what keeps a borrower from holding back what it has to give back."""
+    """Yield the rules that make a borrower return its capacity in time."""
     yield Validation(
         expression=f"object.metadata.?finalizers.orValue([]).all(f, f == '{_JOB_FINALIZER}')",
         message="metadata.finalizers: pods of a team go when they are deleted; remove them",
@@ -267,7 +274,7 @@ def _of_end(rules: PodRules) -> Iterator[Validation]:
 
 
 def _tolerated(rules: PodRules) -> str:
-    """Return CEL that a toleration `t` meets which covers no more than an allowed one does."""
+    """Return CEL that is true if a toleration `t` covers no more than an allowed one does."""
     devices = [{"key": resource, "operator": "Exists"} for resource in rules.devices]
     covered = [_covers(allowed) for allowed in (*rules.tolerations, *devices, _MEMORY_PRESSURE)]
     passing = (
@@ -288,5 +295,5 @@ def _covers(allowed: Mapping[str, str]) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a CEL text, whatever is in it."""
+    """Return a CEL string literal for any text."""
     return json.dumps(value)

@@ -1,4 +1,4 @@
-"""The pods that a job's manifest asks for, and what in them would make Kueue count less than they get. In CEL."""
+"""Find the pod templates in a job's manifest, and reject those that Kueue would count too low. In CEL."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from components.scheduling.priorities import PRIORITIES
 _KUEUE: Final = "kueue.x-k8s.io/"
 _APPWRAPPER: Final = "workload.codeflare.dev/"
 RAY_WORDS: Final = f"{RAY_CLUSTER.group}/"
-"""Begins the labels and annotations by which KubeRay finds the parts of a cluster, and decides how to treat it."""
+"""Prefix of the labels and annotations that KubeRay uses to find the parts of a cluster and to decide how to treat it.
+"""
 _TOPOLOGY: Final = tuple(f"{_KUEUE}podset-{how}-topology" for how in ("required", "preferred", "unconstrained"))
-"""Annotations by which a pod set asks for nodes that are near to each other. Kueue's others divide the pods by numbers
-that AppWrapper does not check. Kueue before v0.18 ended when it divided by 0 (`tas_flavor_snapshot.go`)."""
+"""Annotations of a pod set that requests nodes near to each other. Kueue's other annotations divide the pods by numbers
+that AppWrapper does not check. Kueue before v0.18 crashed when it divided by 0 (`tas_flavor_snapshot.go`)."""
 
 
 def _of_ray(cluster: str) -> tuple[str, str]:
@@ -44,15 +45,15 @@ TEMPLATES: Final[Mapping[str, Sequence[str]]] = {
     RAY_CLUSTER.identity: _of_ray("spec"),
     RAY_JOB.identity: (*_of_ray("spec.rayClusterSpec"), "spec.submitterPodTemplate"),
 }
-"""Where manifests have pod templates, by kind; `[]` is each item of a list, and `{}` each value of a map. These are all
-fields of the kind's definition that are one. The kinds are those whose pods AppWrapper counts by itself, in the
-versions that it knows (AppWrapper v1.2.2, `pkg/utils/utils.go`, InferPodSets)."""
+"""Paths of pod templates by kind. `[]` is each item of a list, and `{}` each value of a map. The paths are all fields
+of the kind's CRD that contain a template. The kinds are those whose pods AppWrapper counts by itself, in the versions
+that it supports (AppWrapper v1.2.2, `pkg/utils/utils.go`, InferPodSets)."""
 _ALONE: Final = {
     TRAIN_JOB.identity: (
         "[{{'spec': {{'containers': [{{'resources': {0}.spec.?trainer.?resourcesPerNode.orValue({{}})}}]}}}}]"
     ),
 }
-"""The same of kinds that no AppWrapper contains. The rest of a TrainJob's pods is its runtime's
+"""Pod templates of the kinds outside AppWrappers. The runtime has the rest of a TrainJob's pods
 (components/queueing/trainer.py)."""
 
 COUNTED: Final = tuple(TEMPLATES)
@@ -60,13 +61,16 @@ COUNTED: Final = tuple(TEMPLATES)
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A condition, in CEL, with `{0}` for what it is asked about; and what the author is told otherwise."""
+    """A condition in CEL, with `{0}` for its subject, and the message of a violation."""
 
     condition: str
     message: str
 
     def validation(self, subject: str, within: str = "{rule}") -> Validation:
-        """Return the rule as a policy asks it about a subject. within: CEL with `{rule}` in the condition's place."""
+        """Return the rule for a subject as a policy's validation.
+
+        within: CEL around the condition, with `{rule}` in the condition's place.
+        """
         condition = self.condition.replace("{0}", subject)
         return Validation(expression=within.replace("{rule}", condition), message=self.message)
 
@@ -77,13 +81,16 @@ def identity(manifest: str) -> str:
 
 
 def is_kind(manifest: str, kind: str) -> str:
-    """Return CEL of whether a manifest is of a kind."""
+    """Return CEL that is true if a manifest has this kind."""
     version, _, name = kind.rpartition("/")
     return f"({manifest}.apiVersion == '{version}' && {manifest}.kind == '{name}')"
 
 
 def templates(manifest: str, *, alone: bool = False) -> str:
-    """Return CEL of the list of a manifest's pod templates, empty for kinds without pods. alone: in no AppWrapper."""
+    """Return CEL of the list of a manifest's pod templates. It is empty for kinds without pods.
+
+    alone: include the kinds outside AppWrappers.
+    """
     found = "[]"
     where = {kind: " + ".join(_at(manifest, path) for path in paths) for kind, paths in TEMPLATES.items()}
     if alone:
@@ -94,7 +101,7 @@ def templates(manifest: str, *, alone: bool = False) -> str:
 
 
 def _at(manifest: str, path: str) -> str:
-    """Return CEL of the list of what a manifest has at a path of TEMPLATES, empty where it leaves the path out."""
+    """Return CEL of the list of values at a path of TEMPLATES. It is empty if the manifest lacks the path."""
     before, is_list, after = path.partition("[].")
     if is_list:
         return f"{_optional(manifest, before)}.orValue([]).map(each, each.{after})"
@@ -109,9 +116,10 @@ def _optional(manifest: str, path: str) -> str:
 
 
 def foreign_kueue_words(metadata: str, *, labels: Sequence[str] = ()) -> str:
-    """Return CEL of whether an object's optional metadata tells Kueue nothing but where it belongs.
+    """Return CEL that is true if an object's optional metadata has no word of Kueue except its queue.
 
-    Kueue's words attach a job to a Workload that there is, let it grow, or raise its priority. labels: those allowed.
+    Kueue's labels and annotations can attach a job to an existing Workload, let it grow, or raise its priority.
+    labels: allowed labels.
     """
     key = f"(!key.contains('{_KUEUE}')"
     return (
@@ -121,22 +129,22 @@ def foreign_kueue_words(metadata: str, *, labels: Sequence[str] = ()) -> str:
 
 
 def has_no_counted_labels(labels: str) -> str:
-    """Return CEL of whether a map of pods' labels has none that Kueue and AppWrapper find and count pods by."""
+    """Return CEL that is true if pod labels have none that Kueue and AppWrapper use to find and count pods."""
     return f"{labels}.all(key, !key.contains('{_KUEUE}') && !key.startsWith('{_APPWRAPPER}'))"
 
 
 def _has_no_ray_words(metadata: str) -> str:
-    """Return CEL of whether an object's optional metadata tells KubeRay nothing."""
+    """Return CEL that is true if an object's optional metadata has no word of KubeRay."""
     maps = (f"{metadata}.?{field}.orValue({{}})" for field in ("labels", "annotations"))
     return " && ".join(f"{each}.all(key, !key.startsWith('{RAY_WORDS}'))" for each in maps)
 
 
 TEMPLATE_SIZE: Final = 32 * 1024
-"""Most bytes of a pod template, as CEL writes it."""
+"""The most bytes of a pod template in CEL's notation."""
 
 
 def rules(gpu_resource: str) -> list[Rule]:
-    """Return what every pod template of a job has to meet. gpu_resource: as which nodes offer GPUs."""
+    """Return the rules for every pod template of a job. gpu_resource: resource name under which nodes offer GPUs."""
     containers = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"
     asked = "container.?resources.?{part}.orValue({{}}).all(key, key == '{gpu}' || key.lowerAscii() != '{lower}')"
     parts = [asked.format(part=part, gpu=gpu_resource, lower=gpu_resource.lower()) for part in ("requests", "limits")]
@@ -198,5 +206,5 @@ WRAPPED_RULES: Final = (
         message="AppWrapper counts init containers as if they ended: a sidecar belongs among the containers",
     ),
 )
-"""What the pod templates of AppWrappers have to meet beside: AppWrapper leaves init containers' restart policy out of
-what it hands Kueue (v1.2.2, `pkg/utils/utils.go`, copyContainers)."""
+"""More rules for the pod templates in AppWrappers. AppWrapper does not pass the restart policy of init containers to
+Kueue (v1.2.2, `pkg/utils/utils.go`, copyContainers)."""

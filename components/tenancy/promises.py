@@ -1,4 +1,4 @@
-"""What a team is promised by admission, by names that settings and messages use."""
+"""Names of the promises to teams that admission policies enforce, as settings and messages use them."""
 
 from __future__ import annotations
 
@@ -6,44 +6,45 @@ from enum import StrEnum
 
 
 class Promise(StrEnum):
-    """A promise that one admission policy keeps, which is named after it: without the API it does not hold."""
+    """A promise, enforced by the admission policy of this name. A cluster without this API does not enforce it."""
 
     POD_ISOLATION = "pod-isolation"
     """A pod has no rights on its node."""
     SERVICE_EXPOSURE = "service-exposure"
-    """A team's services are reached from the cluster alone."""
+    """A team's Services are reachable only from the cluster."""
     WRAPPED_KINDS = "wrapped-kinds"
-    """AppWrappers contain kinds that the platform counts, and no rights."""
+    """AppWrappers contain only kinds that the platform counts, and no kinds that grant rights."""
     QUOTA_GATE = "quota-gate"
-    """A job starts when its queue admits it, and grows no more."""
+    """A job starts only when its queue admits it, and does not grow later."""
     TRAIN_JOBS = "train-jobs"
-    """A TrainJob runs what the platform's runtimes say, with fields that its queue counts."""
+    """A TrainJob runs what the platform's runtimes define, with fields that its queue counts."""
     USER_QUEUES = "user-queues"
-    """Where users of a team have queues of their own, a user's jobs go through the user's own queue."""
+    """If a team's users have their own queues, a user submits jobs only to the user's own queue."""
     JOB_BOUNDS = "job-bounds"
-    """A job holds its quota through failures and evictions for a bounded time, and has a bounded size."""
+    """A job keeps its quota through failures and evictions for a bounded time, and has a bounded size."""
     PROMPT_DELETION = "prompt-deletion"
-    """Nothing of a job outlives it, so that what it had can be given to others."""
+    """All parts of a job end with it, so that its resources can be given to others."""
 
     OWN_VOLUMES = "own-volumes"
-    """A team's claims take no volume that was made for somebody else."""
+    """A team's PVCs do not bind volumes of other owners."""
     NO_LASTING_TOKENS = "no-lasting-tokens"
-    """Nobody makes a token of a team's service accounts that lasts when its author has left the team."""
+    """A member cannot create a token of a team's service account that remains valid after the member leaves the team.
+    """
     APPWRAPPER_SCOPE = "appwrapper-scope"
-    """AppWrapper, whoever has taken it over, acts in teams' namespaces alone."""
+    """AppWrapper acts only in teams' namespaces, even if an attacker controls it."""
     KUEUE_SCOPE = "kueue-scope"
-    """Kueue, whoever has taken it over, acts on its queues and in teams' namespaces alone."""
+    """Kueue acts only on its queues and in teams' namespaces, even if an attacker controls it."""
     JOB_OPERATOR_SCOPE = "job-operator-scope"
-    """The operators of jobs, whoever has taken them over, act in teams' namespaces alone."""
+    """The operators of jobs act only in teams' namespaces, even if an attacker controls them."""
     LENDING_SCOPE = "lending-scope"
-    """The slack controller, whoever has taken it over, changes what queues lend and nothing else."""
+    """The slack controller changes only what queues lend, even if an attacker controls it."""
 
     @classmethod
     def of_operators(cls) -> tuple[Promise, ...]:
-        """Return those about the operators of jobs that the platform itself installs."""
+        """Return the promises about the operators of jobs that the platform installs."""
         return cls.APPWRAPPER_SCOPE, cls.KUEUE_SCOPE, cls.JOB_OPERATOR_SCOPE
 
     @property
     def policy(self) -> str:
-        """Name of the admission policy that keeps it."""
+        """Name of the admission policy that enforces the promise."""
         return f"mlbatch-team-{self}"

@@ -1,11 +1,12 @@
-"""That what a job had is free when the job is gone: nothing of it is held back, and nothing is left behind.
+"""Free all resources of a deleted job: no part of it is held back or left behind.
 
-A finalizer holds whatever has it for as long as its author likes, and AppWrapper keeps the quota of a job that was told
-to go until all of it is gone. What is deleted without its dependents leaves pods that run and that no queue knows. What
-is deleted after them, in the foreground, loses its Workload at once, as one of them, and its quota with that, while its
-pods have yet to end; the garbage collector passes it on to what belongs to a deleted ConfigMap, or to anything else. A
-pod that is deleted runs for as long as that request says, whatever its own specification does (k8s.io/apiserver
-v0.34.2, `pkg/registry/rest/delete.go`), and some controllers replace it meanwhile: each deletion adds a pod.
+- A finalizer keeps an object as long as its author wants. AppWrapper keeps the quota of a deleted job until all parts
+  are deleted.
+- Deletion without dependents leaves running pods that no queue counts.
+- Deletion in the foreground deletes the job's Workload first, because it is a dependent. The job loses its quota while
+  its pods still end. The garbage collector also applies it to dependents of a deleted ConfigMap or of any other owner.
+- A deleted pod runs as long as the request says, whatever its specification says (k8s.io/apiserver v0.34.2,
+  `pkg/registry/rest/delete.go`). Some controllers replace the pod meanwhile, so each deletion adds a pod.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ from components.tenancy.promises import Promise
 from components.tenancy.quota_gate import CONTROLLERS, JOBS
 
 _CLAIMS: Final = "kubernetes.io/pvc-protection"
-"""What Kubernetes itself puts on claims in their author's name, and takes off again; from nothing else does it."""
+"""Kubernetes adds this finalizer to PVCs in their author's name and removes it again. It does not remove it from other
+kinds."""
 
 _WRAPPERS: Final = "workload.codeflare.dev/finalizer"
-"""What AppWrapper puts on AppWrappers: its webhook does, in their author's name, up to 0.30 (`internal/webhook`), and
-its controller from 1.0 on. The controller takes it off when all of a job is gone."""
+"""Finalizer of AppWrappers. Up to 0.30, AppWrapper's webhook adds it in their author's name (`internal/webhook`). From
+1.0 on, its controller does. The controller removes it when all parts of the job are deleted."""
 
 _WRITTEN: Final = (
     ("", ("services", "secrets", "configmaps", "persistentvolumeclaims")),
     (POD_GROUP.group, (POD_GROUP.plural,)),
     *JOBS,
 )
-"""What members write, which AppWrappers may contain. Pods are held to as much by the policy for pods."""
+"""Kinds that members write, and that AppWrappers may contain. The policy for pods has the same rule for pods."""
 
 _DELETED: Final = (
     (POD.group, (POD.plural,)),
@@ -42,23 +44,23 @@ _DELETED: Final = (
 )
 
 _REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY_JOB.kind, TRAIN_JOB.kind)
-"""Controllers that start another while the one that was deleted ends. Those of PyTorchJobs and StatefulSets give it the
-same name, and wait; AppWrapper waits by itself."""
+"""Controllers that start a replacement while a deleted pod still ends. The controllers of PyTorchJobs and StatefulSets
+wait, because the replacement has the same name. AppWrapper waits too."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"
-"""Of whoever asks: administrators, who take pods from nodes that are lost, and the program, whose deletions are in the
-foreground. Members may not."""
+"""CEL that is true for administrators, who delete pods from lost nodes, and for the program, which deletes in the
+foreground. It is false for members."""
 _NEW: Final = "object.metadata.?finalizers.orValue([])"
 _OLD: Final = "(oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([]))"
 _PROPAGATION: Final = "request.options.?propagationPolicy.orValue(request.resource.group == 'batch' ? 'Orphan' : '')"
 _GRACE: Final = (
     "(request.operation == 'DELETE' ? request.options.?gracePeriodSeconds : object.?deleteOptions.?gracePeriodSeconds)"
 )
-"""Of a deletion, and of an eviction."""
+"""The grace period of a deletion or of an eviction."""
 _GONE: Final = (
     "request.resource.resource == 'pods' && (oldObject.?spec.?nodeName.orValue('') == '' || "
     "oldObject.?status.?phase.orValue('') in ['Succeeded', 'Failed'])"
 )
-"""Whether a pod runs nowhere."""
+"""CEL that is true if a pod runs on no node."""
 _AT_ONCE: Final = (
     "request.resource.resource == 'pods' && request.options.?gracePeriodSeconds.orValue(1) == 0 && "
     "oldObject.spec.?terminationGracePeriodSeconds.orValue(1) != 0"
@@ -70,7 +72,7 @@ _REPLACED: Final = (
 
 
 def policy(grace_seconds: int) -> AdmissionPolicy:
-    """Return the policy. grace_seconds: most that a pod gets to end."""
+    """Return the policy. grace_seconds: the longest time that a pod gets to end."""
     return AdmissionPolicy(
         name=Promise.PROMPT_DELETION.policy,
         requests=[
@@ -102,7 +104,7 @@ def _of_finalizers() -> Iterator[Validation]:
 
 
 def _of_owners() -> Iterator[Validation]:
-    """Yield the rule that a PodGroup is given no controller. Trainer could write it no more, nor suspend the job."""
+    """Yield the rule that a PodGroup gets no controller. Otherwise Trainer could not update it or suspend its job."""
     yield Validation(
         expression=f"request.operation == 'DELETE' || request.resource.resource != '{POD_GROUP.plural}' || "
         f"{CONTROLLERS.format('object')}.all(owner, oldObject != null && owner in {CONTROLLERS.format('oldObject')})",

@@ -1,4 +1,4 @@
-"""Quotas, and the ClusterQueues that carry them. Pure functions."""
+"""Build quotas and the ClusterQueues that contain them. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from components.kubernetes.quantity import Quantity
 from components.tenancy.lending import DECLARED
 
 Quota: TypeAlias = Mapping[str, Quantity]
-"""Amounts by resource name. A quota names each of the platform's resources; a limit names those that it limits."""
+"""Amounts by resource name. A quota has all resources of the platform. A limit has only the resources that it limits.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlavorQuota:
-    """What a queue has of a flavor.
+    """A queue's quota of a flavor. A resource that a limit omits is unlimited.
 
-    quota: its own. borrowing_limit, lending_limit: most that it borrows beyond, and that others borrow from it; a
-    resource left out has no limit.
+    quota: the nominal quota.
+    borrowing_limit: the most that the queue borrows beyond its quota.
+    lending_limit: the most that other queues borrow from it.
     """
 
     flavor: pulumi.Input[str]
@@ -45,18 +47,20 @@ def cluster_queue(
 ) -> Document:
     """Return a ClusterQueue with MLBatch's policies.
 
-    An owner takes back at once what others borrowed (reclaimWithinCohort Any); within the queue, higher priority or
-    older submission wins; a borrower never preempts another team's lower priority. Sources: MLBatch TEAM-SETUP.md;
-    Kueue `apis/kueue/v1beta2/clusterqueue_types.go`.
+    An owner reclaims borrowed quota at once (reclaimWithinCohort Any). In the queue, a job with higher priority goes
+    first, then the oldest. A borrower never preempts jobs of another team that have lower priority. Sources: MLBatch
+    TEAM-SETUP.md; Kueue `apis/kueue/v1beta2/clusterqueue_types.go`.
 
-    flavors: in the order in which Kueue tries them.
-    namespaces: selects those whose jobs it admits. An empty selector admits all of them; None admits none.
-    covered: the resources that it has; a job that asks for another is never admitted, but for pods, which are then not
-    counted. gpu_resource: as which nodes offer GPUs, the name of their amount in the queue. api: Kueue's API version.
-    usage_based: of the jobs that wait, those of the LocalQueue that has used least lately go first. No job preempts
-    another one of the queue then: a light user's job that is preempted would go first again, and be preempted again.
+    flavors: in the order that Kueue tries them.
+    namespaces: selector of the namespaces whose jobs the queue admits. An empty selector admits all, None admits none.
+    covered: resources of the queue. A job that requests another resource is never admitted. The exception is pods,
+    which are then not counted.
+    gpu_resource: resource name of GPUs on the nodes and in the queue.
+    usage_based: admit first the pending jobs of the LocalQueue with the least recent use. Jobs of the queue then do not
+    preempt each other. A preempted job of a light user would go first again, and be preempted again.
+    api: Kueue's API version.
 
-    Lending limits stand in an annotation too, by which the slack controller knows what to go back to after a loss.
+    An annotation repeats the lending limits, so that the slack controller can restore them after a loss of nodes.
     """
     declared = [
         {offered(name, gpu_resource): str(each.lending_limit[name]) for name in covered if name in each.lending_limit}
@@ -102,7 +106,7 @@ def _resources(each: FlavorQuota, covered: Sequence[str], gpu_resource: str) -> 
 
 
 def offered(resource: str, gpu_resource: str) -> str:
-    """Return the name under which nodes offer a resource. gpu_resource: that of GPUs."""
+    """Return the name under which nodes offer a resource. gpu_resource: the name for GPUs."""
     return gpu_resource if resource == names.GPU else resource
 
 

@@ -1,8 +1,8 @@
-"""The gate that every job waits behind: who may open it, and what else Kueue would take for having opened it.
+"""The gate that every job waits behind: only Kueue and AppWrapper start jobs.
 
-Members write the kinds of jobs that Kueue queues, and with them the field that Kueue starts a job by, the owner whose
-quota a job would be a part of, and the labels that attach it to a Workload (Kueue v0.19.2, `reconciler.go` and
-`defaults.go` of `pkg/controller/jobframework`).
+Members write the kinds of jobs that Kueue queues. These have the field that Kueue uses to start a job, the owner whose
+quota covers the job, and the labels that attach the job to a Workload (Kueue v0.19.2, `reconciler.go` and `defaults.go`
+of `pkg/controller/jobframework`).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from components.tenancy.promises import Promise
 
 _GROUPS: Final = dict.fromkeys((APPWRAPPER.group, PYTORCH_JOB.group, RAY_JOB.group, *(kind.group for kind in QUEUED)))
 JOBS: Final = tuple((group, tuple(sorted(kind.plural for kind in QUEUED if kind.group == group))) for group in _GROUPS)
-"""The jobs that Kueue queues, by API group: resources of each."""
+"""The jobs that Kueue queues: the resources of each API group."""
 
 KNOWN: Final = (*(kind.identity for kind in SUBMITTED), JOB_SET.identity)
-"""The kinds and versions that the rules for jobs are written for. No person creates another one of these groups."""
+"""Kinds and versions that the rules for jobs support. People cannot create other kinds of these API groups."""
 _ALLOWED_LABELS: Final = (names.QUEUE_LABEL, names.LONGEST_LABEL)
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
 CONTROLLERS: Final = (
     "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
     ".map(owner, owner.apiVersion + owner.kind + owner.name + owner.uid)"
 )
-"""CEL of what controls an object, `{0}`: a list of texts."""
+"""CEL of the controllers of an object. `{0}` is a list of strings."""
 
 
 def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
-    """Return the policy for new and changed jobs. gpu_resource: as which nodes offer GPUs."""
+    """Return the policy for new and changed jobs. gpu_resource: the resource name under which nodes offer GPUs."""
     return AdmissionPolicy(
         name=Promise.QUOTA_GATE.policy,
         requests=[Requests(group=group, resources=["*"], scope="Namespaced") for group in _GROUPS],
@@ -105,7 +105,7 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
 
 
 def _told_the_same(field: str) -> str:
-    """Return CEL of whether a map of an object's metadata has Kueue's and KubeRay's keys as before."""
+    """Return CEL that is true if a map of an object's metadata keeps its keys of Kueue and KubeRay."""
     new, old = f"object.metadata.?{field}", f"oldObject.metadata.?{field}"
     keys = (f"{each}.orValue({{}})" for each in (new, old))
     return " && ".join(

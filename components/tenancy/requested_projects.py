@@ -1,8 +1,9 @@
-"""What pods may have in projects that people make for themselves, beside the queues of all teams.
+"""Limit the pods in projects that users request for themselves, outside of all teams.
 
-OpenShift lets everybody who signs in make projects, and be their administrator: create pods in them, which no queue
-counts and no rule of teams' namespaces judges, of a priority class for which the scheduler evicts running jobs.
-Sources: OpenShift documentation, "Configuring project creation", and "Including pod priority in pod scheduling".
+OpenShift lets every authenticated user request a project and makes this user its administrator. In it, the user can
+create pods that no queue counts and no rule for teams' namespaces checks. Their priority class could make the scheduler
+preempt running jobs. Sources: OpenShift documentation, "Configuring project creation", and "Including pod priority in
+pod scheduling".
 """
 
 from __future__ import annotations
@@ -15,25 +16,26 @@ from components.scheduling.priorities import PRIORITIES
 
 POLICY: Final = "mlbatch-requested-projects"
 REQUESTER: Final = "openshift.io/requester"
-"""The annotation of a project that somebody has requested, with who did. Its administrators change neither annotations
-nor labels (openshift/openshift-apiserver, pkg/project/apiserver/validation, ValidateProjectUpdate)."""
+"""Annotation of a requested project with its requester. Administrators of the project cannot change its annotations and
+labels (openshift/openshift-apiserver, pkg/project/apiserver/validation, ValidateProjectUpdate)."""
 ADMITTED: Final = "mlbatch/admitted"
-"""The label by which an administrator of the cluster lets a project's pods be as they are."""
+"""Label that exempts a project's pods from the policy. A cluster administrator sets it."""
 
 _NVIDIAS_RUNTIME: Final = "nvidia"
-"""How the names of the RuntimeClasses begin by which a pod asks for NVIDIA's runtime, which gives it GPUs by a variable
-(NVIDIA/gpu-operator, assets/pre-requisites). Others, such as kata, give none."""
+"""Prefix of the RuntimeClasses that select NVIDIA's runtime, which gives a pod GPUs through a variable
+(NVIDIA/gpu-operator, assets/pre-requisites). Other RuntimeClasses, such as kata, do not."""
 
 _ADMINISTRATORS: Final = ("system:admin", "kube:admin")
-"""Whom an installation has from the start: by the installer's kubeconfig, and by its password."""
+"""Users of a new installation: the one in the installer's kubeconfig, and the one with its password."""
 
 
 def policy(resources: Sequence[str], queued: Sequence[str] = (), usual: str | None = None) -> AdmissionPolicy:
     """Return the policy.
 
-    resources: those that nodes offer one by one and quotas count, such as GPUs. queued: projects of the stack's own,
-    with a queue and a ResourceQuota for these, whose pods may ask for them. usual: the priority class that the cluster
-    gives pods which name none: to refuse it would be to refuse all.
+    resources: resources that nodes offer as whole units and quotas count, such as GPUs.
+    queued: projects of the stack whose pods may request these resources, because a queue and a ResourceQuota count
+    them.
+    usual: the priority class of pods that name none. The policy must admit it, or it would reject all pods.
     """
     classes = words([usual] if usual is not None else [])
     asked = " && ".join(

@@ -1,8 +1,8 @@
-"""How pods in teams' namespaces mount their nodes' scratch space: each its own folder, and nothing else of the node.
+"""Rules for mounts of the node's scratch space: each pod mounts its own folder, and no other part of the node.
 
-The kubelet works out a mount's folder from the container's environment (kubernetes/kubernetes, pkg/kubelet/
-kubelet_pods.go: makeEnvironmentVariables, makeMounts). Of variables of one name the last one counts, and those of `env`
-count before those of `envFrom`: hence all of that name have to be the pod's own uid.
+The kubelet expands the folder of a mount from the container's environment (kubernetes/kubernetes,
+pkg/kubelet/kubelet_pods.go: makeEnvironmentVariables, makeMounts). For a repeated name the last variable counts, and
+`env` overrides `envFrom`. All variables of this name therefore must be the pod's own uid.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _VOLUMES = "object.spec.?volumes.orValue([]).filter(v, has(v.hostPath))"
 _CONTAINERS = "(dyn(object.spec.containers) + dyn(object.spec.?initContainers.orValue([])))"
 _DEBUGGERS = "object.spec.?ephemeralContainers.orValue([])"
 _IS_SCRATCH = f"m.name in {_VOLUMES}.map(v, v.name)"
-"""Of a mount `m`: hostPath volumes are the scratch space, or the pod is refused anyhow."""
+"""A mount `m` of the scratch space. The pod policy rejects all other hostPath volumes."""
 
 
 def validations(folder: str) -> list[Validation]:
-    """Return what a policy on pods holds them to. folder: where the space is mounted on a node.
+    """Return the validations for a policy on pods. folder: where a node mounts the scratch space.
 
-    Containers that are added to a running pod mount no part of it: Kubernetes lets them mount whole volumes only.
+    Ephemeral containers cannot mount a part of it, because Kubernetes lets them mount only whole volumes.
     """
     mounts = "c.?volumeMounts.orValue([])"
     return [

@@ -1,4 +1,4 @@
-"""What Services in teams' namespaces may be: names for a job's pods, reached from within the cluster."""
+"""Limit Services in teams' namespaces to names for a job's pods, reachable only from the cluster."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from components.tenancy.callers import IS_PERSON
 from components.tenancy.promises import Promise
 
 SHORTEST_PREFIX: Final = 8
-"""Of a network that a load balancer is open to: two halves of all addresses are all of them."""
+"""Shortest prefix of a network that a load balancer admits. Otherwise two halves could cover all addresses."""
 _CLOUDS_WORDS: Final = "service.beta.kubernetes.io/"
-"""Begins the annotations by which clouds change a load balancer, whom it lets in among them (kubernetes.io, reference/
-labels-annotations-taints)."""
+"""Prefix of the annotations that change a load balancer of a cloud, including the clients that it admits
+(kubernetes.io, reference/labels-annotations-taints)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRules:
-    """load_balancers, node_ports: namespaces whose Services may be of these types.
+    """The allowed Services.
 
-    annotations: those of a load balancer that a cloud reads, and that are allowed.
+    load_balancers, node_ports: namespaces whose Services may have these types.
+    annotations: annotations of a load balancer that a cloud reads and that are allowed.
     """
 
     load_balancers: Sequence[str] = ()
@@ -32,7 +33,7 @@ class ServiceRules:
 
 
 def policy(rules: ServiceRules) -> AdmissionPolicy:
-    """Return the policy. An update that leaves a Service as it is passes, so that one can be taken down."""
+    """Return the policy. It admits updates that do not change a Service, so that a Service can be deleted."""
     return AdmissionPolicy(
         name=Promise.SERVICE_EXPOSURE.policy,
         requests=[Requests(group="", versions=["v1"], resources=["services"])],

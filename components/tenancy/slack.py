@@ -1,10 +1,12 @@
-"""The slack queue: capacity that belongs to no team, is lent to all, and shrinks when nodes are lost.
+"""The slack queue: capacity of no team, lent to all teams, that shrinks when nodes are lost.
 
-Healthy, it lends everything. When nodes are cordoned, not ready, tainted, gone or reported by Autopilot, it lends less
-by as much as was lost, so that no team misses its own quota (MLBatch QUOTA_MAINTENANCE.md); beyond it, idle teams lend
-less. AppWrapper did this until 1.0; since 1.1 it does not, so the platform brings the controller. Kueue never takes
-back what a lower limit no longer covers by itself: a job that starves is evicted, requeued and takes it back
-(`waitForPodsReady`, components/queueing/kueue.py).
+With healthy nodes it lends all its quota. A node is lost when it is cordoned, not ready, tainted, missing or reported
+by Autopilot. The slack queue then lends less by the lost capacity, so that each team still gets its quota (MLBatch
+QUOTA_MAINTENANCE.md). If more is lost, idle teams lend less too.
+
+AppWrapper had this controller until 1.0, and has not had it since 1.1, so the platform installs its own. Kueue does not
+reclaim quota when a limit is lowered. A starved job is evicted and requeued, and then reclaims it (`waitForPodsReady`,
+components/queueing/kueue.py).
 """
 
 from __future__ import annotations
@@ -29,18 +31,22 @@ from components.tenancy.quota import FlavorQuota, cluster_queue, offered
 
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 CONTROLLER: Final = "slack-controller"
-"""Name of all that the controller is made of, its account among them."""
+"""Name of all objects of the controller, including its service account."""
 LABELS: Final = {"app.kubernetes.io/name": CONTROLLER}
-"""Of its pods."""
+"""Labels of the controller's pods."""
 PORT_NAME: Final = "http"
-"""Of probes and metrics."""
+"""Name of the port for probes and metrics."""
 _SETTINGS: Final = "settings.json"
 _PORT: Final = 8080
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlackQueueArgs:
-    """flavors: the slack capacity of each. cohort, covered, gpu_resource, kueue_api: as the teams'."""
+    """The arguments of the slack queue.
+
+    flavors: the slack capacity of each flavor.
+    cohort, covered, gpu_resource, kueue_api: the same as for the teams' queues.
+    """
 
     flavors: Sequence[FlavorQuota]
     cohort: str
@@ -50,11 +56,11 @@ class SlackQueueArgs:
 
 
 class SlackQueue(pulumi.ComponentResource):
-    """Create the slack ClusterQueue, which no namespace submits to.
+    """Create the slack ClusterQueue. No namespace submits jobs to it.
 
-    The program declares nominal quotas and never a lendingLimit, which the slack controller writes. The list that holds
-    both is atomic in Kueue's API: whoever changes it owns it whole. An update of a quota therefore takes the list back,
-    and with it the limits away; their controller sets them again within a second.
+    The program declares nominal quotas but no lendingLimit, because the slack controller writes it. The list with both
+    is atomic in Kueue's API, so one writer owns all of it. An update of a quota therefore removes the limits, and the
+    controller restores them within a second.
     """
 
     name: pulumi.Output[str]
@@ -80,14 +86,17 @@ class SlackQueue(pulumi.ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class SlackControllerArgs:
-    """What to watch over, and with what.
+    """The arguments of the slack controller.
 
-    queue: name of the slack queue. teams: names of the teams' queues.
-    image: a Python 3.11 or later; the controller needs no package.
-    health_seconds: for how long a node that was unusable has to be well before it counts again.
-    gpu_resource: as which nodes offer GPUs. pools: the nodes of each flavor, which alone count, by the flavor's name.
-    Of a pool without an autoscaler all nodes are always there, so that an absent one is lost.
-    nodes: for services. pod_security: what judges its pod. kueue_api: the API version of the queues.
+    queue: name of the slack queue.
+    teams: names of the teams' queues.
+    image: an image with Python 3.11 or later. The controller needs no packages.
+    health_seconds: seconds that a node must be healthy before it counts again.
+    gpu_resource: resource name under which nodes offer GPUs.
+    pools: nodes of each flavor, by the flavor's name. Other nodes do not count. In a pool without an autoscaler, a
+    missing node counts as lost.
+    pod_security: mechanism that checks the controller's pod.
+    kueue_api: API version of the queues.
     """
 
     queue: str
@@ -105,11 +114,11 @@ class SlackControllerArgs:
 class SlackController(pulumi.ComponentResource):
     """Run the controller of the slack queue in mlbatch-system, which must exist.
 
-    It moves the lending limits of the slack queue and, beyond that, of the teams' with the nodes. It evicts nobody and
-    looks neither at jobs nor at pods.
+    It adjusts the lending limits of the slack queue to the nodes, and those of the teams if that is not enough. It does
+    not evict jobs, and does not read jobs or pods.
 
-    May read nodes and queues, and patch those queues alone. Runs one replica: while it moves to another node, limits
-    stay as they were.
+    It may read nodes and queues, and patch only these queues. It has one replica. While that moves to another node, the
+    limits do not change.
     """
 
     def __init__(self, name: str, args: SlackControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -139,7 +148,7 @@ def program(args: SlackControllerArgs) -> Program:
 
 
 def _rules(pool: NodePool, gpu_resource: str) -> Mapping[str, Any]:
-    """Return which nodes are a pool's, in the words of the controller (`lending.NodeRules`)."""
+    """Return the rules for a pool's nodes in the controller's format (`lending.NodeRules`)."""
     scales = pool.minimum is not None
     shape = {offered(name, gpu_resource): str(amount) for name, amount in pool.shape.resources.items()}
     return {

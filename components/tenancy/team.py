@@ -1,4 +1,4 @@
-"""A team: a namespace, its share of the cluster, and the people who may use it."""
+"""A team: its namespace, its share of the cluster and its members."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from components.tenancy.quota import FlavorQuota, cluster_queue
 
 _LONGEST_NAME: Final = 253
 _GROUP: Final = "group:"
-"""Stands before a group's binding, and before no user's."""
+"""Prefix of the names of groups' RoleBindings. A user's RoleBinding never has it."""
 UNENFORCED: Final = "mlbatch/unenforced"
-"""The annotation of a team's namespace with the promises that nothing holds there."""
+"""Annotation of a team's namespace that lists the promises that are not enforced there."""
 
 
 class Subject(StrEnum):
-    """Whom Kubernetes gives rights to, of those who sign in."""
+    """Kinds of RBAC subjects that sign in."""
 
     USER = "User"
     GROUP = "Group"
@@ -36,23 +36,25 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TeamArgs:
-    """What a team gets.
+    """The arguments of a team.
 
-    name: of the team and its namespace; plain, as are members and quota, because they decide what exists.
-    users, groups: names as the cluster's identity provider gives them.
-    flavors: the team's own quota of each; it may use more while others leave theirs idle.
-    cohort: the queues that lend to each other. covered: the resources that its queue has quotas of.
-    user_fair_sharing: each of its users has a LocalQueue, and of jobs that wait, those of the user who has used least
-        lately go first.
-    open_to_all: its queue takes jobs of any namespace whose administrator leads them there, and not of its own alone.
-    gpu_resource: as which nodes offer GPUs. kueue_api: the API version of its queues.
+    name: name of the team and its namespace. The name, the members and the quotas are plain values, because they
+    determine which resources exist.
+    users, groups: names in the cluster's identity provider.
+    flavors: the team's quota of each flavor. The team may borrow idle quota of other teams.
+    cohort: the queues that lend to each other.
+    covered: resources that its queue has quotas for.
+    user_fair_sharing: each user has a LocalQueue. Pending jobs of the user with the least recent use go first.
+    open_to_all: its queue also takes jobs of other namespaces whose administrators direct them to it.
+    gpu_resource: resource name under which nodes offer GPUs.
+    kueue_api: API version of its queues.
     role: name of the ClusterRole for members.
-    labels: of the namespace, beside that which makes it a team's.
-    bounds: of what no queue counts.
-    defined: kinds of jobs that the stack defines (`components.tenancy.bounds.SUBMITTED`), so that they are counted.
-    network: whom the team's pods speak with; None for whomever they like.
-    unenforced: promises to the team that nothing holds, of which its namespace tells whoever looks at it.
-    protect: the engine deletes no namespace, with whose claims the members' data may go.
+    labels: more labels of the namespace, besides the label that marks it as a team's.
+    bounds: bounds on what no queue counts.
+    defined: kinds of jobs that the stack defines, which get quotas (`components.tenancy.bounds.SUBMITTED`).
+    network: allowed connections of the team's pods. None allows all.
+    unenforced: promises that are not enforced. An annotation of the namespace lists them.
+    protect: the engine refuses to delete the namespace, because that could delete PVCs with members' data.
     """
 
     name: str
@@ -75,11 +77,11 @@ class TeamArgs:
 
 
 class Team(Layer):
-    """Give a team its namespace, its queue and its members' permissions (MLBatch TEAM-SETUP.md).
+    """Create a team's namespace, its queue and its members' permissions (MLBatch TEAM-SETUP.md).
 
-    The namespace's label makes Kueue manage every job in it. Members are names only: who they are is the cluster's
-    matter. Its bounds and its NetworkPolicy stand before its LocalQueue. The namespace comes after the ClusterQueue so
-    that it goes before it: Kueue holds a queue back while jobs run in it.
+    The namespace's label makes Kueue manage every job in it. Members are only names, which the cluster's identity
+    provider resolves. The bounds and the NetworkPolicy exist before the LocalQueue. The namespace depends on the
+    ClusterQueue, so that it is deleted first: Kueue keeps a queue while it has running jobs.
     """
 
     namespace: pulumi.Output[str]
@@ -157,7 +159,10 @@ class Team(Layer):
         self.register_outputs({"namespace": self.namespace, "clusterQueue": self.cluster_queue})
 
     def _bind(self, name: str, args: TeamArgs, kind: Subject, member: str, former: str | None = None) -> None:
-        """Let a member in. former: as which older stacks have it, whose names two teams' users could share."""
+        """Bind a member to the role.
+
+        former: the resource's name in older stacks, where users of two teams could have the same name.
+        """
         Manifest(
             f"{name}/{kind.lower()}/{binding_name(member, kind)}",
             role_binding(member, kind, namespace=self.namespace, role=args.role),
@@ -173,7 +178,7 @@ class Team(Layer):
 def role_binding(
     member: str, kind: Subject = Subject.USER, *, namespace: pulumi.Input[str], role: pulumi.Input[str]
 ) -> Document:
-    """Return the binding that lets a member act in a team's namespace, named after the member."""
+    """Return the RoleBinding of a member in a team's namespace, named after the member."""
     group = "rbac.authorization.k8s.io"
     return {
         "apiVersion": f"{group}/v1",
@@ -185,12 +190,12 @@ def role_binding(
 
 
 def binding_name(member: str, kind: Subject = Subject.USER) -> str:
-    """Return the name of a member's RoleBinding: the member's own where an object can have it.
+    """Return the name of a member's RoleBinding. It is the member's name if Kubernetes allows it.
 
-    RBAC objects take any name that can stand in a URL's path: no `/`, no `%`, neither `.` nor `..` (Kubernetes
-    `ValidatePathSegmentName`), at most 253 characters; so alice@example.org keeps its name. Others get theirs with `-`
-    for what is not allowed, and a digest that keeps two members apart. A group's begins with `group:`, so that it is no
-    user's.
+    Names of RBAC objects may be any segment of a URL path: without `/` and `%`, not `.` or `..` (Kubernetes
+    `ValidatePathSegmentName`), and at most 253 characters. So alice@example.org keeps its name. In other names, `-`
+    replaces forbidden characters, and a digest keeps two members apart. A group's name begins with `group:`, so that it
+    differs from every user's.
     """
     prefix = _GROUP if kind is Subject.GROUP else ""
     name = re.sub(r"[^A-Za-z0-9@._:+-]", "-", member)

@@ -21,7 +21,8 @@ from components.tenancy.promises import Promise
 
 _ANY: Final = None
 _LABELS: Final = ()
-"""Labels of nodes: any, but for the directives of strategic merge patches, by which Trainer merges what patches say."""
+"""Labels of nodes may have any value, except the directives of strategic merge patches. Trainer merges patches with
+them."""
 _FILES: Final = {"optional": _ANY, "items": [{"key": _ANY, "path": _ANY}]}
 _KEY: Final = {"name": _ANY, "key": _ANY, "optional": _ANY}
 VOLUMES: Final = {
@@ -76,9 +77,9 @@ FIELDS: Final[Mapping[str, Any]] = {
     "suspend": _ANY,
     "managedBy": _ANY,
 }
-"""The allowed fields of `spec`. A mapping has only these keys, a list has items of one form, and None allows any value.
-Numbers and amounts have a rule in the quota gate: Trainer and Kueue could not list TrainJobs after one that they cannot
-parse."""
+"""The allowed fields of `spec`. A mapping allows only its keys, a list has items of one form, and None allows any
+value. The quota gate has rules for numbers and amounts. After a TrainJob with a value that they cannot parse, Trainer
+and Kueue could not list TrainJobs."""
 
 _MESSAGES: Final = {
     "runtimeRef": "a TrainJob's runtimeRef has name, kind and apiGroup alone",
@@ -90,9 +91,9 @@ _MESSAGES: Final = {
 }
 
 _EMPTY: Final = "[dyn(''), dyn([]), dyn({}), dyn(false)]"
-"""Kueue leaves such a value out when it starts a TrainJob, and the API server refuses the change of an immutable field
-(Kueue v0.19.2, `pkg/controller/jobs/trainjob`). The job would hold its quota and never run."""
-_SPEC: Final = "dyn(object.spec)"  # as a map, whose keys CEL can list
+"""Kueue omits an empty value when it starts a TrainJob. The API server rejects this as a change of an immutable field
+(Kueue v0.19.2, `pkg/controller/jobs/trainjob`). The job would keep its quota and never run."""
+_SPEC: Final = "dyn(object.spec)"  # a map, so that CEL can list its keys
 _QUEUES_PATCH: Final = "kueue.x-k8s.io/"
 """Prefix of Kueue's manager. Kueue's webhook adds its patch empty, and Kueue fills it at admission."""
 
@@ -149,7 +150,7 @@ def _of_train_jobs(expression: str, message: str) -> Validation:
 
 
 def _within(path: str, fields: Any, depth: int = 0, *, is_full: bool = False) -> str:
-    """Return CEL of whether what is at a path has these fields alone. is_full: and none of them is empty."""
+    """Return CEL that is true if the value at a path has only these fields. is_full: and none of them is empty."""
     if fields == _LABELS:
         return f"{path}.all(key, !key.startsWith('$'))"
     if fields is _POD or fields is FIELDS["trainer"]:

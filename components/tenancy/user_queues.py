@@ -1,7 +1,8 @@
-"""A queue for each user of a team, so that Kueue can weigh what each of them has used.
+"""One queue for each user of a team, so that Kueue can weigh what each user has used.
 
-Kueue compares use by LocalQueue (v0.19.2, `pkg/cache/queue/cluster_queue.go`, queueOrderingFunc). A user who chose the
-queue would choose the one with the least use, so that a policy holds each user to the own queue.
+Kueue compares use by LocalQueue (v0.19.2, `pkg/cache/queue/cluster_queue.go`, queueOrderingFunc). A user who could
+choose the queue would choose the one with the least use. A policy therefore restricts each user to the user's own
+queue.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from components.tenancy.promises import Promise
 from components.tenancy.quota_gate import JOBS
 
 ANNOTATION: Final = "mlbatch/user-queues"
-"""An annotation of a team's namespace: a line `queue=user` for each user who has a queue."""
+"""Annotation of a team's namespace: a line `queue=user` for each user who has a queue."""
 _PREFIX: Final = "user-"
 _LONGEST: Final = 63
-"""Characters of a label's value: a job names its queue in a label."""
+"""The most characters of a label's value. A job names its queue in a label."""
 _MAKES_QUEUES: Final = (
     f"authorizer.group('{names.KUEUE_GROUP}').resource('localqueues').namespace(request.namespace)"
     ".check('create').allowed()"
 )
-"""Of administrators and of the program, which submit to any queue."""
+"""CEL that is true for administrators and for the program, which may submit to any queue."""
 
 
 def queue_name(user: str) -> str:
     """Return the name of a user's LocalQueue: `user-` and the user's name.
 
-    A character that no name has becomes `-`, and a digest then keeps two users apart.
+    `-` replaces each character that names cannot contain, and a digest then keeps two users apart.
     """
     plain = re.sub(r"[^a-z0-9-]", "-", user.lower()).strip("-")
     name = f"{_PREFIX}{plain}"

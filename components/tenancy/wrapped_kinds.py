@@ -1,6 +1,6 @@
-"""What an AppWrapper may contain: kinds that run nothing uncounted and give nobody rights.
+"""Limit AppWrappers to kinds that run only counted pods and grant no rights.
 
-AppWrapper creates what it is given with its own permissions, which are wider than a member's.
+AppWrapper creates its contents with its own permissions, which are wider than a member's.
 """
 
 from __future__ import annotations
@@ -22,26 +22,28 @@ WRAPPED_KINDS: Final = (
     *(kind.identity for kind in RUN),
     POD_GROUP.identity,
 )
-"""Kinds that every AppWrapper may contain. What has pods is counted by AppWrapper itself; what has none, members may
-create by themselves, too."""
+"""Kinds that every AppWrapper may contain. AppWrapper counts the pods of these kinds. Members may also create the kinds
+without pods directly."""
 
 FURTHER_KINDS: Final = tuple(kind.identity for kind in ENDLESS)
-"""Kinds that AppWrapper counts and may create, and that are no jobs: they never end."""
+"""Kinds that AppWrapper counts and may create, but that are not jobs, because they never end."""
 
 REFUSED_KINDS: Final = {
     "v1/PersistentVolumeClaim": "whoever else mounts a claim would hold back the end of the job that contains it",
     "v1/Secret": "AppWrapper could not look after it without reading the Secrets of the whole cluster",
 }
-"""What members create by themselves, beside the job, and why. Kubernetes keeps a claim while any pod mounts it, and
-AppWrapper a job's quota until all of it is gone: a small job could keep the quota of a large one, out of its owner's
-reach. Of what it contains AppWrapper keeps a cache, which lists and watches the kind everywhere (v1.2.2,
-`getComponentStatus`); upstream's role, too, has no right to create either."""
+"""Kinds that members create separately, and the reason. Kubernetes keeps a PVC while any pod mounts it, and AppWrapper
+keeps a job's quota until all its parts are deleted. A small job could therefore keep the quota of a large one, and the
+large job's owner could not change that. AppWrapper also caches the kinds that it contains, for which it lists and
+watches them in all namespaces (v1.2.2, `getComponentStatus`). Upstream's role also has no right to create these kinds.
+"""
 
 
 def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
-    """Return the policy. further: kinds beside the usual ones. gpu_resource: as which nodes offer GPUs.
+    """Return the policy for new AppWrappers. The quota gate's policy rejects changes of their contents.
 
-    It is asked of new AppWrappers: what they contain is never changed (the quota gate's policy).
+    further: more allowed kinds.
+    gpu_resource: resource name under which nodes offer GPUs.
     """
     allowed = [*WRAPPED_KINDS, *further]
     foreign = f"variables.manifests.filter(item, !({pod_templates.identity('item')} in {words(allowed)}))"

@@ -1,7 +1,8 @@
-"""What the notebook may do in its project: make Ray clusters, and see how they do.
+"""The notebook's rights in its project: create Ray clusters and read their state.
 
-The guide lets every pod of the project edit all of it, secrets included (`oc adm policy add-role-to-group edit
-system:serviceaccounts:sandbox`). By default the notebook's own account has what codeflare-sdk asks for, and no other.
+The guide lets every pod of the project edit all objects in it, including Secrets (`oc adm policy add-role-to-group edit
+system:serviceaccounts:sandbox`). By default, only the notebook's service account has rights, and only those that
+codeflare-sdk needs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from components.kubernetes.manifests import Document
 
 ROLE: Final = "workbench"
 GROUP_BINDING: Final = "sa-edit"
-"""As hobbyist-guide-to-rhoai has it, configs/09/sa-edit-rb.yaml."""
+"""Name in hobbyist-guide-to-rhoai, configs/09/sa-edit-rb.yaml."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ["get", "list", "watch"]
 _WRITE: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
@@ -29,15 +30,16 @@ RULES: Final = (
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
     {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]},
 )
-"""What codeflare-sdk asks the API server for (v0.20.2, cluster/cluster.py and utils/generate_cert.py).
+"""The requests of codeflare-sdk (v0.20.2, cluster/cluster.py and utils/generate_cert.py).
 
-It finds the certificate of a Ray cluster among all Secrets by the cluster's label: OpenShift AI gives it a name that
-ends in a hash. Whoever may make Ray clusters reads each Secret of the project anyway, by a pod that mounts it.
+It finds the certificate of a Ray cluster among all Secrets by the cluster's label, because OpenShift AI gives it a name
+that ends with a hash. Users who can create Ray clusters can read every Secret of the project anyway, with a pod that
+mounts it.
 """
 
 
 def of_notebook(name: str, namespace: pulumi.Input[str]) -> Sequence[Document]:
-    """Return the role, and its binding to a notebook's account, which the notebook's controller makes."""
+    """Return the role and its binding to a notebook's service account, which the notebook's controller creates."""
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     role = {
         "apiVersion": f"{_RBAC}/v1",
@@ -49,7 +51,7 @@ def of_notebook(name: str, namespace: pulumi.Input[str]) -> Sequence[Document]:
 
 
 def of_group(namespace: pulumi.Input[str]) -> Sequence[Document]:
-    """Return the guide's binding: every account of the project may edit it."""
+    """Return the guide's binding. Every service account of the project may edit the project."""
     group = pulumi.Output.concat("system:serviceaccounts:", namespace)
     subject = {"apiGroup": _RBAC, "kind": "Group", "name": group}
     return [_binding(GROUP_BINDING, namespace, "ClusterRole", "edit", subject)]

@@ -1,8 +1,9 @@
-"""By whom the object store's certificate is signed, and how pods come to trust it: OpenShift's authority for Services.
+"""The certificate authority of the object store, OpenShift's for Services, and how pods trust it.
 
-It makes a certificate for each Service that asks by an annotation, as a Secret with `tls.crt` and `tls.key`, for
-`<service>.<namespace>.svc`, renews it, and writes its own certificate into ConfigMaps that ask (openshift/
-service-ca-operator, README.md; OpenShift documentation, "Securing service traffic using service serving certificates").
+OpenShift creates a certificate for each Service with an annotation, as a Secret with `tls.crt` and `tls.key`, for
+`<service>.<namespace>.svc`, and renews it. It also writes its own certificate into ConfigMaps with an annotation
+(openshift/service-ca-operator, README.md; OpenShift documentation, "Securing service traffic using service serving
+certificates").
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from components.kubernetes.security import UNPRIVILEGED
 CONFIG_MAP: Final = "object-store-authority"
 KEY: Final = "service-ca.crt"
 BUNDLE: Final = "/etc/object-store/ca-bundle.crt"
-"""Where a pod has the authorities that it trusts: the public ones, and the cluster's."""
+"""A pod's file of trusted authorities: the public ones and the cluster's."""
 PROGRAM: Final = """
 import pathlib, sys, certifi
 own, bundle = map(pathlib.Path, sys.argv[1:])
@@ -32,21 +33,21 @@ _RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limi
 
 
 def certified(secret: str) -> Mapping[str, str]:
-    """Return the annotation of a Service whose certificate is to be in a Secret of its namespace."""
+    """Return the annotation of a Service whose certificate is written into this Secret of its namespace."""
     return {_SERVING: secret}
 
 
 def config_map(namespace: pulumi.Input[str]) -> Document:
-    """Return the ConfigMap that the cluster fills; pods that mount its key wait for that."""
+    """Return the ConfigMap that the cluster fills. Pods that mount its key wait for it."""
     metadata = {"name": CONFIG_MAP, "namespace": namespace, "annotations": {_INJECTED: "true"}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 def trusting(pod: Document, variables: Sequence[str]) -> Document:
-    """Return the spec of a pod whose first container trusts the authority beside the public ones.
+    """Return a pod's spec whose first container also trusts the cluster's authority.
 
-    variables: of its environment, by which its programs find authorities. Its image has Python with certifi, as
-    whatever has `requests` does.
+    variables: environment variables with the path of the authorities for its programs. Its image needs Python with
+    certifi, which is installed with `requests`.
     """
     main, *others = pod["containers"]
     shared = {"name": "authorities", "mountPath": BUNDLE.rpartition("/")[0]}

@@ -1,7 +1,8 @@
-"""A notebook, as OpenShift AI's dashboard makes one: the Notebook, the claim of its files, and the demos in them.
+"""A notebook as OpenShift AI's dashboard creates it: the Notebook, the PVC of its files, and the demos in them.
 
-The notebook's controller puts a sign-in in front of it, gives it a service account of its own name, a Route and the
-NetworkPolicies that let nobody past the sign-in (opendatahub-io/kubeflow, components/odh-notebook-controller).
+The notebook's controller adds a sign-in in front of it. It creates a service account with the notebook's name, a Route,
+and NetworkPolicies that allow connections only through the sign-in (opendatahub-io/kubeflow,
+components/odh-notebook-controller).
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from components.workbench import authority
 PORT: Final = 8888
 FILES: Final = "/opt/app-root/src"
 DASHBOARD: Final = "opendatahub.io/dashboard"
-"""The label of what the dashboard shows."""
+"""Label of the objects in the dashboard."""
 DISPLAY_NAME: Final = "openshift.io/display-name"
 DESCRIPTION: Final = "openshift.io/description"
 REGISTRY: Final = "image-registry.openshift-image-registry.svc:5000/redhat-ods-applications"
-"""Where OpenShift AI's image streams are pulled from, in the cluster's own registry."""
+"""Address of OpenShift AI's image streams in the cluster's registry."""
 
 SIZES: Final[Mapping[str, Resources]] = {
     "Small": Resources(cpu_request="1", memory_request="8Gi", cpu_limit="2", memory_limit="8Gi"),
@@ -36,18 +37,22 @@ SIZES: Final[Mapping[str, Resources]] = {
 }
 """The dashboard's container sizes (odh-dashboard, manifests/rhoai/shared/odhdashboardconfig)."""
 _TRUSTED: Final = ("AWS_CA_BUNDLE",)
-"""What boto3 goes by (boto3's guide, "Configuration"). OpenShift AI sets those of others to a bundle of its own."""
+"""Variable of boto3 (boto3's guide, "Configuration"). OpenShift AI sets those of other libraries to its own bundle."""
 _CLONE: Final = Resources(cpu_request="100m", memory_request="256Mi", cpu_limit="1", memory_limit="1Gi")
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotebookArgs:
-    """The notebook.
+    """The arguments of the notebook.
 
-    image, version: one of the catalogue's, and one of its versions. size: of SIZES. storage: size of the claim of its
-    files, which is named after it; storage_class: None for the cluster's default. demos: cloned into its files, None
-    for nothing. user: who made it, as the dashboard notes it. nodes: for services; Ray has the GPUs.
-    trusts: whom the cluster itself certifies, as the object store.
+    image, version: an image of the catalogue and one of its versions.
+    size: one of SIZES.
+    storage: size of the PVC for its files, which has the notebook's name.
+    storage_class: None for the cluster's default.
+    demos: repository to clone into its files. None for no demos.
+    user: its owner, as the dashboard records it.
+    nodes: where services run. The GPUs are for Ray.
+    trusts: trust the cluster's certificate authority, for the object store.
     """
 
     image: NotebookImage
@@ -62,17 +67,20 @@ class NotebookArgs:
 
     @property
     def tag(self) -> str:
-        """The image as the dashboard notes it."""
+        """The image as the dashboard records it."""
         return f"{self.image.stream}:{self.version}"
 
     @property
     def reference(self) -> str:
-        """The image in the cluster's own registry."""
+        """The image's reference in the cluster's registry."""
         return f"{REGISTRY}/{self.tag}"
 
 
 def files_claim(name: str, namespace: pulumi.Input[str], args: NotebookArgs) -> Document:
-    """Return the claim of the notebook's files; it is not waited for, as some classes bind it only when it is used."""
+    """Return the PVC of the notebook's files.
+
+    The provider does not wait for it, because some storage classes bind it only when a pod uses it.
+    """
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -91,7 +99,7 @@ def files_claim(name: str, namespace: pulumi.Input[str], args: NotebookArgs) -> 
 
 
 def notebook(name: str, namespace: pulumi.Input[str], connection: pulumi.Input[str], args: NotebookArgs) -> Document:
-    """Return the Notebook. connection: the Secret whose keys are its environment."""
+    """Return the Notebook. connection: Secret with its environment variables."""
     user = {"opendatahub.io/username": args.user} if args.user is not None else {}
     pod = _pod(name, namespace, connection, args)
     annotations = {
@@ -148,7 +156,7 @@ def _pod(name: str, namespace: pulumi.Input[str], connection: pulumi.Input[str],
 
 
 def _arguments(name: str, namespace: pulumi.Input[str]) -> pulumi.Input[str]:
-    """Return the server's options. It asks for no password, because nobody gets past the sign-in in front of it."""
+    """Return the server's options. It has no password, because it is reachable only through the sign-in."""
     return pulumi.Output.concat(
         f"--ServerApp.port={PORT} --ServerApp.token='' --ServerApp.password='' --ServerApp.base_url=/notebook/",
         namespace,
@@ -180,9 +188,10 @@ def _cloner(args: NotebookArgs, demos: Repository, files: Mapping[str, str]) -> 
 
 
 def clone_script(demos: Repository, folder: str) -> str:
-    """Return what puts the demos into a folder at their commit; what is there already is the user's, and stays.
+    """Return the script that clones the demos into a folder at their commit.
 
-    A clone that was cut off is begun anew. One that fails does not keep the notebook from starting.
+    An existing clone belongs to the user and stays. An interrupted clone is repeated. A failed one does not stop the
+    notebook from starting.
     """
     name = shlex.quote(demos.name)
     return f"""cd {shlex.quote(folder)} || exit 1

@@ -1,8 +1,8 @@
-"""An object store with S3's interface, for checkpoints of distributed workloads.
+"""An object store with S3's API, for checkpoints of distributed workloads.
 
-SeaweedFS by default; its one identity is the workbench's. MinIO, which the guide installs, is there for those who ask
-for it: its project has ended, and its images are no longer renewed (minio/minio#21714). The guide's has `rootuser` and
-`rootuser123`, 16 GiB of memory and no volume, so that a restart loses everything.
+The default is SeaweedFS. Its only identity is the workbench's. MinIO, which the guide installs, is optional, because
+its project has ended and its images get no updates (minio/minio#21714). The guide's has the credentials `rootuser` and
+`rootuser123`, 16 GiB of memory and no volume, so a restart loses all data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RESOURCES: Final = Resources(cpu_request="250m", memory_request="1Gi", cpu_limi
 
 
 class StoreKind(StrEnum):
-    """Which store; its name is also that of its namespace and of its objects."""
+    """The store. The value is also the name of its namespace and its objects."""
 
     SEAWEEDFS = "seaweedfs"
     MINIO = "minio"
@@ -49,11 +49,14 @@ _READY: Final = {StoreKind.SEAWEEDFS: "/status", StoreKind.MINIO: "/minio/health
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectStoreArgs:
-    """The store.
+    """The arguments of the store.
 
-    access_key, secret_key: of its one user. storage: size of its volume; storage_class: None for the default.
-    clients: the namespace whose pods use it. nodes: for services. user: its number in the pod; None where the cluster
-    gives each namespace its own (OpenShift). tls: it is served by a certificate of OpenShift's own authority.
+    access_key, secret_key: of its only user.
+    storage: size of its volume.
+    storage_class: None for the cluster's default.
+    clients: the namespace whose pods use it.
+    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
+    tls: serve TLS with a certificate of OpenShift's authority.
     """
 
     kind: StoreKind
@@ -69,20 +72,20 @@ class ObjectStoreArgs:
 
     @property
     def scheme(self) -> str:
-        """Of the store's address."""
+        """URL scheme of the store."""
         return "https" if self.tls else "http"
 
     @property
     def certificate(self) -> str:
-        """The Secret with its certificate."""
+        """Name of the Secret with its certificate."""
         return f"{self.kind}-certificate"
 
 
 class ObjectStore(Layer):
-    """Run the store in a namespace of its own, which its clients alone reach."""
+    """Run the store in its own namespace. Only its clients can connect to it."""
 
     endpoint: str
-    """Its address, as clients in the cluster have it."""
+    """Its URL for clients in the cluster."""
 
     def __init__(self, name: str, args: ObjectStoreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workbench:ObjectStore", name, None, opts)
@@ -102,7 +105,7 @@ class ObjectStore(Layer):
             Manifest(f"{name}/PersistentVolumeClaim", claim, child),
             Manifest(f"{name}/NetworkPolicy", boundary(args, namespace.name), child),
         ]
-        # By it there comes to be the certificate, which the pod waits for.
+        # The Service requests the certificate that the pod waits for.
         service = Manifest(f"{name}/Service", _service(args, namespace.name), child)
         server = Manifest(
             f"{name}/Deployment",
@@ -115,7 +118,7 @@ class ObjectStore(Layer):
 
 
 def credentials(args: ObjectStoreArgs) -> Mapping[str, pulumi.Input[str]]:
-    """Return what the store reads of its user, by file or variable."""
+    """Return the credentials that the store reads, by file or variable."""
     if args.kind is StoreKind.MINIO:
         return {"MINIO_ROOT_USER": args.access_key, "MINIO_ROOT_PASSWORD": args.secret_key}
     keys = pulumi.Output.all(args.access_key, args.secret_key)
@@ -123,14 +126,14 @@ def credentials(args: ObjectStoreArgs) -> Mapping[str, pulumi.Input[str]]:
 
 
 def _identities(access_key: str, secret_key: str) -> str:
-    """Return SeaweedFS' file of those who may use it (seaweedfs wiki, S3-Credentials); demos make their own bucket."""
+    """Return SeaweedFS's file of identities (seaweedfs wiki, S3-Credentials). Demos create their own buckets."""
     actions = ["Admin", "Read", "Write", "List", "Tagging"]
     keys = [{"accessKey": access_key, "secretKey": secret_key}]
     return json.dumps({"identities": [{"name": "workbench", "credentials": keys, "actions": actions}]})
 
 
 def boundary(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
-    """Return the policy by which the clients' namespace alone reaches the store, which itself calls nobody."""
+    """Return the policy that allows only the clients' namespace to connect, and no outgoing connections."""
     clients = {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: args.clients}}}
     ports = [{"port": PORTS[args.kind], "protocol": "TCP"}]
     return {
@@ -146,7 +149,7 @@ def boundary(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
 
 
 def deployment(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
-    """Return the Deployment: one replica, as its volume is one node's at a time."""
+    """Return the Deployment. It has one replica, because only one node at a time can mount its volume."""
     name = args.kind.value
     container: Document = {
         "name": name,
@@ -172,11 +175,11 @@ def deployment(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
 
 
 def _program(kind: StoreKind) -> Document:
-    """Return what the container runs, and what it mounts.
+    """Return the container's command and mounts.
 
     Sources: kubeflow/pipelines, manifests/kustomize/third-party/seaweedfs/single-pod; seaweedfs wiki, S3-Configuration;
-    the chart of minio 5.2.0 as hobbyist-guide-to-rhoai renders it, configs/08/minio/deployment.yaml, whose entrypoint
-    reads Docker's secrets alone, and which has the console, too.
+    the chart of minio 5.2.0 as hobbyist-guide-to-rhoai renders it, configs/08/minio/deployment.yaml. The chart's
+    entrypoint only reads Docker's secrets. MinIO also has the console.
     """
     data = {"name": "data", "mountPath": _DATA}
     if kind is StoreKind.MINIO:
@@ -202,10 +205,10 @@ def _program(kind: StoreKind) -> Document:
 
 
 def _certificate(args: ObjectStoreArgs) -> tuple[list[str], Document]:
-    """Return the options by which a store serves TLS on its one port, and the Secret with what it reads for that.
+    """Return the options to serve TLS on the store's port, and the Secret volume with its files.
 
-    SeaweedFS reads a certificate that was renewed by itself, and so does MinIO. Sources: seaweedfs/seaweedfs 4.00,
-    weed/command/s3.go, startS3Server; minio's documentation, "Network Encryption (TLS)".
+    SeaweedFS and MinIO reload a renewed certificate. Sources: seaweedfs/seaweedfs 4.00, weed/command/s3.go,
+    startS3Server; minio's documentation, "Network Encryption (TLS)".
     """
     secret: Document = {"secretName": args.certificate}
     if args.kind is StoreKind.MINIO:

@@ -1,4 +1,4 @@
-"""The queue of the workbench: a flavor that tolerates the GPU nodes' taint, a ClusterQueue and a LocalQueue.
+"""The workbench's queue: a flavor that tolerates the GPU nodes' taint, a ClusterQueue and a LocalQueue.
 
 Source: redhat-na-ssa/hobbyist-guide-to-rhoai, configs/09.
 """
@@ -20,16 +20,17 @@ from components.kubernetes.resource_quota import resource_quota
 CLUSTER_QUEUE: Final = "cluster-queue"
 LOCAL_QUEUE: Final = "local-queue-test"
 DEFAULT: Final = {"kueue.x-k8s.io/default-queue": "true"}
-"""By this annotation codeflare-sdk finds the queue that a Ray cluster goes to; Kueue itself passes over it."""
+"""Annotation that codeflare-sdk uses to find the queue for a Ray cluster. Kueue ignores it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueArgs:
-    """amounts: nominal quota of each resource that the queue covers.
+    """The arguments of the queue.
 
-    flavor: name of the one that there is; None for one of its own, with tolerations of the GPU nodes' taints.
-    open_to_all: any namespace may use the queue, as the guide has it; otherwise the workbench's own alone.
-    kueue_api: the API version of the queues and of the flavor.
+    amounts: nominal quota of each resource that the queue covers.
+    flavor: name of an existing flavor. None creates one with tolerations of the GPU nodes' taints.
+    open_to_all: any namespace may use the queue, as in the guide. Otherwise only the workbench's.
+    kueue_api: API version of the queues and the flavor.
     """
 
     namespace: str
@@ -53,7 +54,7 @@ def flavor(args: QueueArgs) -> Document:
 
 
 def cluster_queue(args: QueueArgs, flavor: pulumi.Input[str]) -> Document:
-    """Return the ClusterQueue. It is of no cohort, as the guide has it: it lends nothing, and borrows nothing."""
+    """Return the ClusterQueue. As in the guide, it has no cohort, so it does not lend or borrow."""
     own = {} if args.open_to_all else {"matchLabels": {NAMESPACE_LABEL: args.namespace}}
     return {
         "apiVersion": args.kueue_api,
@@ -79,17 +80,17 @@ def cluster_queue(args: QueueArgs, flavor: pulumi.Input[str]) -> Document:
 
 
 def bound(args: QueueArgs, namespace: pulumi.Input[str]) -> Document:
-    """Return the quota by which pods of the project have no more devices than its queue.
+    """Return the ResourceQuota that limits the devices of the project's pods to the queue's.
 
-    From 2.19 on, OpenShift AI's Kueue holds jobs without a queue back in namespaces of teams alone: a Ray cluster or a
-    notebook of the project that names none would run on the GPUs of teams.
+    From 2.19 on, OpenShift AI's Kueue suspends jobs without a queue only in teams' namespaces. Without the quota, a Ray
+    cluster or a notebook of the project without a queue would run on teams' GPUs.
     """
     devices = {f"requests.{name}": amount for name, amount in args.amounts.items() if "/" in name}
     return resource_quota("devices", namespace, devices)
 
 
 def local_queue(args: QueueArgs, namespace: pulumi.Input[str], cluster_queue: pulumi.Input[str]) -> Document:
-    """Return the LocalQueue, which Ray clusters of codeflare-sdk go to."""
+    """Return the LocalQueue for Ray clusters of codeflare-sdk."""
     return {
         "apiVersion": args.kueue_api,
         "kind": "LocalQueue",

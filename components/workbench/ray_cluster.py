@@ -1,12 +1,12 @@
-"""The Ray clusters of the guide's demos, as objects: what codeflare-sdk makes of each notebook's ClusterConfiguration.
+"""The Ray clusters of the guide's demos: the objects that codeflare-sdk creates from each ClusterConfiguration.
 
 Sources: redhat-na-ssa/codeflare-sdk, demo-notebooks/guided-demos, for the amounts; codeflare-sdk v0.19,
-src/codeflare_sdk/templates/base-template.yaml, for the form. Two things differ: the image is Ray's own and no person's,
-and each container is limited to the memory that it asks for.
+src/codeflare_sdk/templates/base-template.yaml, for the form. There are two differences: the image is Ray's and not an
+individual's, and the memory limit of each container is its request.
 
-OpenShift AI adds what codeflare-sdk counts on (red-hat-data-services/codeflare-operator, rhoai-2.16 to 2.21,
-pkg/controllers/raycluster_webhook.go): a sign-in in front of the dashboard, which a Route leads to, certificates for
-all connections, and NetworkPolicies.
+OpenShift AI adds the objects that codeflare-sdk expects (red-hat-data-services/codeflare-operator, rhoai-2.16 to 2.21,
+pkg/controllers/raycluster_webhook.go): a sign-in with a Route in front of the dashboard, certificates for all
+connections, and NetworkPolicies.
 """
 
 from __future__ import annotations
@@ -26,17 +26,24 @@ from components.workloads.interface import USER, pod_security, ray_token
 
 DASHBOARD_PORT: Final = 8265
 _TRUSTED: Final = ("SSL_CERT_FILE",)
-"""What Python goes by, and with it Arrow, by which Ray reaches a bucket (apache/arrow, python/pyarrow/_fs.pyx)."""
+"""Variable of Python. Arrow, which Ray uses to access a bucket, reads it through Python (apache/arrow,
+python/pyarrow/_fs.pyx)."""
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - of the pod, which a policy lets the project alone reach
 _PORTS: Final = {"gcs": 6379, "dashboard": DASHBOARD_PORT, "client": 10001}
 _DASHBOARD_AND_CLIENT: Final = (DASHBOARD_PORT, _PORTS["client"])
 _HEADS: Final = {"ray.io/node-type": "head"}
-"""The label that KubeRay gives the heads of Ray clusters."""
+"""Label that KubeRay sets on the heads of Ray clusters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """Pods of a Ray cluster that are alike. cpu: asked for, most_cpu: at most; memory: both. gpus: of each."""
+    """Equal pods of a Ray cluster.
+
+    cpu: request.
+    most_cpu: limit of CPU.
+    memory: request and limit.
+    gpus: of each pod.
+    """
 
     cpu: str
     most_cpu: str
@@ -44,14 +51,14 @@ class Node:
     gpus: int = 0
 
     def requests(self, gpu_resource: str) -> Mapping[str, str]:
-        """Return what a pod asks for, by resource name."""
+        """Return the requests of a pod by resource name."""
         gpus = {gpu_resource: str(self.gpus)} if self.gpus else {}
         return {names.CPU: self.cpu, names.MEMORY: self.memory, **gpus}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """A demo's cluster: one head, and so many workers. notebook: the file that uses it."""
+    """A demo's cluster: a head and a number of workers. notebook: the file that uses it."""
 
     cluster: str
     notebook: str
@@ -60,7 +67,7 @@ class Demo:
     workers: int
 
     def requests(self) -> Mapping[str, Quantity]:
-        """Return what the whole cluster asks of its queue, by resource name."""
+        """Return the requests of the whole cluster by resource name."""
         head, worker = (
             {name: Quantity.parse(amount) for name, amount in node.requests(names.GPU).items()}
             for node in (self.head, self.worker)
@@ -111,11 +118,13 @@ DEMOS: Final[Mapping[str, Demo]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RayClusterArgs:
-    """How clusters are made.
+    """The arguments of the clusters.
 
-    demos: which of them. image: of Ray, in a version. gpu_resource: as which GPUs are offered.
-    user: its number in the pods; None where the cluster gives each namespace its own (OpenShift).
-    trusts: whom the cluster itself certifies, as the object store.
+    demos: the demos to create.
+    image: of Ray, with its version.
+    gpu_resource: resource name for GPUs.
+    user: UID in the pods. None if the cluster assigns UIDs to each namespace (OpenShift).
+    trusts: trust the cluster's certificate authority, for the object store.
     """
 
     demos: Sequence[Demo]
@@ -129,7 +138,7 @@ class RayClusterArgs:
 def ray_cluster(demo: Demo, namespace: pulumi.Input[str], queue: pulumi.Input[str], args: RayClusterArgs) -> Document:
     """Return the RayCluster in a LocalQueue.
 
-    Kueue admits all of its pods at once, and gives them the flavor's tolerations.
+    Kueue admits all its pods at once, and adds the flavor's tolerations.
     """
     return {
         "apiVersion": "ray.io/v1",
@@ -165,9 +174,9 @@ def ray_cluster(demo: Demo, namespace: pulumi.Input[str], queue: pulumi.Input[st
 
 
 def boundary(namespace: pulumi.Input[str]) -> Document:
-    """Return the policy by which the project's pods alone reach the heads, whose interfaces ask for no password.
+    """Return the policy that lets only the project's pods connect to the heads, whose interfaces have no password.
 
-    It is the widest of those that OpenShift AI makes for each cluster, and is there before the first of them.
+    It is the least restrictive of OpenShift AI's policies for a cluster, and exists before the first of them.
     """
     ports = [{"port": port, "protocol": "TCP"} for port in _DASHBOARD_AND_CLIENT]
     return {

@@ -1,7 +1,7 @@
-"""The guide's demos as jobs: each runs its program on a Ray cluster of its own, which goes when the program ends.
+"""The guide's demos as jobs. Each runs its program on its own Ray cluster, which is deleted when the program ends.
 
 Fields: ray-project/kuberay v1.1.1, `apis/ray/v1/rayjob_types.go`. The clusters are those of the notebooks
-(`ray_cluster`), in Ray's version of the image that has PyTorch.
+(`ray_cluster`), with the Ray version of the image that has PyTorch.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "interactivetest": Program(module=f"{_DEMOS}.interactive", shared=[_BUCKET]),
     "tunecluster": Program(module=f"{_DEMOS}.tune", shared=[_BUCKET]),
 }
-"""What each demo runs, by the name of its cluster. The first of the notebooks runs nothing on its own."""
+"""The program of each demo by the name of its cluster. The first notebook has no program."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RayJobsArgs:
-    """Which demos run, and how their clusters are made. packages: that Ray installs for each, by the cluster's name."""
+    """The demos to run, and how their clusters are created. packages: for Ray to install, by the cluster's name."""
 
     clusters: RayClusterArgs
     packages: Mapping[str, Sequence[str]]
@@ -46,7 +46,7 @@ def documents(
     connection: pulumi.Input[str],
     args: RayJobsArgs,
 ) -> tuple[Document, Document]:
-    """Return the program's ConfigMap and the job. connection: the Secret with the way to the object store."""
+    """Return the program's ConfigMap and the job. connection: Secret with the connection to the object store."""
     program, name = PROGRAMS[demo.cluster], f"{demo.cluster}-program"
     return program.config_map(name, namespace), job(demo, namespace, queue, connection, args)
 
@@ -58,7 +58,7 @@ def job(
     connection: pulumi.Input[str],
     args: RayJobsArgs,
 ) -> Document:
-    """Return the RayJob. KubeRay submits the program to the head by itself: a pod that does would not be counted."""
+    """Return the RayJob. KubeRay submits the program to the head, because a submitter pod would not be counted."""
     program = PROGRAMS[demo.cluster]
     cluster = ray_cluster.ray_cluster(demo, namespace, queue, args.clusters)["spec"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
@@ -76,7 +76,7 @@ def job(
             "entrypoint": shlex.join(program.command("--gpu")),
             "submissionMode": "HTTPMode",
             "shutdownAfterJobFinishes": True,
-            # JSON is YAML, and this one does not depend on who writes it.
+            # JSON is valid YAML, and its text does not depend on the YAML library.
             "runtimeEnvYAML": json.dumps({"pip": list(args.packages[demo.cluster])}),
             "rayClusterSpec": cluster,
         },
@@ -84,7 +84,7 @@ def job(
 
 
 def _add_program(template: Document, program: Program, config_map: str, connection: pulumi.Input[str]) -> None:
-    """Let a pod of Ray see the program and the object store."""
+    """Add the program and the object store's connection to a Ray pod."""
     files = program.volume(config_map)
     template["metadata"] = {"annotations": dict(program.checksum())}
     spec = template["spec"]

@@ -20,14 +20,15 @@ from components.workbench.ray_cluster import RayClusterArgs
 from components.workbench.ray_job import RayJobsArgs
 
 CONNECTION: Final = "aws-connection-"
-"""What the dashboard begins the name of a data connection with."""
+"""Prefix of the dashboard's names for data connections."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A data connection: how the notebook reaches an object store. name: as the dashboard shows it.
+    """A data connection to an object store for the notebook.
 
-    region, bucket: None to leave them to whoever connects.
+    name: in the dashboard.
+    region, bucket: None if the notebook's user sets them.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Connection:
     bucket: str | None = None
 
     def variables(self) -> Mapping[str, pulumi.Input[str]]:
-        """Return the keys that the notebook has in its environment."""
+        """Return the notebook's environment variables."""
         optional = {"AWS_DEFAULT_REGION": self.region, "AWS_S3_BUCKET": self.bucket}
         return {
             "AWS_ACCESS_KEY_ID": self.access_key,
@@ -50,13 +51,14 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkbenchArgs:
-    """The project and what is in it.
+    """The arguments of the project.
 
-    namespace: of the project; display_name, description: as the dashboard shows it.
-    ray: the Ray clusters that run from the start; None for none, as the notebook makes its own. ray_jobs: demos that
-        run as jobs.
-    edit_for_group: every account of the project may edit it, as the guide has it; otherwise the notebook's own account
-        may make Ray clusters.
+    namespace: of the project.
+    display_name, description: in the dashboard.
+    ray: Ray clusters to create. None if the notebook creates its own.
+    ray_jobs: demos that run as jobs.
+    edit_for_group: every service account of the project may edit it, as in the guide. Otherwise only the notebook's
+    service account may create Ray clusters.
     """
 
     namespace: str
@@ -71,7 +73,7 @@ class WorkbenchArgs:
 
 
 class Workbench(Layer):
-    """Make the project, its queue and its notebook. The volume of its files goes when it goes."""
+    """Create the project, its queue and its notebook. The volume of its files is deleted with it."""
 
     def __init__(self, name: str, args: WorkbenchArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workbench:Workbench", name, None, opts)
@@ -118,7 +120,10 @@ class Workbench(Layer):
         within: tuple[pulumi.Input[str], pulumi.Input[str], pulumi.Input[str]],
         after: pulumi.ResourceOptions,
     ) -> None:
-        """Register the jobs. within: namespace, LocalQueue and data connection. A job that has changed is a new one."""
+        """Register the jobs. A changed job is replaced.
+
+        within: namespace, LocalQueue and data connection.
+        """
         for demo in args.clusters.demos:
             files, job = ray_job.documents(demo, *within, args)
             program = Manifest(f"{name}/{files['metadata']['name']}", files, after)
@@ -127,7 +132,7 @@ class Workbench(Layer):
 
 
 def data_connection(connection: Connection, namespace: pulumi.Input[str]) -> Document:
-    """Return the Secret, as the dashboard makes one and shows it (odh-dashboard, frontend/src/api/k8s/secrets.ts)."""
+    """Return the Secret as the dashboard creates it (odh-dashboard, frontend/src/api/k8s/secrets.ts)."""
     labels = {DASHBOARD: "true", "opendatahub.io/managed": "true"}
     document = objects.secret(f"{CONNECTION}{connection.name}", namespace, connection.variables(), labels=labels)
     shown = {DISPLAY_NAME: connection.name, "opendatahub.io/connection-type": "s3"}
@@ -135,7 +140,7 @@ def data_connection(connection: Connection, namespace: pulumi.Input[str]) -> Doc
 
 
 def _queue(name: str, args: QueueArgs, namespace: pulumi.Input[str], child: pulumi.ResourceOptions) -> Manifest:
-    """Register what the project's Ray clusters are queued by; return the LocalQueue, which stands last."""
+    """Register the objects of the project's queue and return the LocalQueue, which comes last."""
     flavor = args.flavor or Manifest(f"{name}/ResourceFlavor", queues.flavor(args), child).object_name
     queue = Manifest(f"{name}/ClusterQueue", queues.cluster_queue(args, flavor), child)
     return Manifest(f"{name}/LocalQueue", queues.local_queue(args, namespace, queue.object_name), child)

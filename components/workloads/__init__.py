@@ -1,1 +1,1 @@
-"""Jobs that show the platform at work."""
+"""Sample jobs of the platform."""

@@ -1,8 +1,8 @@
-"""Aim: shows what training runs have logged.
+"""Aim: shows the logs of training runs.
 
-Source of port and path: edwardsp/ai-on-aks, which starts it by hand in the training's first pod, whose end takes the
-logs along. Here the logs are on a volume, and Aim runs beside it. The image is the training's own, which has the
-version of Aim that wrote the logs.
+Source of port and path: edwardsp/ai-on-aks. There, Aim is started by hand in the training's first pod, and the logs are
+lost with this pod. Here the logs are on a volume, and Aim has its own pod. It uses the training's image, because this
+has the version of Aim that wrote the logs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ _ROOT: Final = "/workspace"
 
 @dataclass(frozen=True, kw_only=True)
 class AimArgs:
-    """namespace: of the logs' claim. logs: the claim's name. image: has the `aim` command.
+    """The arguments of Aim.
 
-    nodes: for services. user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
+    namespace: of the logs' PVC.
+    logs: name of the PVC.
+    image: has the `aim` command.
+    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
     """
 
     namespace: pulumi.Input[str]
@@ -37,7 +40,7 @@ class AimArgs:
 
 
 class Aim(pulumi.ComponentResource):
-    """Run Aim's interface, which asks for no password: only port-forwards of those who may make them reach it."""
+    """Run Aim's interface. It has no password, so only port-forwards reach it."""
 
     def __init__(self, name: str, args: AimArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Aim", name, None, opts)
@@ -47,7 +50,7 @@ class Aim(pulumi.ComponentResource):
 
 
 def documents(name: str, args: AimArgs) -> list[Document]:
-    """Return Aim's objects. The repository is made where none is yet, so that Aim can start before the training."""
+    """Return Aim's objects. Aim creates a missing repository, so that it can start before the training."""
     script = f"""set -euo pipefail
 mkdir -p {AIM_FOLDER}
 [ -d {AIM_FOLDER}/.aim ] || aim init --repo {AIM_FOLDER} --skip-if-exists

@@ -1,4 +1,4 @@
-"""What keeps a job whose state is nowhere else than on its nodes from being ended by a drain."""
+"""Protect jobs whose state is only on their nodes from drains."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from components.workloads.pods import WORKLOAD_LABEL
 
 
 def disruption_budget(name: str, namespace: pulumi.Input[str], pods: int) -> Document:
-    """Return the budget by which none of a workload's pods may be evicted.
+    """Return the PodDisruptionBudget that prevents evictions of a workload's pods.
 
-    A drain, as of an upgrade of the node, waits then and fails in the end. Who ends pods in another way is not kept
-    from it: Kueue, AppWrapper, a taint of effect NoExecute. pods: how many there are, as Kubernetes counts by number
-    only the pods of what cannot be scaled, such as a Job (kubernetes.io, tasks/run-application/configure-pdb).
+    A drain, for example in an upgrade of the node, then waits and finally fails. Other ways to end pods are still
+    possible: Kueue, AppWrapper, a taint with effect NoExecute.
+    pods: number of pods. Kubernetes needs a number for objects without a scale, such as a Job (kubernetes.io,
+    tasks/run-application/configure-pdb).
     """
     return {
         "apiVersion": "policy/v1",

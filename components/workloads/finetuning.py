@@ -1,15 +1,15 @@
 """Fine-tuning of a small language model with low-rank adapters on a Ray cluster, as a RayJob.
 
-Source: project-codeflare/mlbatch's tutorial leaves it open; image and shape of the cluster are those of its later
+Source: project-codeflare/mlbatch's tutorial does not define it. Image and shape of the cluster are those of its later
 `samples` (a head, and workers with a GPU each). Fields: ray-project/kuberay v1.6.2, `apis/ray/v1/rayjob_types.go`.
 
-The RayJob is in the team's queue by itself and in no AppWrapper. Ray's pods never end by themselves, and AppWrapper
-takes a job for done when its pods have: it would hold its GPUs for ever, or be made anew once KubeRay has taken the
-cluster away (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). Kueue knows a RayJob's end. KubeRay
-makes a cluster anew when the job fails; the checkpoints are in a volume beside it.
+The RayJob is in the team's queue directly, without an AppWrapper. Ray's pods never end by themselves, and AppWrapper
+takes a job as done when its pods have ended. It would keep its GPUs forever, or be recreated after KubeRay has deleted
+the cluster (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). Kueue supports the end of a RayJob.
+KubeRay recreates a cluster when the job fails. The checkpoints are in a separate volume.
 
-So nobody but their templates names the packing scheduler to its pods, and their PodGroup is beside the job. KubeRay has
-a switch for both (`--batch-scheduler=scheduler-plugins`), with which it starts RayClusters and no RayJob (v1.6.2,
+Only the pod templates name the packing scheduler, and the PodGroup is declared next to the job. KubeRay has an option
+for both (`--batch-scheduler=scheduler-plugins`), but with it KubeRay starts RayClusters and not RayJobs (v1.6.2,
 `controllers/ray/batchscheduler/scheduler-plugins/scheduler_plugins.go`, DoBatchSchedulingOnSubmission).
 """
 
@@ -44,42 +44,50 @@ DATASET: Final = "openai/gsm8k"
 SUBSET: Final = "main"
 FOLDER: Final = "/finetuning"
 SHARED_MEMORY: Final = "10Gi"
-"""Of Ray's object store, which has 30 % of the pod's memory, and at most 10 GB or 95 % of this, whichever is more. With
-less than 10 GB here that of a large pod would be on disk (ray-project/ray 2.35, `python/ray/_private`:
+"""Size for Ray's object store. It takes 30 % of the pod's memory, and at most 10 GB or 95 % of this size, whichever is
+more. With less than 10 GB here, the store of a large pod would be on disk (ray-project/ray 2.35, `python/ray/_private`:
 ResourceSpec.resolve, determine_plasma_store_config)."""
 RETRIES: Final = 3
-"""How often KubeRay makes the cluster anew: as often as AppWrapper makes what is in it."""
+"""How often KubeRay recreates the cluster. AppWrapper has the same limit for its contents."""
 PROGRAM: Final = Program(
     module="components.workloads.training.finetune", shared=["components.workloads.training.checkpoints"]
 )
 _RAY_TRAIN: Final = {"RAY_TRAIN_V2_ENABLED": "0"}
-"""The program is written for the first API of Ray Train. Newer images of Ray have the second one switched on, which
-raises at what starts the workers (ray-project/ray, `python/ray/train/v2/api/config.py`: trainer_resources)."""
+"""The program uses the first API of Ray Train. Newer images of Ray enable the second one, which raises an error where
+the workers are started (ray-project/ray, `python/ray/train/v2/api/config.py`: trainer_resources)."""
 _LOGS: Final = {"RAY_LOG_TO_STDERR": "1"}
-"""What a worker prints goes into a file of its pod otherwise, where `kubectl logs` does not look (ray-project/ray 2.35,
+"""Otherwise a worker's output goes to a file in its pod, which `kubectl logs` does not show (ray-project/ray 2.35,
 `python/ray/_private/node.py`, should_redirect_logs)."""
 _ACCOUNT: Final = {"USER": "ray"}
-"""For a user that the image does not know, as OpenShift gives one: PyTorch asks for its name (getpass.getuser), which
-this answers."""
+"""For a UID that the image does not have, such as OpenShift's. PyTorch asks for the user's name (getpass.getuser), and
+this variable answers."""
 _PORTS: Final = {"gcs": 6379, "dashboard": 8265, "client": 10001}
 _GROUP: Final = "workers"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinetuningArgs:
-    """The fine-tuning to run.
+    """The arguments of the fine-tuning.
 
-    model, dataset: by their names on Hugging Face's hub; subset: of the dataset, None where it has none.
-    model_revision, dataset_revision: which commit, branch or tag of each.
-    image: of Ray, with PyTorch. packages: that Ray installs for the job, with their versions.
-    workers: pods, each with a GPU; gpu_resource: as which it is asked for. cpu, memory: of a worker, head_cpu,
-        head_memory: of the head, as canonical quantities.
-    rank: of the adapters. batch: texts of each worker in each step. context: most tokens of a text.
-    placement: the GPU nodes. claim: name of the one with weights, checkpoints and result, of this class (None for the
-        cluster's default) and size; all pods mount it. access: from how many nodes.
-    deadline_seconds: for each try; who takes longer is not tried again. user: its number in the pods; None where the
-        cluster gives each namespace its own.
-    signs_in: a sign-in stands in front of Ray's dashboard, as OpenShift AI puts one there.
+    model, dataset: names on Hugging Face's hub.
+    subset: of the dataset. None if it has none.
+    model_revision, dataset_revision: commit, branch or tag of each.
+    image: of Ray, with PyTorch.
+    packages: that Ray installs for the job, with their versions.
+    workers: number of pods, each with a GPU.
+    gpu_resource: resource name for GPUs.
+    cpu, memory: of a worker, as canonical quantities.
+    head_cpu, head_memory: of the head, as canonical quantities.
+    batch: texts of each worker in each step.
+    context: the most tokens of a text.
+    placement: the GPU nodes.
+    claim: name of the PVC with weights, checkpoints and result. All pods mount it.
+    storage_class: of the PVC. None for the cluster's default.
+    storage: size of the PVC.
+    access: how many nodes may mount it.
+    deadline_seconds: limit for each attempt. A job that exceeds it is not retried.
+    user: UID in the pods. None if the cluster assigns UIDs to each namespace (OpenShift).
+    signs_in: OpenShift AI adds a sign-in in front of Ray's dashboard.
     """
 
     submission: Submission
@@ -113,7 +121,7 @@ class FinetuningArgs:
 
 
 class Finetuning(pulumi.ComponentResource):
-    """Submit the fine-tuning. Its losses are in the log of the first worker's pod."""
+    """Submit the fine-tuning. The log of the first worker's pod shows its losses."""
 
     def __init__(self, name: str, args: FinetuningArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Finetuning", name, None, opts)
@@ -122,7 +130,7 @@ class Finetuning(pulumi.ComponentResource):
 
 
 def documents(name: str, args: FinetuningArgs) -> list[Document]:
-    """Return the claim, the program, the PodGroup where there are such, and the job."""
+    """Return the PVC, the program, the PodGroup if the cluster has PodGroups, and the job."""
     namespace = args.submission.namespace
     folder = volume_claim(args.claim, namespace, storage_class=args.storage_class, size=args.storage, mode=args.access)
     program = PROGRAM.config_map(files_name(name), namespace, {WORKLOAD_LABEL: name})
@@ -133,8 +141,8 @@ def documents(name: str, args: FinetuningArgs) -> list[Document]:
 def group(name: str, args: FinetuningArgs) -> Document:
     """Return the PodGroup: the head and all workers.
 
-    KubeRay makes the workers' pods when it makes the head's, and waits for neither (v1.6.2,
-    `controllers/ray/raycluster_controller.go`, reconcilePods). No other pod is the job's: HTTPMode needs none.
+    KubeRay creates the workers' pods together with the head's and does not wait for any of them (v1.6.2,
+    `controllers/ray/raycluster_controller.go`, reconcilePods). The job has no other pods, because HTTPMode needs none.
     """
     return pod_group.pod_group(name, 1 + args.workers)
 
@@ -148,7 +156,7 @@ def _is_gang(args: FinetuningArgs) -> bool:
 
 
 def job(name: str, args: FinetuningArgs) -> Document:
-    """Return the RayJob. KubeRay itself submits the program to the head, so that there is no pod that nobody counts."""
+    """Return the RayJob. KubeRay submits the program to the head, so there is no uncounted pod."""
     submission = args.submission
     queue = {names.QUEUE_LABEL: submission.queue} if _is_queued(args) else {}
     user = {"annotations": {SUBMITTER: submission.user}} if submission.user else {}
@@ -167,7 +175,7 @@ def job(name: str, args: FinetuningArgs) -> Document:
             "shutdownAfterJobFinishes": True,
             "backoffLimit": RETRIES,
             "activeDeadlineSeconds": args.deadline_seconds,
-            # JSON is YAML, and this one does not depend on who writes it.
+            # JSON is valid YAML, and its text does not depend on the YAML library.
             "runtimeEnvYAML": json.dumps({"pip": list(args.packages)}),
             "rayClusterSpec": cluster(name, args),
         },
@@ -175,7 +183,7 @@ def job(name: str, args: FinetuningArgs) -> Document:
 
 
 def cluster(name: str, args: FinetuningArgs) -> Document:
-    """Return the Ray cluster: a head, on which no task runs, and workers with a GPU each."""
+    """Return the Ray cluster: a head that runs no tasks, and workers with a GPU each."""
     version = Reference.parse(args.image).tag or ""
     head = {names.CPU: args.head_cpu, names.MEMORY: args.head_memory}
     worker = {names.CPU: args.cpu, names.MEMORY: args.memory, args.gpu_resource: "1"}
@@ -208,7 +216,7 @@ def template(
     *,
     signs_in: bool = False,
 ) -> Document:
-    """Return the template of the head's or of the workers' pods. Limits equal requests."""
+    """Return the template of the head's or the workers' pods. Limits equal requests."""
     mounted: tuple[Volume, ...] = (
         shared_memory(SHARED_MEMORY),
         PROGRAM.volume(files_name(name)),
@@ -245,7 +253,7 @@ def template(
 
 
 def arguments(name: str, args: FinetuningArgs) -> list[str]:
-    """Return what the program is told."""
+    """Return the program's arguments."""
     return [
         f"--model={args.model}",
         f"--model-revision={args.model_revision}",

@@ -18,13 +18,16 @@ from components.workloads.submission import SUBMITTER
 
 @dataclass(frozen=True, kw_only=True)
 class GangArgs:
-    """The job to submit.
+    """The arguments of the job.
 
-    namespace: of the team that submits it. queue: its LocalQueue.
-    user: on whose behalf, recorded as an annotation; None for nobody in particular.
-    pods: how many run together. requests: what each asks for, by resource. seconds: how long each runs.
-    image: has a `sleep` command. node_selector: of the GPU nodes; Kueue adds the tolerations of its flavor.
-    has_pod_groups: the pods of a PodGroup are bound together, and these are given one.
+    namespace: of the team that submits it.
+    queue: its LocalQueue.
+    user: user of the job, recorded as an annotation. None for no particular user.
+    pods: how many pods run together.
+    seconds: how long each pod runs.
+    image: has a `sleep` command.
+    node_selector: of the GPU nodes. Kueue adds the tolerations of its flavor.
+    has_pod_groups: pods of a PodGroup are bound together, and the gang gets a PodGroup.
     """
 
     namespace: pulumi.Input[str]
@@ -40,10 +43,10 @@ class GangArgs:
 
 
 class Gang(pulumi.ComponentResource):
-    """Submit an AppWrapper around one Job.
+    """Submit an AppWrapper with one Job.
 
-    Kueue and AppWrapper refuse or undo changes of a submitted job, so whatever changes about it, here or by hand, has
-    it submitted anew. AppWrapper removes a finished job after a week; the next update then submits it again.
+    Kueue and AppWrapper reject or revert changes of a submitted job. Any change, here or by hand, therefore resubmits
+    it. AppWrapper deletes a completed job after a week, and the next update resubmits it.
     """
 
     name: pulumi.Output[str]
@@ -60,9 +63,9 @@ class Gang(pulumi.ComponentResource):
 
 
 def app_wrapper(name: str, args: GangArgs) -> Document:
-    """Return the AppWrapper. Its Job's pods are the gang: as many complete as run in parallel.
+    """Return the AppWrapper. The gang is the pods of its Job, with as many completions as run in parallel.
 
-    Limits equal requests, which extended resources demand. Source of the shape: MLBatch tutorial, sample jobs.
+    Limits equal requests, as extended resources require. Source of the shape: MLBatch tutorial, sample jobs.
     """
     requests = {resource: str(amount) for resource, amount in args.requests.items()}
     container = {

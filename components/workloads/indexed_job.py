@@ -1,4 +1,4 @@
-"""Indexed Jobs: pods that carry their index, know each other by name, and end together."""
+"""Indexed Jobs: pods with an index that find each other by name and end together."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from components.kubernetes.volumes import Volume
 from components.workloads.pods import WORKLOAD_LABEL, NodePods
 
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"
-"""Kubernetes gives it to the pods of a Job."""
+"""Label that Kubernetes sets on the pods of a Job."""
 
 
 def service_name(job: str) -> str:
-    """Return the name of the headless Service that gives a job's pods their names."""
+    """Return the name of the headless Service that gives a job's pods their DNS names."""
     return f"{job}-service"
 
 
 def headless_service(job: str) -> Document:
-    """Return the Service under which the pods of an Indexed Job find each other, also before they are ready."""
+    """Return the Service that lets the pods of an Indexed Job find each other, even before they are ready."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -33,9 +33,10 @@ def headless_service(job: str) -> Document:
 
 
 def indexed_job(name: str, pods: NodePods, spec: Document, *, annotations: Mapping[str, str] | None = None) -> Document:
-    """Return a Job whose pods carry their index, run once each and end together when one of them fails.
+    """Return a Job whose pods have an index, run once each and all end when one of them fails.
 
-    The pod template `spec` gets the job's Service as its subdomain, so that pod i is `<name>-<i>.<name>-service`.
+    The pod template `spec` gets the job's Service as its subdomain. The DNS name of pod i is
+    `<name>-<i>.<name>-service`.
     """
     template_metadata: Document = {"labels": {WORKLOAD_LABEL: name}}
     if annotations:

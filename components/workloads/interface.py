@@ -1,4 +1,4 @@
-"""Web interfaces of the workloads: reached through a port-forward unless the cluster's owner decides otherwise."""
+"""Web interfaces of the workloads, reached by port-forward unless the administrator chooses a load balancer."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Exposure(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How a Service is offered.
+    """How a Service is exposed.
 
-    exposure: the cluster alone; or a load balancer in the cluster's network; or one with a public address. Both carry
-    plain HTTP, so that what passes over them can be read on the way.
-    ranges: CIDR blocks that a load balancer takes connections from; needed with one.
-    internal: annotations that make a load balancer an internal one; None where the cluster offers none.
+    exposure: only in the cluster, by a load balancer in the cluster's network, or by a load balancer with a public
+    address. Both load balancers use plain HTTP, so the traffic can be read in transit.
+    ranges: CIDR blocks that a load balancer accepts connections from. Required with one.
+    internal: annotations that make a load balancer internal. None if the cluster has no internal load balancers.
     """
 
     exposure: Exposure = Exposure.CLUSTER
@@ -43,7 +43,7 @@ class Reach:
     internal: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a load balancer that is open to everybody, or that the cluster does not offer; raises ValueError."""
+        """Raise ValueError for a load balancer that is open to all, or that the cluster does not offer."""
         if self.exposure is not Exposure.CLUSTER and not self.ranges:
             raise ValueError("a load balancer needs the address ranges that may connect to it")
         if self.exposure is Exposure.INTERNAL and self.internal is None:
@@ -53,8 +53,8 @@ class Reach:
 def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, reach: Reach) -> Document:
     """Return the Service of an interface.
 
-    A load balancer hands on the client's own address (externalTrafficPolicy Local), by which a NetworkPolicy lets it
-    in; otherwise a node's would stand there (kubernetes.io, tutorials/services/source-ip).
+    A load balancer keeps the client's address (externalTrafficPolicy Local), which the NetworkPolicy allows. Otherwise
+    the policy would see the address of a node (kubernetes.io, tutorials/services/source-ip).
     """
     annotations = {**SKIP_AWAIT, **((reach.internal or {}) if reach.exposure is Exposure.INTERNAL else {})}
     spec: Document = {
@@ -86,7 +86,7 @@ def volume_claim(
     size: str,
     mode: AccessMode = AccessMode.MANY_NODES,
 ) -> Document:
-    """Return a claim; it is not waited for, as some classes bind it only when a pod uses it."""
+    """Return a PVC. The provider does not wait for it, because some storage classes bind it only when a pod uses it."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -100,15 +100,14 @@ def volume_claim(
 
 
 def user_of(pod_security: PodSecurity, user: int = USER) -> int | None:
-    """Return the user's number that a pod names: none where SecurityContextConstraints give each namespace its own."""
+    """Return the UID for a pod. It is None where SecurityContextConstraints assign UIDs to each namespace."""
     return user if pod_security is PodSecurity.STANDARDS else None
 
 
 def pod_security(user: int | None = USER) -> Document:
-    """Return the pod's security context: an ordinary user, whose group owns the volumes.
+    """Return the pod's security context: an unprivileged user whose group owns the volumes.
 
-    user: None where the cluster gives each namespace users of its own, and refuses others (OpenShift's SCC
-    restricted-v2).
+    user: None if the cluster assigns UIDs to each namespace and rejects others (OpenShift's SCC restricted-v2).
     """
     own = {} if user is None else {"runAsUser": user, "runAsGroup": user, "fsGroup": user}
     return {
@@ -120,10 +119,10 @@ def pod_security(user: int | None = USER) -> Document:
 
 
 def ray_token(*, signs_in: bool) -> Document:
-    """Return whether the head of a Ray cluster has the token of its account.
+    """Return whether the head of a Ray cluster gets the token of its service account.
 
-    signs_in: OpenShift AI puts a sign-in into its pod, in front of the dashboard, under an account of its own making.
-    It reads that token, and without one the head never runs (openshift/oauth-proxy, providers/openshift/provider.go).
+    signs_in: OpenShift AI adds a sign-in to its pod, in front of the dashboard, with its own service account. It reads
+    this token, and without it the head never runs (openshift/oauth-proxy, providers/openshift/provider.go).
     """
     return {} if signs_in else {"automountServiceAccountToken": False}
 
@@ -132,8 +131,10 @@ def ray_token(*, signs_in: bool) -> Document:
 class ViewerArgs:
     """An interface that shows the files of a volume.
 
-    namespace: that of the volume's claim. image: has the command. port: that the command listens on.
-    nodes: for services. user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
+    namespace: of the volume's PVC.
+    image: has the command.
+    port: that the command listens on.
+    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
     """
 
     namespace: pulumi.Input[str]
@@ -156,9 +157,11 @@ def one_replica(
     nodes: NodeGroup,
     user: int | None,
 ) -> Document:
-    """Return the Deployment of one pod, which ends before the next one starts, as its volume is one node's at a time.
+    """Return a Deployment with one pod.
 
-    label: by which its pods are found, with the name as its value. user: see `pod_security`.
+    It ends before its replacement starts, because only one node at a time can mount its volume.
+    label: key of the label that selects its pods. The value is the name.
+    user: see `pod_security`.
     """
     return {
         "apiVersion": "apps/v1",
@@ -206,8 +209,10 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
 class LogVolumeArgs:
     """A volume that many pods write logs to.
 
-    namespace: that of the pods. storage_class: one whose volumes can be mounted so, None for the cluster's default.
-    size: a quantity. access: from how many nodes.
+    namespace: of the pods.
+    storage_class: supports the access mode. None for the cluster's default.
+    size: a quantity.
+    access: how many nodes may mount it.
     """
 
     namespace: pulumi.Input[str]
@@ -217,7 +222,7 @@ class LogVolumeArgs:
 
 
 class LogVolume(pulumi.ComponentResource):
-    """The claim of the volume that training jobs write logs to and viewers read them from."""
+    """Create the PVC for logs. Training jobs write them, and viewers read them."""
 
     name: pulumi.Output[str]
 

@@ -1,8 +1,8 @@
 """JupyterLab on one GPU node.
 
-Source: edwardsp/ai-on-aks, examples/jupyterlab, which serves a root shell over plain HTTP from a public address behind
-the token `password`, given on the command line. Here the token comes from a Secret, the server runs as an ordinary user
-and is reached through a port-forward; anything wider is a choice of the cluster's owner (see `interface`).
+Source: edwardsp/ai-on-aks, examples/jupyterlab. It serves a root shell over plain HTTP on a public address, with the
+token `password` on the command line. Here the token is in a Secret, and the server runs as an unprivileged user that is
+reached by port-forward. The administrator can choose more access (see `interface`).
 """
 
 from __future__ import annotations
@@ -29,30 +29,32 @@ SHARED_MEMORY: Final = "128Gi"
 FILES: Final = "/mnt/home"
 """The users' files, which outlive the pod."""
 HOME: Final = "/home/jupyter"
-"""What goes with the pod: jupyter_core (`paths.secure_write`) wants files that nobody else may read, IPython a database
-with locks and `pip install --user` programs that can be executed; an SMB share gives each file the mode it was mounted
-with."""
+"""The home folder is deleted with the pod. jupyter_core (`paths.secure_write`) needs files that other users cannot
+read, IPython needs a database with locks, and `pip install --user` needs executable files. An SMB share gives all files
+the same mode."""
 HOME_SIZE: Final = "32Gi"
-"""At most, of the node's own disk."""
+"""Limit for the home folder, on the node's disk."""
 TOKEN_KEY: Final = "token"
 START: Final = f"""export PATH="$HOME/.local/bin:$PATH"
 printf 'export PATH="%s"\\n' "$PATH" > "$HOME/.profile"
 exec jupyter-lab --ip=0.0.0.0 --port={PORT} --no-browser
 """
-"""Kernels inherit the path; the terminals are login shells (jupyter_server_terminals), which forget the image's."""
+"""Kernels inherit the path. The terminals are login shells (jupyter_server_terminals), which do not keep the image's
+path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JupyterLabArgs:
-    """The server to run.
+    """The arguments of the server.
 
-    submission: gang `mlbatch` has a team's queue admit it, which may take it away for a job of higher priority; with
-        `none` it holds its node until it is removed, and no quota counts it. Volcano has no part in it.
-    token: that users log in with; kept secret.
-    storage_class, storage: of the volume with the users' files. access: how many nodes may mount it.
-    user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
-    scratch: mount a folder on the node's local disks, which goes when the pod is replaced.
-    closed: its namespace lets nobody in, so that a policy has to let in those who come through a load balancer.
+    submission: with gang `mlbatch`, a team's queue admits the server, and may preempt it for a job of higher priority.
+    With `none` it keeps its node until it is deleted, and no quota counts it. Volcano is not supported.
+    token: users log in with it. Kept secret.
+    storage_class, storage: of the volume with the users' files.
+    access: how many nodes may mount it.
+    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
+    scratch: mount a folder on the node's local disks, which is deleted with the pod.
+    closed: its namespace allows no connections by default. A policy then has to allow those from a load balancer.
     """
 
     submission: Submission
@@ -68,7 +70,7 @@ class JupyterLabArgs:
 
 
 class JupyterLab(pulumi.ComponentResource):
-    """Run JupyterLab with its volume, token and Service. The volume is its own, and goes when it goes."""
+    """Run JupyterLab with its volume, token and Service. Its volume is deleted with it."""
 
     def __init__(self, name: str, args: JupyterLabArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:JupyterLab", name, None, opts)
@@ -107,7 +109,7 @@ class JupyterLab(pulumi.ComponentResource):
 
 
 def home_claim(name: str, args: JupyterLabArgs) -> Document:
-    """Return the claim of the users' files."""
+    """Return the PVC for the users' files."""
     return volume_claim(
         f"{name}-home",
         args.submission.namespace,
@@ -120,7 +122,8 @@ def home_claim(name: str, args: JupyterLabArgs) -> Document:
 def server(name: str, args: JupyterLabArgs) -> Document:
     """Return the Deployment, or the AppWrapper around it.
 
-    One replica that is replaced by ending the old one first: a second one would wait for ever for a free node.
+    It has one replica, which ends before its replacement starts. Otherwise the replacement would wait forever for a
+    free node.
     """
     mounted = (claim("home", f"{name}-home", FILES), *([scratch(args.pods)] if args.scratch else []))
     lab = Container(

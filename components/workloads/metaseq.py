@@ -1,12 +1,15 @@
-"""Metaseq: training of OPT language models on dummy data, sized by a table.
+"""Metaseq: training of OPT language models on dummy data, with sizes from a table.
 
 Sources: facebookresearch/metaseq, `metaseq/launcher/opt_job_constants.py`, for the table; edwardsp/ai-on-aks,
-examples/metaseq, for the training's options. Its image is built from `docker/metaseq` of that repository.
+examples/metaseq, for the training's options. The image is built from `docker/metaseq` of that repository.
 
-Three things differ from that. Its end learning rate is 0 for every model, as its template multiplies integers;
-here it is the tenth of the learning rate that was meant. Its batch size has no effect, as each GPU takes 8 sequences a
-step whatever it says; here as many steps are accumulated as make it up. And under Kueue there is no MPI: metaseq's
-processes only need to know their rank, which follows from the index of their pod.
+There are three differences from edwardsp/ai-on-aks:
+
+- Its end learning rate is 0 for every model, because its template multiplies integers. Here it is a tenth of the
+  learning rate.
+- Its batch size has no effect, because each GPU always takes 8 sequences a step. Here, steps are accumulated to reach
+  the batch size.
+- With Kueue there is no MPI. Metaseq's processes only need their rank, which follows from the index of their pod.
 """
 
 from __future__ import annotations
@@ -33,26 +36,26 @@ SEQUENCE_LENGTH: Final = 2048
 VOCABULARY: Final = 51196
 UPDATES: Final = 61036
 MICRO_BATCH: Final = 8
-"""Sequences that a GPU takes in one step, at most."""
+"""The most sequences that a GPU takes in one step."""
 SHARED_MEMORY: Final = "8Gi"
 RENDEZVOUS_PORT: Final = 29400
 AIM_FOLDER: Final = "/workspace/aim_logs"
 TENSORBOARD_FOLDER: Final = "/workspace/tensorboard_logs"
-"""Metaseq appends 0000 and so on to the path that it is given, for each new run: it is given one inside this folder."""
+"""Metaseq appends 0000 and so on to its path for each new run, so the path that it gets is inside this folder."""
 LOGS: Final = "logs"
 OPEN_MPI: Final = "/opt/hpcx/ompi"
-"""The image has a second Open MPI, which is not built for the fabric's libraries (edwardsp/ai-on-aks, metaseq)."""
+"""The image's second Open MPI is not built for the fabric's libraries (edwardsp/ai-on-aks, metaseq)."""
 LIBRARIES: Final = ("/usr/lib/x86_64-linux-gnu/", "/opt/hpcx/nccl_rdma_sharp_plugin/lib")
-"""Where the processes look first: the system's own RDMA libraries, and NCCL's plugin for InfiniBand and SHARP
+"""First folders for libraries: the system's RDMA libraries, and NCCL's plugin for InfiniBand and SHARP
 (edwardsp/ai-on-aks, metaseq)."""
 
 BYTES_PER_PARAMETER: Final = 12
-"""Of GPU memory, over all GPUs: 2 for the weight and 2 for its gradient in half precision, 4 for each of Adam's two
-moments. Metaseq with `--memory-efficient-fp16` keeps no weights in single precision (its `fully_sharded_data_parallel`
-and `optim/fused_adam.py`), and shards all of this over all GPUs."""
+"""Bytes of GPU memory for each parameter, over all GPUs: 2 for the weight and 2 for its gradient in half precision, 4
+for each of Adam's two moments. With `--memory-efficient-fp16`, Metaseq keeps no weights in single precision (its
+`fully_sharded_data_parallel` and `optim/fused_adam.py`). It shards all of this over all GPUs."""
 USABLE_MEMORY: Final = 0.8
-"""The part of a GPU's memory for weights, gradients and moments; the rest is activations and NCCL's buffers, whose size
-nobody states. A model that passes may still run out of memory, one that does not cannot run."""
+"""Share of a GPU's memory for weights, gradients and moments. The rest is for activations and NCCL's buffers, whose
+size is unknown. A model above this limit cannot run, and a model below it may still run out of memory."""
 _SCRIPT: Final = "train.sh"
 
 
@@ -60,7 +63,9 @@ _SCRIPT: Final = "train.sh"
 class Size:
     """A model of the OPT family.
 
-    layers, embedding, heads: of the decoder. batch: tokens in one update. model_parallel: GPUs that share each layer.
+    layers, embedding, heads: of the decoder.
+    batch: tokens in one update.
+    model_parallel: GPUs that share each layer.
     """
 
     layers: int
@@ -72,12 +77,12 @@ class Size:
 
     @property
     def parameters(self) -> int:
-        """Number of weights: 12 times layers times the square of the embedding, and the embeddings' own."""
+        """Number of weights: 12 times layers times the square of the embedding, plus the embeddings' own."""
         return 12 * self.layers * self.embedding**2 + (VOCABULARY + SEQUENCE_LENGTH) * self.embedding
 
     @property
     def end_learning_rate(self) -> float:
-        """A tenth of the learning rate, which it decays to."""
+        """The final learning rate, a tenth of the initial one."""
         return self.learning_rate / 10
 
 
@@ -102,8 +107,10 @@ SIZES: Final = {
 class Layout:
     """How a model is trained on a number of GPUs.
 
-    replicas: groups of GPUs that hold the whole model between them. micro_batch: sequences of a replica in one step.
-    accumulated: steps in one update. batch: tokens in one update, as near to the size's as whole steps allow.
+    replicas: groups of GPUs. Each group holds the whole model.
+    micro_batch: sequences of a replica in one step.
+    accumulated: steps in one update.
+    batch: tokens in one update, as close to the size's batch as whole steps allow.
     """
 
     gpus: int
@@ -114,7 +121,7 @@ class Layout:
 
 
 def layout(size: Size, gpus: int) -> Layout:
-    """Return the layout; raises ValueError when the GPUs cannot be parted, or are too many for one batch."""
+    """Return the layout. Raises ValueError if the GPUs cannot be grouped, or are too many for one batch."""
     if gpus % size.model_parallel:
         raise ValueError(f"{gpus} GPUs cannot be parted into groups of {size.model_parallel}")
     replicas = gpus // size.model_parallel
@@ -133,9 +140,10 @@ def layout(size: Size, gpus: int) -> Layout:
 
 
 def fewest_nodes(size: Size, *, gpus: int, gpu_bytes: int) -> int:
-    """Return how many nodes a model needs at least, by GPU memory and by its groups of GPUs.
+    """Return the smallest number of nodes for a model, by GPU memory and by its groups of GPUs.
 
-    gpus: in one node. gpu_bytes: memory of one GPU.
+    gpus: in one node.
+    gpu_bytes: memory of one GPU in bytes.
     """
     needed = size.parameters * BYTES_PER_PARAMETER
     nodes = math.ceil(needed / (gpus * gpu_bytes * USABLE_MEMORY))
@@ -146,12 +154,13 @@ def fewest_nodes(size: Size, *, gpus: int, gpu_bytes: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class MetaseqArgs:
-    """The training to run.
+    """The arguments of the training.
 
-    model: one of SIZES or another. updates: steps of the optimizer. logs: the claim of the volume that keeps what Aim
-    and TensorBoard show; None where neither is used. use_aim, use_tensorboard: write their logs.
-    cluster_env: which of metaseq's own clusters this is like, of those that its `dataclass/configs.py` names; None for
-    metaseq's default.
+    model: one of SIZES or another.
+    updates: steps of the optimizer.
+    logs: PVC of the volume with the logs for Aim and TensorBoard. None if neither is used.
+    use_aim, use_tensorboard: write logs for them.
+    cluster_env: the metaseq cluster to imitate, one of those in its `dataclass/configs.py`. None for metaseq's default.
     """
 
     submission: Submission
@@ -165,7 +174,7 @@ class MetaseqArgs:
 
 
 class Metaseq(pulumi.ComponentResource):
-    """Submit the training. It writes no checkpoints, and its data is random: it measures speed, not a model."""
+    """Submit the training. It measures speed: it writes no checkpoints, and its data is random."""
 
     def __init__(self, name: str, args: MetaseqArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Metaseq", name, None, opts)
@@ -174,7 +183,7 @@ class Metaseq(pulumi.ComponentResource):
 
 
 def documents(name: str, args: MetaseqArgs) -> list[Document]:
-    """Return the objects that submit the training; raises ValueError as `layout` does."""
+    """Return the objects that submit the training. Raises ValueError as `layout` does."""
     pods, submission = args.pods, args.submission
     data = {_SCRIPT: train_script(args)}
     mounted = (files_volume(name), *log_volumes(args))
@@ -201,7 +210,7 @@ def documents(name: str, args: MetaseqArgs) -> list[Document]:
 
 
 def log_volumes(args: MetaseqArgs) -> tuple[Volume, ...]:
-    """Return where the logs go: a folder for each viewer, on one volume."""
+    """Return the volumes for logs: a folder for each viewer, on one volume."""
     if args.logs is None:
         return ()
     source = {"persistentVolumeClaim": {"claimName": args.logs}}
@@ -218,7 +227,7 @@ def _variables(args: MetaseqArgs) -> Mapping[str, str]:
 
 
 def _mpi_command(args: MetaseqArgs) -> list[str]:
-    """Return the mpirun command of a Volcano Job: Open MPI over UCX starts a process for each GPU."""
+    """Return the mpirun command of a Volcano Job. Open MPI over UCX starts a process for each GPU."""
     options = ["-mca", "coll_hcoll_enable", "0", "-mca", "plm_rsh_no_tree_spawn", "1"]
     options += ["-mca", "plm_rsh_num_concurrent", "8192"]
     options += ["-mca", "pml", "ucx"] if args.pods.fabric.resource is not None else []
@@ -234,7 +243,7 @@ def _mpi_command(args: MetaseqArgs) -> list[str]:
 def train_script(args: MetaseqArgs) -> str:
     """Return the script that starts metaseq's processes.
 
-    One where MPI starts a process for each GPU, all of a pod's where nothing does.
+    With MPI, it starts one process, because MPI runs it for each GPU. Otherwise it starts all processes of a pod.
     """
     gpus = args.pods.gpus
     options = " \\\n    ".join(train_options(args))

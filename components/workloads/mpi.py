@@ -1,4 +1,4 @@
-"""MPI programs over whole GPU nodes: launched from the first pod of an Indexed Job, or by a Volcano Job's launcher."""
+"""MPI programs on whole GPU nodes, launched by the first pod of an Indexed Job or by a Volcano Job's launcher."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ SSH_PORT: Final = 2022
 NOTES_PORT: Final = 8022
 VOLCANO_SSH_PORT: Final = 22
 WAIT_SECONDS: Final = 1800
-"""For all pods to pull their image and appear."""
+"""Seconds for all pods to pull their image and start."""
 
 PORTS: Final = {"ssh": SSH_PORT, "notes": NOTES_PORT}
 VOLCANO_PORTS: Final = {"mpijob-port": VOLCANO_SSH_PORT}
 WORKSPACE: Final = "/workspace"
-"""Where the MPI programs of these images work (edwardsp/ai-on-aks, docker)."""
+"""Working directory of the MPI programs in these images (edwardsp/ai-on-aks, docker)."""
 
 _HOST_FILE: Final = f"/etc/volcano/{WORKER_TASK}.host"
-"""Volcano's svc plugin writes it."""
+"""Written by Volcano's svc plugin."""
 
 
 def hosts(job: str, nodes: int) -> list[str]:
-    """Return the names of an Indexed Job's pods, by index."""
+    """Return the names of an Indexed Job's pods, in the order of their index."""
     return [f"{job}-{index}.{service_name(job)}" for index in range(nodes)]
 
 
 def mpirun(
     *, processes: int, per_node: int, exported: Sequence[str], options: Sequence[str], program: Sequence[str]
 ) -> list[str]:
-    """Return an mpirun command; whoever runs it puts the host file behind `--hostfile`.
+    """Return an mpirun command. The caller adds the host file after `--hostfile`.
 
-    exported: the variables of the launching pod that all processes get.
+    exported: variables of the launching pod that all processes get.
     """
     exports = [word for name in exported for word in ("-x", name)]
     return [
@@ -61,7 +61,7 @@ def mpirun(
 def index_files(
     job: str, *, nodes: int, slots: int, command: Sequence[str], output: str | None = None
 ) -> Mapping[str, str]:
-    """Return the files with which the pods of an Indexed Job run an mpirun command together."""
+    """Return the files that the pods of an Indexed Job use to run an mpirun command together."""
     settings = {
         "hosts": hosts(job, nodes),
         "command": list(command),
@@ -76,7 +76,7 @@ def index_files(
 
 
 def index_command() -> list[str]:
-    """Return what each pod of the Indexed Job runs; its files are mounted in FILES_FOLDER."""
+    """Return the command of each pod of the Indexed Job. Its files are mounted in FILES_FOLDER."""
     return ["python3", f"{FILES_FOLDER}/{SCRIPT}", f"{FILES_FOLDER}/{SETTINGS}"]
 
 
@@ -89,7 +89,7 @@ def volcano_containers(
 ) -> tuple[Container, Container]:
     """Return the containers of a Volcano Job's launcher and of its workers, which mount the volumes.
 
-    installation: as of `launcher_command`.
+    installation: as in `launcher_command`.
     """
     launcher = Container(
         name=LAUNCHER_TASK,
@@ -111,9 +111,9 @@ def volcano_containers(
 
 
 def launcher_command(command: Sequence[str], installation: str | None = None) -> list[str]:
-    """Return what a Volcano Job's launcher runs: it waits, within bounds, until every worker takes ssh.
+    """Return the command of a Volcano Job's launcher. It waits, with a limit, until every worker accepts SSH.
 
-    installation: where the image has the Open MPI that is meant; None for the one that is found first.
+    installation: path of the Open MPI to use in the image. None for the first one on the path.
     """
     chosen = ""
     if installation is not None:
@@ -138,5 +138,5 @@ done
 
 
 def worker_command() -> list[str]:
-    """Return what a Volcano Job's workers run until the job is complete: sshd, for the keys that Volcano mounts."""
+    """Return the command of a Volcano Job's workers: sshd with Volcano's keys, until the job is complete."""
     return ["/bin/bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -o AuthenticationMethods=publickey"]

@@ -1,6 +1,6 @@
-"""NCCL's all-reduce test over GPU nodes: whether the fabric carries what it should.
+"""NCCL's all-reduce test on GPU nodes, which shows the performance of the fabric.
 
-Source: edwardsp/ai-on-aks, examples/nccl-allreduce. Its image is built from `docker/nccl` of that repository: PyTorch's
+Source: edwardsp/ai-on-aks, examples/nccl-allreduce. The image is built from `docker/nccl` of that repository: PyTorch's
 image with NVIDIA's nccl-tests.
 """
 
@@ -23,31 +23,32 @@ from components.workloads.volcano_job import volcano_job
 SMALLEST: Final = "1K"
 LARGEST: Final = "16G"
 SHARED_MEMORY: Final = "8Gi"
-"""Of each pod of an MPI job (edwardsp/ai-on-aks)."""
+"""Size of /dev/shm in each pod of an MPI job (edwardsp/ai-on-aks)."""
 COLLNET: Final = {"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": "CollnetChain,NVLS"}
-"""Lets NCCL use CollNet and NVLink SHARP only: where the switches offer no SHARP, it fails instead of choosing another
-algorithm."""
+"""Lets NCCL use only CollNet and NVLink SHARP. If the switches do not support SHARP, it fails instead of choosing
+another algorithm."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NcclProgram:
-    """Where an image has the test, and the files that tell NCCL of a machine's topology."""
+    """Paths in an image: the test, and the files that describe a machine's topology to NCCL."""
 
     test: str = "/workspace/nccl-tests/build/all_reduce_perf"
     topologies: str = mpi.WORKSPACE
 
 
 PROGRAM: Final = NcclProgram()
-"""In the image of edwardsp/ai-on-aks."""
+"""Paths in the image of edwardsp/ai-on-aks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NcclArgs:
-    """The test to run.
+    """The arguments of the test.
 
-    smallest, largest: sizes of the messages, which double from one to the next; bytes, with nccl-tests' suffixes.
-    sharp: reduce in the network's switches and over NVLink SHARP only; it fails where the fabric offers none.
-    debug: NCCL's log level. program: where the image has the test.
+    smallest, largest: message sizes in bytes, with nccl-tests' suffixes. Each size is twice the one before.
+    sharp: reduce only in the network's switches and over NVLink SHARP. It fails if the fabric does not support it.
+    debug: NCCL's log level.
+    program: paths of the test in the image.
     """
 
     submission: Submission
@@ -60,7 +61,7 @@ class NcclArgs:
 
 
 class Nccl(pulumi.ComponentResource):
-    """Submit the test. Its figures are in the log of the launching pod; nobody judges them here (see `health`)."""
+    """Submit the test. The log of the launching pod has its results. They are not checked here (see `health`)."""
 
     def __init__(self, name: str, args: NcclArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Nccl", name, None, opts)
@@ -92,7 +93,7 @@ def documents(name: str, args: NcclArgs) -> list[Document]:
 
 
 def environment(args: NcclArgs) -> Mapping[str, str]:
-    """Return the variables beyond the fabric's."""
+    """Return the variables besides the fabric's."""
     fabric = args.pods.fabric
     reductions = {**fabric.switch_variables, **COLLNET} if args.sharp else {}
     direct = fabric.direct_variable()
@@ -100,7 +101,7 @@ def environment(args: NcclArgs) -> Mapping[str, str]:
 
 
 def test_command(args: NcclArgs) -> list[str]:
-    """Return the mpirun command: one rank for each GPU, results checked once for each size."""
+    """Return the mpirun command: one rank for each GPU, with one check of the results for each size."""
     exported = ["LD_LIBRARY_PATH", *args.pods.fabric.variables, *environment(args)]
     return mpi.mpirun(
         processes=args.pods.nodes * args.pods.gpus,

@@ -1,8 +1,8 @@
 """OLMo: training of AI2's open language model, from data in a volume.
 
-Source: edwardsp/ai-on-aks, examples/olmojob. Its image is built from `docker/olmo` of that repository, which rewrites
-the data's addresses to files in /inputdata. Two things differ: the training configuration that is asked for is the one
-that is used, and the job ends when the training does instead of keeping its GPUs for another hour.
+Source: edwardsp/ai-on-aks, examples/olmojob. The image is built from `docker/olmo` of that repository, which rewrites
+the data's addresses to files in /inputdata. There are two differences. The requested training configuration is the one
+that is used. The job ends with the training, and does not keep its GPUs for another hour.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from components.workloads.pods import Container, NodePods, pod_spec, scratch
 from components.workloads.submission import Submission, register, submitted
 
 TRAINING: Final = "configs/official/OLMo-1B.yaml"
-"""In the image, below /opt/OLMo. Later revisions of allenai/OLMo have folders such as configs/official-0724 instead."""
+"""Path in the image, below /opt/OLMo. Later revisions of allenai/OLMo have folders such as configs/official-0724
+instead."""
 SHARED_MEMORY: Final = "128Gi"
 INPUT: Final = "/inputdata"
 RENDEZVOUS_PORT: Final = 29500
@@ -31,10 +32,11 @@ _WAIT_SECONDS: Final = 1800
 
 @dataclass(frozen=True, kw_only=True)
 class OlmoArgs:
-    """The training to run.
+    """The arguments of the training.
 
-    training: file of the training's configuration, in the image. data: claim of the volume with the data.
-    stop_at: step at which to stop; None for the configuration's own.
+    training: file with the training's configuration, in the image.
+    data: PVC of the volume with the data.
+    stop_at: the last step. None for the configuration's own.
     """
 
     submission: Submission
@@ -45,7 +47,7 @@ class OlmoArgs:
 
 
 class Olmo(pulumi.ComponentResource):
-    """Submit the training. Checkpoints go to each pod's folder on its node's local disks, which is removed after it."""
+    """Submit the training. Checkpoints go to each pod's folder on local disks, which is deleted after the pod."""
 
     def __init__(self, name: str, args: OlmoArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Olmo", name, None, opts)
@@ -69,7 +71,7 @@ def documents(name: str, args: OlmoArgs) -> list[Document]:
 
 
 def volumes(args: OlmoArgs) -> tuple[Volume, ...]:
-    """Return the local disks and the data, which the job may only read."""
+    """Return the local disks and the data, which is read-only."""
     return (scratch(args.pods), claim("data", args.data, INPUT, read_only=True))
 
 
@@ -84,7 +86,7 @@ def _variables(name: str, args: OlmoArgs) -> Mapping[str, str]:
 
 
 def train_script(name: str, args: OlmoArgs) -> str:
-    """Return what each pod runs: torchrun, once the first pod has a name."""
+    """Return the script of each pod. It starts torchrun when the first pod has a DNS name."""
     head = f"{name}-0.{service_name(name)}"
     stop = f" --stop_at={args.stop_at}" if args.stop_at is not None else ""
     return f"""set -euo pipefail

@@ -21,12 +21,16 @@ WORKLOAD_LABEL: Final = "app.kubernetes.io/name"
 
 @dataclass(frozen=True, kw_only=True)
 class NodePods:
-    """Pods of which each takes a whole GPU node.
+    """Pods that each take a whole GPU node.
 
-    image: what they run. nodes: how many pods. placement: the GPU nodes. gpus: in one node; gpu_resource: as which they
-    are asked for. cpu, memory: of one pod, as canonical quantities; memory includes what is written to shared memory.
-    shared_memory: size of /dev/shm. deadline_seconds: after which the job is ended, however far it got.
-    scratch: where the nodes' local disks are mounted.
+    nodes: number of pods.
+    placement: the GPU nodes.
+    gpus: in one node.
+    gpu_resource: resource name for GPUs.
+    cpu, memory: of one pod, as canonical quantities. Memory includes shared memory.
+    shared_memory: size of /dev/shm.
+    deadline_seconds: limit for the job.
+    scratch: path of the nodes' local disks.
     """
 
     image: pulumi.Input[str]
@@ -42,7 +46,7 @@ class NodePods:
     scratch: str = nvme_scratch.FOLDER
 
     def resources(self) -> Mapping[str, Mapping[str, str]]:
-        """Return a container's `resources`. Limits equal requests, which extended resources demand."""
+        """Return a container's `resources`. Limits equal requests, as extended resources require."""
         requests = {names.CPU: self.cpu, names.MEMORY: self.memory, self.gpu_resource: str(self.gpus)}
         requests |= self.fabric.requests()
         return {"requests": requests, "limits": requests}
@@ -50,9 +54,11 @@ class NodePods:
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """What runs in each pod of a job.
+    """The container of each pod of a job.
 
-    command: with its arguments. variables: beyond those of the fabric. ports: number by name.
+    command: with its arguments.
+    variables: besides those of the fabric.
+    ports: number by name.
     """
 
     name: str
@@ -64,20 +70,20 @@ class Container:
 
 
 def shared_memory(size: str) -> Volume:
-    """Return /dev/shm as a memory-backed volume; a container's own has 64 MiB, too little for NCCL."""
+    """Return /dev/shm as a volume in memory. A container's default has 64 MiB, too little for NCCL."""
     source = {"emptyDir": {"medium": "Memory", "sizeLimit": size}}
     return Volume(name="shm", path="/dev/shm", source=source)  # noqa: S108 - of the container alone
 
 
 def scratch(pods: NodePods, path: str = "/scratch") -> Volume:
-    """Return each pod's own folder on its node's local disks; `pod_spec` selects nodes where these are mounted."""
+    """Return each pod's own folder on its node's local disks. `pod_spec` selects nodes that have them."""
     return nvme_scratch.volume(pods.scratch, path)
 
 
 def container(pods: NodePods, args: Container) -> Document:
-    """Return the container. What `capabilities` adds lets it pin memory for the network devices.
+    """Return the container. `capabilities` allows it to pin memory for the network devices.
 
-    What it has none of is left out: the API server keeps no empty lists, and a Job's pods cannot be changed back.
+    Empty fields are omitted, because the API server removes empty lists and a Job's pods cannot be changed.
     """
     mounted = (shared_memory(pods.shared_memory), *args.volumes)
     env = [*variables({**pods.fabric.variables, **args.variables}), *environment(mounted)]
@@ -97,12 +103,12 @@ def container(pods: NodePods, args: Container) -> Document:
 
 
 def capabilities(fabric: Fabric) -> Mapping[str, Sequence[str]]:
-    """Return what a container adds to its capabilities: IPC_LOCK where nodes have RDMA (edwardsp/ai-on-aks)."""
+    """Return the capabilities to add: IPC_LOCK for nodes with RDMA (edwardsp/ai-on-aks)."""
     return {"add": [PINNED_MEMORY]} if fabric.resource is not None else {}
 
 
 def pod_spec(pods: NodePods, args: Container, *, priority_class: str | None) -> Document:
-    """Return the pod of an Indexed Job or of a Volcano task: alone with its container, without access to the API."""
+    """Return the pod of an Indexed Job or a Volcano task, with one container and without access to the API."""
     mounted = (shared_memory(pods.shared_memory), *args.volumes)
     group = pods.placement
     if any(item.name == "scratch" for item in mounted):

@@ -1,14 +1,14 @@
-"""Pre-training of a language model with PyTorch on several nodes, which goes on from its last checkpoint.
+"""Pre-training of a language model with PyTorch on several nodes. It continues from its last checkpoint.
 
-Source: project-codeflare/mlbatch, USAGE.md and `samples/pytorchjob-in-appwrapper.yaml`: a PyTorchJob in an AppWrapper;
-MLBatch's tutorial leaves the training itself open. Names of container and port, and what torchrun is told by variables:
+Source: project-codeflare/mlbatch, USAGE.md and `samples/pytorchjob-in-appwrapper.yaml`: a PyTorchJob in an AppWrapper.
+MLBatch's tutorial does not define the training. Names of container and port, and torchrun's variables:
 kubeflow/training-operator v1.9.4, `pkg/apis/kubeflow.org/v1/pytorch_types.go`, `pkg/controller.v1/pytorch/envvar.go`.
 
-AppWrapper makes all pods anew when one fails or its node is lost. The checkpoints stay, in a volume beside it, in a
-folder of the job's name. The training operator itself makes the PodGroup of the pods.
+AppWrapper recreates all pods when one fails or its node is lost. The checkpoints remain in a separate volume, in a
+folder with the job's name. The training operator creates the PodGroup of the pods.
 
-A TrainJob does the same through Kubeflow Trainer, in no AppWrapper: its runtime has all that its pods share
-(components/queueing/trainer.py), and JobSet makes all of them again when one fails.
+A TrainJob does the same with Kubeflow Trainer and without an AppWrapper. Its runtime has the common fields of its pods
+(components/queueing/trainer.py), and JobSet recreates all pods when one fails.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from components.workloads.pods import variables as container_variables
 from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, app_wrapper, register
 
 MANAGER: Final = "mlbatch.example.org/pretraining"
-"""Of the patch that mounts the volumes into a TrainJob's pods."""
+"""Manager of the patch that mounts the volumes in a TrainJob's pods."""
 CONTAINER: Final = "pytorch"
 PORT: Final = {"pytorchjob-port": 23456}
 CHECKPOINTS: Final = "/checkpoints"
@@ -44,13 +44,13 @@ DATA: Final = "/data"
 SHARED_MEMORY: Final = "16Gi"
 """For NCCL, between the processes of a node."""
 BYTES_PER_WEIGHT: Final = 16
-"""In the memory of each GPU: a weight, its gradient and AdamW's two moments, of 4 bytes each."""
+"""Bytes of GPU memory on each GPU: a weight, its gradient and AdamW's two moments, with 4 bytes each."""
 CHECKPOINT_BYTES_PER_WEIGHT: Final = 12
-"""Of a checkpoint, which has no gradients."""
+"""Bytes of a checkpoint, which has no gradients."""
 CHECKPOINTS_AT_A_TIME: Final = 3
 """Two are kept while another is written (`training/checkpoints.py`)."""
 _BYTES: Final = 256
-"""Kinds of bytes, which are the model's tokens (`training/texts.py`)."""
+"""Number of byte values, which are the model's tokens (`training/texts.py`)."""
 PROGRAM: Final = Program(
     module="components.workloads.training.pretrain",
     shared=[f"components.workloads.training.{name}" for name in ("checkpoints", "model", "texts")],
@@ -66,9 +66,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """The model's shape: a decoder of bytes, as GPT-2 is one of tokens.
+    """The model's shape: a decoder like GPT-2, with bytes as tokens.
 
-    layers: of attention. width: dimensions of the embedding, which the heads divide. context: bytes of a text.
+    layers: of attention.
+    width: dimensions of the embedding, divisible by the number of heads.
+    context: bytes of a text.
     """
 
     layers: int = 24
@@ -78,22 +80,27 @@ class Model:
 
     @property
     def weights(self) -> int:
-        """How many weights it has: of tokens and positions, of each layer, of the last norm (`training/model.py`)."""
+        """Number of weights: of tokens and positions, of each layer, of the last norm (`training/model.py`)."""
         return self.width * (_BYTES + self.context + 2 + self.layers * (12 * self.width + 13))
 
     @property
     def checkpoint_bytes(self) -> int:
-        """Bytes that its checkpoints take, as many as there are at a time."""
+        """Bytes of all checkpoints that exist at the same time."""
         return CHECKPOINTS_AT_A_TIME * CHECKPOINT_BYTES_PER_WEIGHT * self.weights
 
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainingArgs:
-    """The training to run.
+    """The arguments of the training.
 
-    batch: texts of each GPU in each step. steps: of the optimizer. checkpoint_every: steps.
-    checkpoints: claim of the volume for them, of this class (None for the cluster's default) and size; all pods mount
-    it. access: from how many nodes. data: claim of the volume with the texts to train on, None for made-up ones.
+    batch: texts of each GPU in each step.
+    steps: of the optimizer.
+    checkpoint_every: number of steps.
+    checkpoints: PVC of the volume for checkpoints. All pods mount it.
+    storage_class: of the PVC. None for the cluster's default.
+    storage: size of the PVC.
+    access: how many nodes may mount it.
+    data: PVC of the volume with the training texts. None for generated texts.
     """
 
     kind: Kind = Kind.PYTORCH_JOB
@@ -112,7 +119,7 @@ class PretrainingArgs:
 
 
 class Pretraining(pulumi.ComponentResource):
-    """Submit the training. Its losses are in the log of the master's pod."""
+    """Submit the training. The log of the master's pod shows its losses."""
 
     def __init__(self, name: str, args: PretrainingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Pretraining", name, None, opts)
@@ -121,7 +128,7 @@ class Pretraining(pulumi.ComponentResource):
 
 
 def documents(name: str, args: PretrainingArgs) -> list[Document]:
-    """Return the claim of the checkpoints, the program, and what submits the training."""
+    """Return the PVC for checkpoints, the program, and the objects that submit the training."""
     submission = args.submission
     folder = volume_claim(
         args.checkpoints,
@@ -139,11 +146,11 @@ def documents(name: str, args: PretrainingArgs) -> list[Document]:
 
 
 def job(name: str, args: PretrainingArgs) -> Document:
-    """Return the PyTorchJob: a master and, of several nodes, a worker on each other one.
+    """Return the PyTorchJob: a master, and a worker on each other node.
 
-    No pod is tried again by itself: those that are left have lost it, and wait. Pods that are left over stay until
-    AppWrapper takes all of them away: the operator would end workers as soon as the master is done, and AppWrapper
-    counts each pod that succeeds (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`).
+    A failed pod is not restarted alone, because the other pods have lost it and wait. The remaining pods stay until
+    AppWrapper deletes all of them. The operator would end workers as soon as the master is done, but AppWrapper counts
+    each pod that succeeds (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`).
     """
     replicas = {"Master": 1, **({"Worker": args.pods.nodes - 1} if args.pods.nodes > 1 else {})}
     return {
@@ -162,7 +169,7 @@ def job(name: str, args: PretrainingArgs) -> Document:
 
 
 def template(name: str, args: PretrainingArgs) -> Document:
-    """Return the pods' template. Which of them a pod is, the operator tells torchrun by variables."""
+    """Return the pods' template. The operator sets torchrun's variables with the rank of each pod."""
     container = Container(
         name=CONTAINER,
         command=command(name, args),
@@ -180,7 +187,7 @@ def template(name: str, args: PretrainingArgs) -> Document:
 
 
 def train_job(name: str, args: PretrainingArgs) -> Document:
-    """Return the TrainJob, which is queued by itself. Kueue ends one that has run for too long, over all its tries."""
+    """Return the TrainJob, which is queued directly. Kueue ends it when all its attempts together exceed the limit."""
     submission, pods, mounted = args.submission, args.pods, volumes(name, args)
     queued = submission.mode is SubmissionMode.MLBATCH
     labels = {names.QUEUE_LABEL: submission.queue, names.LONGEST_LABEL: str(pods.deadline_seconds)} if queued else {}
@@ -226,23 +233,23 @@ def train_job(name: str, args: PretrainingArgs) -> Document:
 
 
 def command(name: str, args: PretrainingArgs) -> list[str]:
-    """Return what each pod runs."""
+    """Return the command of each pod."""
     return ["torchrun", "-m", PROGRAM.module, *arguments(name, args)]
 
 
 def variables(args: PretrainingArgs) -> dict[str, str]:
-    """Return the variables beside those of the fabric."""
+    """Return the variables besides those of the fabric."""
     return {item["name"]: item["value"] for item in programs.ENVIRONMENT} | dict(args.pods.fabric.direct_variable())
 
 
 def volumes(name: str, args: PretrainingArgs) -> tuple[Volume, ...]:
-    """Return the program, the checkpoints and the data, which the job may only read."""
+    """Return the volumes of the program, the checkpoints and the data, which is read-only."""
     texts = (claim("data", args.data, DATA, read_only=True),) if args.data is not None else ()
     return (PROGRAM.volume(files_name(name)), claim("checkpoints", args.checkpoints, CHECKPOINTS), *texts)
 
 
 def arguments(name: str, args: PretrainingArgs) -> list[str]:
-    """Return what the program is told."""
+    """Return the program's arguments."""
     model = args.model
     return [
         f"--layers={model.layers}",

@@ -1,11 +1,11 @@
-"""The three ways in which a job is submitted.
+"""The three ways to submit a job.
 
-    mlbatch   an AppWrapper in a team's queue: Kueue admits all pods at once and counts them against the team's quota
-    volcano   a Volcano Job: all pods start together, and no quota counts them
-    none      a plain Indexed Job: pods start one by one as nodes become free, and no quota counts them
+mlbatch   an AppWrapper in a team's queue: Kueue admits all pods at once and counts them against the team's quota
+volcano   a Volcano Job: all pods start together, and no quota counts them
+none      a plain Indexed Job: pods start one by one as nodes become free, and no quota counts them
 
-A job's files are created beside it: AppWrapper deletes what it wraps whenever a job is told to go. Each wrapped Job is
-one of Kueue's pod sets.
+A job's files are created separately, because AppWrapper deletes its contents when a job is suspended. Each wrapped Job
+is one of Kueue's pod sets.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from components.workloads.pods import WORKLOAD_LABEL
 SUBMITTER: Final = "mlbatch/submitted-for"
 WARM_UP_SECONDS: Final = 30 * 60
 WARM_UP: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": f"{WARM_UP_SECONDS // 60}m"}
-"""AppWrapper takes pods that are not running after five minutes for lost; images of 20 GB take longer to pull."""
+"""By default AppWrapper takes pods that do not run after five minutes as lost. Pulling images of 20 GB takes longer."""
 
 IMMUTABLE: Final = ("metadata", "spec")
-"""A submitted job is not changed but submitted anew."""
+"""A submitted job is resubmitted instead of changed."""
 
 
 RUNS: Final = ("Job", "PyTorchJob", "TrainJob", "RayJob", "AppWrapper")
-"""Kinds that are submitted, not changed."""
+"""Kinds that are resubmitted instead of changed."""
 
 
 class SubmissionMode(StrEnum):
@@ -50,13 +50,14 @@ class SubmissionMode(StrEnum):
 class Submission:
     """How and where a job is submitted.
 
-    namespace: the team's for `mlbatch`, one that is no team's otherwise.
-    queue: the LocalQueue for `mlbatch`, the Volcano queue for `volcano`; without meaning for `none`.
-    priority_class: of the pods; None for the cluster's default. user: on whose behalf, recorded as an annotation.
-    has_pod_groups: the pods of a PodGroup are bound together, and gangs in a team's queue are given one.
-    groups_alone: a pod of no PodGroup is never placed, and a job of one pod is given one, too.
-    near: a level of the network. Kueue puts the pods of a gang into one part of it if it can; None for anywhere.
-    scheduler: of the pods of queued jobs, which AppWrapper names to those that it wraps; None for the cluster's own.
+    namespace: the team's for `mlbatch`, otherwise one that is not a team's.
+    queue: the LocalQueue for `mlbatch`, the Volcano queue for `volcano`, unused for `none`.
+    priority_class: of the pods. None for the cluster's default.
+    user: user of the job, recorded as an annotation.
+    has_pod_groups: pods of a PodGroup are bound together. Gangs in a team's queue get a PodGroup.
+    groups_alone: pods without a PodGroup are never scheduled, so a job with one pod gets one too.
+    near: a level of the network. Kueue places the pods of a gang in one part of it if possible. None for anywhere.
+    scheduler: of the pods of queued jobs. AppWrapper sets it in the pods that it wraps. None for the cluster's default.
     """
 
     mode: SubmissionMode
@@ -71,7 +72,7 @@ class Submission:
 
 
 def app_wrapper(name: str, submission: Submission, components: Sequence[Document]) -> Document:
-    """Return the AppWrapper that submits objects as one job; their namespace is its own."""
+    """Return the AppWrapper that submits objects as one job. They are in its namespace."""
     user = {SUBMITTER: submission.user} if submission.user else {}
     return {
         "apiVersion": names.APPWRAPPER_API,
@@ -87,7 +88,7 @@ def app_wrapper(name: str, submission: Submission, components: Sequence[Document
 
 
 def submitted(name: str, submission: Submission, job: Document) -> list[Document]:
-    """Return the objects that submit an Indexed Job: an AppWrapper, or the Job itself with its Service."""
+    """Return the objects that submit an Indexed Job: an AppWrapper, or the Job with its Service."""
     service = headless_service(name)
     if submission.mode is not SubmissionMode.MLBATCH:
         return [with_namespace(component, submission.namespace) for component in (service, job)]
@@ -96,19 +97,19 @@ def submitted(name: str, submission: Submission, job: Document) -> list[Document
 
 
 def submitted_alone(name: str, submission: Submission, job: Document) -> Document:
-    """Return what submits a Job of one pod: an AppWrapper, or the Job itself."""
+    """Return the object that submits a Job with one pod: an AppWrapper or the Job."""
     if submission.mode is not SubmissionMode.MLBATCH:
         return with_namespace(job, submission.namespace)
     return app_wrapper(name, submission, grouped(name, job) if submission.groups_alone else [job])
 
 
 def grouped(name: str, job: Document) -> list[Document]:
-    """Return a Job and the PodGroup of all its pods."""
+    """Return a Job and the PodGroup for all its pods."""
     return [pod_group(name, job["spec"].get("parallelism", 1)), in_group(name, job)]
 
 
 def register(parent: pulumi.Resource, name: str, documents: Sequence[Document]) -> list[Manifest]:
-    """Register a job's objects: what runs is submitted anew when it changes, after what it needs exists."""
+    """Register a job's objects. Jobs are created after the objects that they need, and resubmitted when they change."""
     registered: list[Manifest] = []
     for document in documents:
         runs = document["kind"] in RUNS

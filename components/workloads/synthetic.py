@@ -1,7 +1,7 @@
-"""Synthetic load: jobs of a given size, length, priority and failure, of which nothing is left but the time they take.
+"""Synthetic load: jobs with a given size, duration, priority and failure, which only take time.
 
-Each is an AppWrapper around a Job, in the queue of its team, as every other workload. Its pods run busybox' `sleep` and
-`sh`. A pod that fails fails its Job, and AppWrapper makes the whole job anew as often as its retries allow (v1.2.2,
+Each is an AppWrapper with a Job, in the queue of its team, like every other workload. Its pods run busybox's `sleep`
+and `sh`. A failed pod fails its Job. AppWrapper then recreates the whole job as often as its retries allow (v1.2.2,
 `internal/controller/appwrapper/appwrapper_controller.go`).
 """
 
@@ -25,12 +25,13 @@ from components.workloads.pods import WORKLOAD_LABEL
 from components.workloads.submission import Submission, app_wrapper, grouped, register
 
 ARRIVAL: Final = "mlbatch/arrival-seconds"
-"""On each AppWrapper: the second of the trace in which it arrives. Whoever submits the jobs one by one goes by it."""
+"""Annotation of each AppWrapper: its arrival in the trace, in seconds. Programs that submit the jobs one by one use it.
+"""
 _RETRY_LIMIT: Final = "workload.codeflare.dev.appwrapper/retryLimit"
 _STATE: Final = "/state"
 _FAILURE: Final = re.compile(r"none|hang|crash@(?P<after>[0-9]+)(x(?P<times>[0-9]+))?")
 FAILURES: Final = "none, hang, crash@<second>, crash@<second>x<times>"
-"""The forms in which a failure is written."""
+"""The allowed forms of a failure."""
 
 
 class Kind(StrEnum):
@@ -43,12 +44,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """How a job fails, and when.
+    """How and when a job fails.
 
-    none: not at all. hang: its pods never end; its deadline ends it, without another attempt.
-    crash: each of its pods ends with an error after so many seconds. In every attempt, where times is 0: AppWrapper
-    retries the job, and gives it up in the end. Otherwise so many times: the kubelet starts the container again in its
-    place, which then runs to its end.
+    none: it does not fail.
+    hang: its pods never end. Its deadline ends it, without another attempt.
+    crash: each of its pods exits with an error after this number of seconds. If times is 0, this happens in every
+    attempt, and AppWrapper retries the job and finally gives up. Otherwise it happens this number of times. The kubelet
+    restarts the container, which then completes.
     """
 
     kind: Kind = Kind.NONE
@@ -57,7 +59,7 @@ class Failure:
 
     @classmethod
     def parse(cls, text: str) -> Failure:
-        """Return what a text says, such as `crash@30x2`. Raises ValueError for one that says nothing."""
+        """Return the failure of a text such as `crash@30x2`. Raises ValueError if the text has another form."""
         found = _FAILURE.fullmatch(text)
         if found is None or found["times"] == "0":
             raise ValueError(f"{text!r} is no failure; there are {FAILURES}")
@@ -71,7 +73,7 @@ class Failure:
 
     @property
     def succeeds(self) -> bool:
-        """Whether a job that fails so comes through in the end."""
+        """True if a job with this failure succeeds in the end."""
         return self.kind is Kind.NONE or self.times > 0
 
 
@@ -79,8 +81,9 @@ class Failure:
 class SyntheticJob:
     """One job of the load.
 
-    arrival: when it is submitted, in seconds from the beginning. gpus: of each pod. seconds: how long it runs; of one
-    that hangs, when its deadline ends it.
+    arrival: when it is submitted, in seconds from the start.
+    gpus: of each pod.
+    seconds: how long it runs. For a job that hangs, the time until its deadline.
     """
 
     name: str
@@ -95,11 +98,14 @@ class SyntheticJob:
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticLoadArgs:
-    """The jobs to submit.
+    """The arguments of the load.
 
-    namespaces: of the teams, by name. submission: how all of them are submitted but for namespace and priority.
-    image: has `sleep` and `sh`. per_gpu: CPU and memory that a pod asks for beside each GPU.
-    placement: the GPU nodes; Kueue adds the tolerations of its flavor. gpu_resource: as which GPUs are asked for.
+    namespaces: of the teams, by name.
+    submission: how all jobs are submitted, except for namespace and priority.
+    image: has `sleep` and `sh`.
+    per_gpu: CPU and memory that a pod requests for each GPU.
+    placement: the GPU nodes. Kueue adds the tolerations of its flavor.
+    gpu_resource: resource name for GPUs.
     """
 
     jobs: Sequence[SyntheticJob]
@@ -112,7 +118,7 @@ class SyntheticLoadArgs:
 
 
 class SyntheticLoad(pulumi.ComponentResource):
-    """Submit all jobs of the load, each as soon as what it needs is there."""
+    """Submit all jobs of the load. Each is created when the objects that it needs exist."""
 
     def __init__(self, name: str, args: SyntheticLoadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:SyntheticLoad", name, None, opts)
@@ -135,7 +141,7 @@ def document(job: SyntheticJob, args: SyntheticLoadArgs) -> Document:
 
 
 def program(job: SyntheticJob) -> list[str]:
-    """Return what each pod of a job runs. What crashes some times counts them in a file that outlives its container."""
+    """Return the command of each pod of a job. Crashes are counted in a file that outlives the container."""
     failure, run = job.failure, f"sleep {job.seconds}"
     if failure.kind is Kind.NONE:
         return ["sleep", str(job.seconds)]
@@ -150,13 +156,13 @@ def program(job: SyntheticJob) -> list[str]:
 
 
 def requests(gpus: int, per_gpu: Quota, gpu_resource: str = names.GPU) -> dict[str, str]:
-    """Return what a pod with so many GPUs asks for. Limits equal it, which extended resources demand."""
+    """Return the requests of a pod with this number of GPUs. Limits are equal, as extended resources require."""
     beside = {resource: str(amount * gpus) for resource, amount in per_gpu.items()}
     return {**beside, offered(names.GPU, gpu_resource): str(Quantity.parse(gpus))}
 
 
 def _job(job: SyntheticJob, args: SyntheticLoadArgs) -> Document:
-    """Return the Job. Kubernetes counts crashes in place as failures of its pods, up to one less than backoffLimit."""
+    """Return the Job. Kubernetes counts restarts in place as failures of its pods, up to one less than backoffLimit."""
     amounts, times = requests(job.gpus, args.per_gpu, args.gpu_resource), job.failure.times
     container: Document = {
         "name": "sleeper",

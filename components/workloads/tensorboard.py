@@ -1,7 +1,8 @@
-"""TensorBoard: shows what training runs have logged.
+"""TensorBoard: shows the logs of training runs.
 
 Source of the port: edwardsp/ai-on-aks, which starts it by hand in the training's first pod. Here the logs are on a
-volume, and TensorBoard runs beside it. It serves the folder of all runs: metaseq makes one for each.
+volume, and TensorBoard has its own pod. It serves the folder with all runs, because metaseq creates a folder for each
+run.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ _ROOT: Final = "/workspace"
 
 @dataclass(frozen=True, kw_only=True)
 class TensorBoardArgs:
-    """namespace: of the logs' claim. logs: the claim's name. image: has the `tensorboard` command.
+    """The arguments of TensorBoard.
 
-    nodes: for services. user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
+    namespace: of the logs' PVC.
+    logs: name of the PVC.
+    image: has the `tensorboard` command.
+    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
     """
 
     namespace: pulumi.Input[str]
@@ -36,7 +40,7 @@ class TensorBoardArgs:
 
 
 class TensorBoard(pulumi.ComponentResource):
-    """Run TensorBoard, which asks for no password: only port-forwards of those who may make them reach it."""
+    """Run TensorBoard. It has no password, so only port-forwards reach it."""
 
     def __init__(self, name: str, args: TensorBoardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:TensorBoard", name, None, opts)
@@ -46,7 +50,7 @@ class TensorBoard(pulumi.ComponentResource):
 
 
 def documents(name: str, args: TensorBoardArgs) -> list[Document]:
-    """Return TensorBoard's objects. It may read the logs only."""
+    """Return TensorBoard's objects. The logs are read-only."""
     return viewer(
         name,
         ViewerArgs(

@@ -1,16 +1,16 @@
-"""Batch inference with vLLM: a server of a model and a load generator, which signal each other, in one pod.
+"""Batch inference with vLLM: a server of a model and a load generator in one pod, which signal each other.
 
-Source: MLBatch's tutorial, "Batch Inference with vLLM": claim, AppWrapper, Job, amounts, options, and a folder of
-both containers, in which a file named `halt` ends the server. What differs, and why:
+Source: MLBatch's tutorial, "Batch Inference with vLLM": PVC, AppWrapper, Job, amounts, options, and a common folder of
+both containers, where a file named `halt` ends the server. Differences from it:
 
-    both containers run upstream's image, whose `vllm bench serve` is the tutorial's `benchmark_serving.py`; the
-    tutorial's two images are somebody's own, and can still be named
-    the load generator asks for what it uses, and is limited to it
-    a server that fails, or does not answer in time, ends the job, and so does a deadline; `bounded` off leaves all
-    three out, as the tutorial does
-    the server listens on the pod's own loopback device: it asks nobody for a password
-    a revision of the model can be named, whose tokenizer vLLM then takes, too (vllm, `config/model.py`)
-    caches are put where the volume is for any user; the tutorial's are, because OpenShift's users live in /
+- Both containers run upstream's image, whose `vllm bench serve` is the tutorial's `benchmark_serving.py`. The
+  tutorial's two images belong to individuals. They can still be configured.
+- The load generator has requests and limits.
+- A server that fails or does not answer in time ends the job, and so does a deadline. Setting `bounded` to false
+  removes all three limits, as in the tutorial.
+- The server listens on the pod's loopback device, because it has no password.
+- The revision of the model can be set. vLLM then uses its tokenizer too (vllm, `config/model.py`).
+- Caches are on the volume for every user. The tutorial's are only there because OpenShift's users have / as their home.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ GENERATOR: Final = "load-generator"
 CACHE: Final = "/.cache"
 SIGNALS: Final = "/.config"
 HALT: Final = "halt"
-"""The file by which the load generator tells the server to end."""
+"""File that the load generator creates to stop the server."""
 STOPPED: Final = "stopped"
-"""The file by which the server tells the load generator that it has ended."""
+"""File that the server creates after it has ended."""
 SHARED_MEMORY: Final = "8Gi"
-"""Of a server on several GPUs, whose processes meet there (docs.vllm.ai, deployment/k8s: tensor parallelism)."""
+"""For a server with several GPUs, whose processes communicate there (docs.vllm.ai, deployment/k8s: tensor parallelism).
+"""
 _FAILED: Final = 70
 """Exit code of a container that gives up: EX_SOFTWARE of sysexits.h."""
 
@@ -56,24 +57,34 @@ ENVIRONMENT: Final = {
     "XDG_CONFIG_HOME": SIGNALS,
     "TORCHINDUCTOR_CACHE_DIR": "/tmp/torchinductor",  # noqa: S108 - of the container alone
 }
-"""For a user that the image does not know: PyTorch asks for its name, and all of them for a home (vllm-project/vllm
-#31959; huggingface_hub, `constants.py`; vllm, `envs.py`)."""
+"""For a UID that the image does not have. PyTorch asks for the user's name, and all of them for a home folder
+(vllm-project/vllm #31959; huggingface_hub, `constants.py`; vllm, `envs.py`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VllmArgs:
-    """The batch to run.
+    """The arguments of the batch.
 
-    model: by its name on Hugging Face's hub; model_revision: its commit, branch or tag, None for what the hub gives.
-    image: of the server; generator_image: of the load generator, with
-        `benchmark_serving.py` in its working directory, None for the server's own.
-    requests: of the batch; concurrency: how many at once. input_tokens, output_tokens: of each.
-    gpus: of the server; gpu_resource: as which they are asked for. cpu, memory: of the server, generator_cpu,
-        generator_memory: of the load generator, as canonical quantities.
-    placement: the GPU nodes. claim: name of the one with the weights; storage_class: whose volumes can be
-        mounted so, None for the cluster's default; storage: its size. access: from how many nodes.
-    bounded: end with the server, and in time. start_seconds: until the server answers. deadline_seconds: for all of it.
-    user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
+    model: name on Hugging Face's hub.
+    model_revision: its commit, branch or tag. None for the hub's default.
+    generator_image: of the load generator, with `benchmark_serving.py` in its working directory. None for the server's
+    image.
+    requests: number of requests in the batch.
+    concurrency: number of requests at once.
+    input_tokens, output_tokens: of each request.
+    gpus: of the server.
+    gpu_resource: resource name for GPUs.
+    cpu, memory: of the server, as canonical quantities.
+    generator_cpu, generator_memory: of the load generator, as canonical quantities.
+    placement: the GPU nodes.
+    claim: name of the PVC with the weights.
+    storage_class: supports the access mode. None for the cluster's default.
+    storage: size of the PVC.
+    access: how many nodes may mount it.
+    bounded: the batch ends with the server and has time limits.
+    start_seconds: limit until the server answers.
+    deadline_seconds: limit for the whole job.
+    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
     """
 
     submission: Submission
@@ -103,7 +114,7 @@ class VllmArgs:
 
 
 class Vllm(pulumi.ComponentResource):
-    """Submit the batch. Its times (to the first token, and for each) are in the log of its load generator."""
+    """Submit the batch. The log of its load generator shows its times (to the first token, and for each)."""
 
     def __init__(self, name: str, args: VllmArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Vllm", name, None, opts)
@@ -112,7 +123,7 @@ class Vllm(pulumi.ComponentResource):
 
 
 def documents(name: str, args: VllmArgs) -> list[Document]:
-    """Return the claim of the weights, and what submits the batch."""
+    """Return the PVC for the weights, and the objects that submit the batch."""
     submission = args.submission
     weights = volume_claim(
         args.claim,
@@ -125,7 +136,7 @@ def documents(name: str, args: VllmArgs) -> list[Document]:
 
 
 def job(name: str, args: VllmArgs) -> Document:
-    """Return the Job: one pod, which is not tried again; AppWrapper submits it anew."""
+    """Return the Job with one pod, which is not retried. AppWrapper resubmits it."""
     bounds = {"backoffLimit": 0, "activeDeadlineSeconds": args.deadline_seconds} if args.bounded else {}
     return {
         "apiVersion": "batch/v1",
@@ -145,7 +156,7 @@ def job(name: str, args: VllmArgs) -> Document:
 
 
 def pod(args: VllmArgs) -> Document:
-    """Return the pod: the server, and what sends it requests."""
+    """Return the pod with the server and the load generator."""
     common = (
         claim("cache", args.claim, CACHE),
         Volume(name="config", path=SIGNALS, source={"emptyDir": {}}),
@@ -174,7 +185,7 @@ def pod(args: VllmArgs) -> Document:
 
 
 def server_script(args: VllmArgs) -> str:
-    """Return what serves the model until the signal to halt; bounded, until the server has ended by itself, too."""
+    """Return the server's script. It runs until the halt signal or, if bounded, until the server ends."""
     command = ["vllm", "serve", args.model, "--host=127.0.0.1"]
     if args.model_revision is not None:
         command.append(f"--revision={args.model_revision}")
@@ -192,9 +203,10 @@ if [ -f {SIGNALS}/{STOPPED} ]; then exit {_FAILED}; fi
 
 
 def generator_script(args: VllmArgs) -> str:
-    """Return what waits for the server, sends it the batch and signals it to halt; bounded, however that went.
+    """Return the load generator's script: wait for the server, send the batch, and stop the server.
 
-    Requests that fail are reported, and fail no batch: whether the server has lived is asked for.
+    Failed requests are reported, but do not fail the batch. If bounded, it stops the server in all cases, and fails if
+    the server has ended before.
     """
     batch = shlex.join(_batch(args))
     if not args.bounded:
@@ -231,7 +243,7 @@ server = http.client.HTTPConnection("localhost", """
 server.request("GET", "/health")
 sys.exit(server.getresponse().status != 200)' 2>/dev/null"""
 )
-"""Whether the server takes requests. The tutorial asks whether its port is open, with nc, which not every image has."""
+"""Checks whether the server accepts requests. The tutorial tests its port with nc, which some images do not have."""
 
 
 def _batch(args: VllmArgs) -> list[str]:
@@ -261,5 +273,5 @@ def _container(name: str, image: pulumi.Input[str], script: str, mounted: tuple[
 
 
 def _amounts(requests: Mapping[str, str]) -> Document:
-    """Return a container's `resources`. Limits equal requests, which extended resources demand."""
+    """Return a container's `resources`. Limits equal requests, as extended resources require."""
     return {"requests": dict(requests), "limits": dict(requests)}

@@ -25,10 +25,10 @@ def volcano_job(
     worker: Container,
     annotations: Mapping[str, str] | None = None,
 ) -> Document:
-    """Return a Volcano Job of one launcher and a worker on each node, which start together or not at all.
+    """Return a Volcano Job with one launcher and a worker on each node, which start together or not at all.
 
-    Volcano's plugins give the pods an SSH key, names, and the workers' host file; the job is complete when the launcher
-    is, and ended when any pod fails. Source of the shape: edwardsp/ai-on-aks, examples/metaseq and nccl-allreduce.
+    Volcano's plugins give the pods an SSH key, names, and the workers' host file. The job is complete when the launcher
+    is, and ends when any pod fails. Source of the shape: edwardsp/ai-on-aks, examples/metaseq and nccl-allreduce.
     """
     worker_spec = pod_spec(pods, worker, priority_class=submission.priority_class)
     launcher_spec = {

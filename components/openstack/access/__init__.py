@@ -1,4 +1,4 @@
-"""Access to a VM's cluster: waiting for its first boot, and a kubeconfig that opens the SSH tunnel by itself."""
+"""Access to a VM's cluster: wait for its first boot, and return a kubeconfig that opens the SSH tunnel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for a VM's first boot, by the marker that it leaves."""
+"""Wait for a VM's first boot, which writes a marker file."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ from components.openstack.access.host import (
 MARKER: Final = "/var/lib/mlbatch/first-boot.json"
 KUBECONFIG: Final = "/var/lib/mlbatch/kubeconfig"
 BOOT: Final = "/proc/sys/kernel/random/boot_id"
-"""Another one after each boot (random(4)); the marker has that of the boot in which it was written."""
+"""File with an ID that changes with each boot (random(4)). The marker has the ID of the boot that wrote it."""
 REFUSED_SECONDS: Final = 300.0
-"""For how long a key may be refused: cloud-init lets the user in before sshd starts (cloud-init.service)."""
+"""Seconds that a refused key is tolerated. cloud-init creates the user before sshd starts (cloud-init.service)."""
 PAUSE: Final = 10.0
-"""Seconds between two questions."""
+"""Seconds between two requests."""
 
 
 class FirstBootError(RuntimeError):
-    """The first boot failed or is not done in time; the message says in which step, why, and what to do."""
+    """The first boot failed or timed out. The message has the step, the reason and the fix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FirstBoot:
-    """What a first boot left. versions, checks: as its marker has them. kubeconfig: None without a cluster."""
+    """The results of a first boot.
+
+    versions, checks: from its marker.
+    kubeconfig: None without a cluster.
+    """
 
     versions: Mapping[str, str]
     checks: Mapping[str, str]
@@ -42,10 +46,10 @@ class FirstBoot:
 
 
 def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = PAUSE) -> FirstBoot:
-    """Wait until a VM's first boot is done; `say` is told each time something changes.
+    """Wait until a VM's first boot is done. Calls `say` for each change of state.
 
-    Raises FirstBootError when it failed, when it takes longer than these seconds, when another host answers, or when
-    the key is refused for minutes.
+    Raises FirstBootError if it failed, takes longer than these seconds, another host answers, or the key is refused for
+    minutes.
     """
     end = time.monotonic() + seconds
     said = ""
@@ -74,7 +78,11 @@ def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = 
 
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
-    """What a VM says of itself. text: what to tell. marker, kubeconfig: None before they are there to be believed."""
+    """The state that a VM reports.
+
+    text: for the user.
+    marker, kubeconfig: None until they exist and are valid.
+    """
 
     text: str
     marker: Mapping[str, Any] | None = None
@@ -107,12 +115,15 @@ def _read(host: Host) -> _Answer:
 
 
 def _printable(text: str) -> str:
-    """Return what a VM has said without what would act in the terminal of who reads it."""
+    """Return a VM's output without control characters, which could affect the user's terminal."""
     return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
 
 
 def _is_of_another_boot(host: Host, marker: Mapping[str, Any]) -> bool:
-    """Whether the VM has booted since: it goes on then, and says so in a moment. Older markers do not say."""
+    """Return whether the VM has booted since it wrote the marker. It then continues and soon writes a new one.
+
+    Older markers have no boot ID.
+    """
     return "boot" in marker and marker["boot"] != (host.read(BOOT) or "").strip()
 
 

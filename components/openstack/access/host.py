@@ -1,4 +1,4 @@
-"""A VM that is reached by SSH: who it is, and how a file of it is read."""
+"""A VM that is reached by SSH: its identity, and reading its files."""
 
 from __future__ import annotations
 
@@ -14,34 +14,36 @@ _TIMEOUT: Final = 60.0
 """Seconds for one command."""
 _ALIAS: Final = "mlbatch-vm"
 _ABSENT: Final = 44
-"""How the command ends where there is no such file."""
+"""Exit code of the command if the file does not exist."""
 _REFUSED: Final = "Permission denied ("
 KEY_VARIABLE: Final = "MLBATCH_SSH_KEY"
-"""Names another private key's file than the settings do: on another machine, or of another engineer."""
+"""Variable with the path of a private key that overrides the settings, for another machine or another engineer."""
 _WRONG_KEY: Final = ("Host key verification failed", "IDENTIFICATION HAS CHANGED", "host key is known for")
 
 
 class HostError(RuntimeError):
-    """The VM does not answer, or not yet; the message is what ssh said."""
+    """The VM does not answer, or not yet. The message is ssh's."""
 
 
 class RefusedKeyError(HostError):
-    """The VM answers, and lets nobody in by the key."""
+    """The VM answers, but refuses the key."""
 
 
 class CommandError(HostError):
-    """Who signed in cannot read the file; the message is what the VM said."""
+    """The user cannot read the file. The message is the VM's."""
 
 
 class WrongHostKeyError(HostError):
-    """What answers at the VM's address has another key, so it is not the VM."""
+    """The host at the VM's address has another key, so it is not the VM."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A VM. public_key: its line `ssh-ed25519 AAAA...`. vm: its id, for one in its place has the same address and key.
+    """A VM.
 
-    private_key_file: the caller's, may begin with `~`; $MLBATCH_SSH_KEY comes before it.
+    public_key: its line `ssh-ed25519 AAAA...`.
+    vm: its ID. A replacement has the same address and key, but another ID.
+    private_key_file: the caller's, may begin with `~`. $MLBATCH_SSH_KEY overrides it.
     """
 
     address: str
@@ -52,10 +54,10 @@ class Host:
     port: int = 22
 
     def read(self, path: str) -> str | None:
-        """Return a file's text, None when it is not there.
+        """Return a file's text, or None if it does not exist.
 
-        Raises WrongHostKeyError when another host answers, RefusedKeyError when the key is refused, CommandError when
-        the file cannot be read, HostError when no host answers.
+        Raises WrongHostKeyError if another host answers, RefusedKeyError if the key is refused, CommandError if the
+        file cannot be read, and HostError if no host answers.
         """
         with tempfile.NamedTemporaryFile("w", prefix="known-") as known:
             known.write(f"{_ALIAS} {self.public_key}\n")
@@ -75,7 +77,7 @@ class Host:
         if done.returncode == _ABSENT:
             return None
         said = _last_line(done.stderr) or _last_line(done.stdout)
-        if done.returncode != 255:  # ssh(1): its own failures; else the command's exit code
+        if done.returncode != 255:  # 255 is a failure of ssh itself (ssh(1))
             raise CommandError(f"{self.user} cannot read {path}, which ended with {done.returncode}: {said}")
         if any(said in done.stderr for said in _WRONG_KEY):
             raise WrongHostKeyError(
@@ -88,15 +90,15 @@ class Host:
 
     @property
     def key_file(self) -> str:
-        """The private key's file on this machine."""
+        """Path of the private key on this machine."""
         return str(Path(os.environ.get(KEY_VARIABLE) or self.private_key_file).expanduser())
 
     def _options(self, known: str) -> list[str]:
-        """Return what makes ssh ask nobody, and believe that one host key alone (ssh_config(5))."""
+        """Return options so that ssh never prompts and accepts only this host key (ssh_config(5))."""
         settings = {
             "BatchMode": "yes",
             "ConnectTimeout": "20",
-            # Whatever the caller's own configuration has: no agent for the VM, and no connection of somebody else's.
+            # These override the caller's configuration: no agent for the VM, and no shared connection.
             "ControlMaster": "no",
             "ControlPath": "none",
             "ForwardAgent": "no",

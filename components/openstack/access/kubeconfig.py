@@ -1,4 +1,4 @@
-"""The kubeconfig of a cluster behind SSH: each client of it opens the tunnel that it needs."""
+"""The kubeconfig of a cluster behind SSH. Each client opens the tunnel that it needs."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _CREDENTIAL: Final = "CREDENTIAL"
 
 
 def local_port(host: Host) -> int:
-    """Return the port of the tunnel's near end: the same on every machine, another for another VM.
+    """Return the local port of the tunnel. It is the same on every machine, and differs between VMs.
 
-    One in another's place does without what is left of the tunnel to that one, which may hang for a minute, and has
-    another kubeconfig: the engine goes on with a provider that it has set up before, and that has found nobody there,
-    as long as its inputs are the same (pulumi/pulumi, pkg/resource/deploy/providers/registry.go, Same).
+    A replacement VM therefore does not use an old tunnel, which may hang for a minute. It also gets another kubeconfig.
+    Otherwise the engine would continue with a provider that it set up before the VM was reachable, because the
+    provider's inputs are the same (pulumi/pulumi, pkg/resource/deploy/providers/registry.go, Same).
 
-    From 20000 to 29999, below those that Linux and macOS hand out by themselves.
+    The port is from 20000 to 29999, below the ephemeral ports of Linux and macOS.
     """
     identity = f"{host.public_key} {host.vm}"
     return 20000 + int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4], "big") % 10000
 
 
 def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
-    """Return a VM's kubeconfig as it works elsewhere: by a credential plugin that opens an SSH tunnel first.
+    """Return a VM's kubeconfig for use elsewhere: a credential plugin opens an SSH tunnel first.
 
-    The plugin is text in the kubeconfig, for `sh` and OpenSSH: nothing has to be installed, and no path is that of one
-    person's machine. Raises ValueError when the kubeconfig has no current context, or a user without a certificate or
-    token. Source: kubernetes.io, reference/access-authn-authz/authentication, "client-go credential plugins".
+    The plugin is text in the kubeconfig for `sh` and OpenSSH. Nothing has to be installed, and the text has no paths of
+    one machine. Raises ValueError if the kubeconfig has no current context, or a user without a certificate or token.
+    Source: kubernetes.io, reference/access-authn-authz/authentication, "client-go credential plugins".
     """
     found = yaml.safe_load(kubeconfig)
     context = _named(found, "contexts", found.get("current-context"))["context"]
@@ -55,7 +55,7 @@ def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
 
 
 def anew(kubeconfig: str, host: Host, api_port: int) -> str:
-    """Return a kubeconfig of `through_tunnel` with today's plugin, a host's key file and its own credential."""
+    """Return a kubeconfig of `through_tunnel` with the current plugin, a host's key file and its own credential."""
     found = yaml.safe_load(kubeconfig)
     user = found["users"][0]["user"]
     credential = next(each["value"] for each in user["exec"]["env"] if each["name"] == _CREDENTIAL)
@@ -65,7 +65,7 @@ def anew(kubeconfig: str, host: Host, api_port: int) -> str:
 
 
 def plugin_digest() -> str:
-    """Return by what the program that opens the tunnel is told from another version of it."""
+    """Return a digest that identifies the version of the tunnel's program."""
     return hashlib.sha256(_script().encode()).hexdigest()[:16]
 
 
@@ -78,7 +78,7 @@ def _script() -> str:
 
 
 def _plugin(host: Host, api_port: int, credential: str) -> dict[str, Any]:
-    """Return `users[].user.exec`. credential: members of an ExecCredential's status."""
+    """Return `users[].user.exec`. credential: fields of an ExecCredential's status."""
     variables = {
         "ADDRESS": host.address,
         "PORT": str(host.port),
@@ -107,7 +107,7 @@ def _named(kubeconfig: dict[str, Any], kind: str, name: object) -> dict[str, Any
 
 
 def _credential(user: dict[str, Any]) -> str:
-    """Return the members of an ExecCredential's status."""
+    """Return the fields of an ExecCredential's status."""
     if "token" in user:
         status = {"token": user["token"]}
     elif "client-certificate-data" in user and "client-key-data" in user:

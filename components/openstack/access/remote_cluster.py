@@ -1,4 +1,4 @@
-"""A kind cluster on a VM, as a resource: created when the VM's first boot is done."""
+"""A kind cluster on a VM as a resource. Its creation waits for the VM's first boot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from components.openstack.access.host import Host
 from components.openstack.access.kubeconfig import anew, plugin_digest, through_tunnel
 
 REPLACING: Final = ("address", "user", "host_key_public", "vm", "api_port", "port")
-"""Inputs that say which cluster it is."""
+"""Inputs that identify the cluster."""
 _UPDATING: Final = ("private_key_file", "timeout_seconds", "plugin")
 
 
@@ -23,9 +23,11 @@ _UPDATING: Final = ("private_key_file", "timeout_seconds", "plugin")
 class RemoteClusterArgs:
     """How to reach the VM.
 
-    private_key_file: of whoever runs the update, may begin with `~`, so that it is the same text for a whole team.
-    host_key_public: the key by which the VM is known, `ssh-ed25519 AAAA...`. vm: its id, for another VM at the same
-    address has another cluster. timeout_seconds: for the first boot, from when this resource is created.
+    private_key_file: of the user who runs the update. It may begin with `~`, so that the text is the same for a whole
+    team.
+    host_key_public: the VM's host key, `ssh-ed25519 AAAA...`.
+    vm: its ID, because another VM at the same address has another cluster.
+    timeout_seconds: limit for the first boot, from the creation of this resource.
     """
 
     address: pulumi.Input[str]
@@ -39,7 +41,7 @@ class RemoteClusterArgs:
 
 
 class _Waiting(dynamic.ResourceProvider):
-    """Waits in `create` alone: previews, refreshs and deletions connect to nothing."""
+    """Waits only in `create`. Previews, refreshes and deletions open no connection."""
 
     serialize_as_secret_always = False
 
@@ -47,7 +49,7 @@ class _Waiting(dynamic.ResourceProvider):
         try:
             found = wait(_host(props), float(props["timeout_seconds"]), _say)
         except FirstBootError:
-            # The SDK answers with the whole stack of calls, which tells nothing to who looks for a failed step.
+            # The SDK would print the call stack, which hides the failed step.
             sys.tracebacklimit = 0
             raise
         if found.kubeconfig is None:
@@ -69,9 +71,9 @@ class _Waiting(dynamic.ResourceProvider):
 class RemoteCluster(dynamic.Resource, name="RemoteCluster", module="mlbatch"):
     """The kind cluster of a VM.
 
-    kubeconfig: a secret; whoever uses it opens the SSH tunnel by it. Its credential is what the VM had when this was
-    created; a newer one comes by replacing this resource, which touches nothing on the VM.
-    versions, checks: what the first boot recorded.
+    kubeconfig: a secret. Its clients open the SSH tunnel. Its credential is the VM's at the creation of this resource.
+    To get a newer one, replace this resource, which changes nothing on the VM.
+    versions, checks: recorded by the first boot.
     """
 
     kubeconfig: pulumi.Output[str]
@@ -96,5 +98,5 @@ def _host(props: Mapping[str, Any]) -> Host:
 
 
 def _say(text: str) -> None:
-    # What a plugin prints is shown by the engine, beside the resource.
+    # The engine shows a plugin's output next to the resource.
     print(f"first boot: {text}", file=sys.stderr, flush=True)

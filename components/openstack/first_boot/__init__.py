@@ -1,4 +1,4 @@
-"""A VM's first boot: cloud-init user data, declared from typed arguments; the steps are shell programs beside it."""
+"""A VM's first boot: cloud-init user data from typed arguments. The steps are shell programs in this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a VM's first boot is told."""
+"""The arguments of a VM's first boot."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import pulumi
 from components.openstack import catalogue
 
 API_PORT: Final = 6443
-"""Where the kind cluster's API server listens, on the VM's loopback alone."""
+"""Port of the kind cluster's API server. It listens only on the VM's loopback."""
 CLUSTER_NAME: Final = "mlops-platform"
-"""Of the kind cluster, as the OSS MLOps platform's scripts call it (config.env)."""
+"""Name of the kind cluster in the scripts of the OSS MLOps platform (config.env)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostKey:
-    """The Ed25519 key by which the VM is known.
+    """The Ed25519 host key of the VM.
 
-    private_openssh: in OpenSSH's format, a secret. public: its line `ssh-ed25519 AAAA...`.
+    private_openssh: in OpenSSH's format, a secret.
+    public: its line `ssh-ed25519 AAAA...`.
     """
 
     private_openssh: pulumi.Input[str]
@@ -29,7 +30,7 @@ class HostKey:
 
 @dataclass(frozen=True, kw_only=True)
 class DockerArgs:
-    """Versions and builds of Docker's packages, without what they append for the system."""
+    """Versions and builds of Docker's packages, without the suffix for the system."""
 
     version: str = catalogue.DOCKER
     containerd: str = catalogue.CONTAINERD
@@ -39,7 +40,7 @@ class DockerArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuStackArgs:
-    """Branch of NVIDIA's driver, CUDA's release, version of the container toolkit's packages."""
+    """Branch of NVIDIA's driver, release of CUDA, version of the container toolkit's packages."""
 
     driver: str = catalogue.DRIVER
     cuda: str = catalogue.CUDA
@@ -48,13 +49,13 @@ class GpuStackArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class KindArgs:
-    """A kind cluster of one node on the VM.
+    """A kind cluster with one node on the VM.
 
-    node_image: with its digest, of those that the catalogue's releases of kind have. recreate: whether a cluster on the
-    volume that has another image or port may go, with all that it holds.
+    node_image: an image with digest from the catalogue's releases of kind.
+    recreate: delete a cluster on the volume that has another image or port, with all its data.
 
-    Nothing here depends on GPUs or on what runs in the cluster, for it outlives VMs: one without a GPU makes it, and
-    one with a GPU goes on with it.
+    The values do not depend on GPUs or on the cluster's workloads, because the cluster outlives VMs. A VM without a GPU
+    can create it, and a VM with a GPU can continue with it.
     """
 
     node_image: str
@@ -67,10 +68,13 @@ class KindArgs:
 class FirstBootArgs:
     """The first boot of a VM.
 
-    user: who signs in, with sudo; made if the image has no such user. authorized_key: line of that user's public key;
-    other_keys: those of others who sign in as this user.
-    volume_id: of the Cinder volume, whose disk has the first 20 characters as its serial. mount: where it goes.
-    gpu: None without a GPU. kind: None without a cluster.
+    user: the user who signs in, with sudo. Created if the image does not have it.
+    authorized_key: line with that user's public key.
+    other_keys: keys of other people who sign in as this user.
+    volume_id: of the Cinder volume. Its disk's serial is the first 20 characters.
+    mount: the volume's path.
+    gpu: None without a GPU.
+    kind: None without a cluster.
     """
 
     user: str

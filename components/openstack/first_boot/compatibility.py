@@ -1,4 +1,4 @@
-"""Which driver, CUDA, container toolkit and system go together, as data with sources."""
+"""Compatible versions of driver, CUDA, container toolkit and system, with sources."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from components.openstack.first_boot.arguments import GpuStackArgs
 
 @dataclass(frozen=True, kw_only=True)
 class CudaRelease:
-    """A release of CUDA whose installer the catalogue has.
+    """A release of CUDA whose installer is in the catalogue.
 
-    driver: the oldest branch that runs it. ubuntu: the systems that its installer is for.
+    driver: the oldest supported branch.
+    ubuntu: versions of Ubuntu that the installer supports.
     """
 
     driver: int
@@ -29,13 +30,14 @@ CUDA: Final = {
     ),
 }
 DRIVERS: Final = (535,)
-"""Branches that Ubuntu's archive has as nvidia-driver-<branch>-server, and that the first boot was made for."""
+"""Branches with a package nvidia-driver-<branch>-server in Ubuntu's archive that the first boot supports."""
 TOOLKITS: Final = ("1.17.8-1",)
-"""The oldest without CVE-2025-23266, by which a container takes over its host (nvidia.custhelp.com, answer 5659)."""
+"""The oldest version without CVE-2025-23266, which lets a container take over its host (nvidia.custhelp.com, answer
+5659)."""
 
 
 def conflicts(gpu: GpuStackArgs, ubuntu: str) -> Iterator[str]:
-    """Yield a sentence for each pair that does not go together, or version that cannot be installed.
+    """Yield a sentence for each incompatible pair and each version that cannot be installed.
 
     ubuntu: the system's version, `22.04`.
     """

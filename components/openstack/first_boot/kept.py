@@ -1,4 +1,4 @@
-"""What a VM keeps while the program goes on: neither another first boot nor a renewed image replaces it."""
+"""Keep a VM's user data and image. A new version of the program or a renewed image does not replace the VM."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from components.openstack.first_boot.arguments import FirstBootArgs
 from components.openstack.first_boot.user_data import revision, user_data
 
 REPLACING: Final = "asked"
-"""The input that says what was asked for, and whose change is a new VM."""
+"""Input with the requested values. A change of it creates a new VM."""
 _OTHER_KEYS: Final = "other keys"
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptUserDataArgs:
-    """first_boot: of the VM. others: what else a new VM is made for, by the name of its setting, such as its image.
+    """The arguments of the VM's user data.
 
-    image_id: what that image's name stands for today. renewal: the setting that asks for a new VM with the newest first
-    boot.
+    first_boot: of the VM.
+    others: other values whose change creates a new VM, such as its image, by the name of their setting.
+    image_id: current ID of that image's name.
+    renewal: setting that requests a new VM with the newest first boot.
     """
 
     first_boot: FirstBootArgs
@@ -32,7 +34,7 @@ class KeptUserDataArgs:
 
 
 class _Keeping(dynamic.ResourceProvider):
-    """Keeps what it was created with until something else is asked for."""
+    """Keeps the values of its creation until others are requested."""
 
     serialize_as_secret_always = False
 
@@ -45,20 +47,20 @@ class _Keeping(dynamic.ResourceProvider):
 
 
 class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
-    """A VM's user data and image: the newest where the VM is new, else what the VM had at its own first boot.
+    """A VM's user data and image: the newest for a new VM, otherwise those of the VM's first boot.
 
-    An image is renewed under its name, and the one before it may be withdrawn: no new VM is to boot that.
+    An image may be renewed under its name and the old one withdrawn. A new VM must not boot the old one.
 
-    The engine's option `ignoreChanges` would not do: whatever else replaced the VM would hand the new one the old user
-    data (pulumi/pulumi, pull request 2657: the engine puts the old input in the new one's place).
+    The engine's option `ignoreChanges` would not work. If another change replaced the VM, the new VM would get the old
+    user data (pulumi/pulumi, pull request 2657: the engine copies the old input).
 
-    text: a secret. Warns when there are newer programs than those that the VM has.
+    text: a secret. Warns if there are newer programs than the VM's.
     """
 
     text: pulumi.Output[str]
     image_id: pulumi.Output[str]
     revision: pulumi.Output[str]
-    """Digest of the programs, and of the versions that they install."""
+    """Digest of the programs and of the versions that they install."""
 
     def __init__(self, name: str, args: KeptUserDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         newest = revision(args.first_boot)
@@ -74,7 +76,10 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
 
 
 def _asks_otherwise(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
-    """Whether a VM was asked for something else; what an older version of this program did not ask is nothing new."""
+    """Return whether other values are requested.
+
+    Values that an older version of this program did not record do not count.
+    """
     return any(new.get(name) != asked for name, asked in {_OTHER_KEYS: "", **old}.items())
 
 

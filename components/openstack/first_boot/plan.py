@@ -1,4 +1,4 @@
-"""The steps of a first boot, in their order, and what they are told."""
+"""The steps of a first boot, in order, and their environment."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from components.openstack.catalogue import KindRelease
 from components.openstack.first_boot.arguments import FirstBootArgs, KindArgs
 
 SERIAL_LENGTH: Final = 20
-"""Characters of a volume's id that its disk has as a serial: what virtio-blk has room for (VIRTIO_BLK_ID_BYTES)."""
+"""Characters of a volume's ID in its disk's serial, the limit of virtio-blk (VIRTIO_BLK_ID_BYTES)."""
 XFS_FEATURES: Final = "/usr/share/xfsprogs/mkfs/lts_5.15.conf"
-"""What the kernel of Ubuntu 22.04 mounts, 5.15, as newer tools have it (xfsprogs-dev, mkfs/lts_5.15.conf).
+"""The XFS features that the kernel of Ubuntu 22.04, 5.15, can mount (xfsprogs-dev, mkfs/lts_5.15.conf).
 
-By default those of 24.04, 6.6, enable what that kernel refuses: nrext64.
+The tools of 24.04, 6.6, enable a feature by default that this kernel rejects: nrext64.
 """
 PAUSE: Final = 30
 """Seconds between two attempts."""
@@ -23,7 +23,7 @@ PAUSE: Final = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A program of the first boot, `<name>.sh`. seconds: for one attempt."""
+    """A program of the first boot, `<name>.sh`. seconds: limit for one attempt."""
 
     name: str
     attempts: int = 3
@@ -47,12 +47,12 @@ CLUSTER: Final = (Step(name="cluster", seconds=1800), Step(name="node"), Step(na
 
 
 def steps(args: FirstBootArgs) -> tuple[Step, ...]:
-    """Return the steps that these arguments ask for."""
+    """Return the steps for these arguments."""
     return SYSTEM + (GPU if args.gpu else ()) + CHECKS + (CLUSTER if args.kind else ())
 
 
 def plan(args: FirstBootArgs, volume_id: str) -> dict[str, object]:
-    """Return what the runner reads: the steps, and their environment."""
+    """Return the runner's input: the steps and their environment."""
     return {"steps": [asdict(step) for step in steps(args)], "environment": environment(args, volume_id)}
 
 
@@ -108,7 +108,7 @@ def _kind(args: KindArgs) -> Mapping[str, str]:
 
 
 def kind_release(node_image: str) -> KindRelease:
-    """Return the release of kind that an image of nodes was published with; raises ValueError when there is none."""
+    """Return the release of kind that published a node image. Raises ValueError if the catalogue has none."""
     for release in catalogue.KIND_RELEASES:
         if node_image in release.node_images:
             return release
@@ -117,12 +117,12 @@ def kind_release(node_image: str) -> KindRelease:
 
 
 def kind_config(args: KindArgs) -> dict[str, object]:
-    """Return kind's settings of the cluster (kind.sigs.k8s.io/docs/user/configuration).
+    """Return kind's configuration of the cluster (kind.sigs.k8s.io/docs/user/configuration).
 
-    As the OSS MLOps platform's scripts/create_gpu_cluster.sh has them, with a fixed port of the API server, and all
-    ports on loopback, for the user interfaces are reached by SSH. The mount is what NVIDIA's runtime takes for "all
-    GPUs", where it accepts devices as volume mounts; another runtime mounts an empty file. The folder of registries is
-    what nodes of kind 0.27 and later have by themselves.
+    It is that of the OSS MLOps platform's scripts/create_gpu_cluster.sh, with a fixed port of the API server. All ports
+    are on loopback, because users reach the user interfaces by SSH. NVIDIA's runtime, if it accepts devices as volume
+    mounts, reads the mount as "all GPUs". Another runtime mounts an empty file. Nodes of kind 0.27 and later have the
+    folder of registries by default.
     """
     registries = '[plugins."io.containerd.grpc.v1.cri".registry]\n  config_path = "/etc/containerd/certs.d"\n'
     node: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""The user data by which cloud-init sets up a VM: who signs in, its host key, and the programs of the first boot."""
+"""The cloud-init user data of a VM: its users, its host key and the programs of the first boot."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from components.openstack.first_boot.arguments import FirstBootArgs
 from components.openstack.first_boot.plan import kind_config, plan, steps
 
 FOLDER: Final = "/usr/local/lib/mlbatch/first-boot"
-"""Where the programs are in the VM."""
+"""Folder of the programs in the VM."""
 PLAN: Final = "/etc/mlbatch/first-boot.json"
 KIND_CONFIG: Final = "/etc/mlbatch/kind.yaml"
 UNIT: Final = "mlbatch-first-boot.service"
 LARGEST: Final = 65535
-"""Bytes of user data in base64 that Nova takes (nova/api/validation, "user_data")."""
+"""Nova's limit for user data, in bytes of base64 (nova/api/validation, "user_data")."""
 _SHARED: Final = ("lib.sh", "guard-metadata.sh")
 
 
 def user_data(args: FirstBootArgs) -> pulumi.Output[str]:
-    """Return the user data, a secret: it has the VM's private host key.
+    """Return the user data, a secret, because it contains the VM's private host key.
 
-    Raises ValueError where it would be more than Nova takes, or no kind goes with the image of the cluster's node.
+    Raises ValueError if it exceeds Nova's limit, or if no release of kind has the node image.
     """
     given = pulumi.Output.all(
         authorized_key=args.authorized_key,
@@ -41,7 +41,7 @@ def user_data(args: FirstBootArgs) -> pulumi.Output[str]:
 
 
 def revision(args: FirstBootArgs) -> str:
-    """Return a digest of what a VM's first boot does, beside what it is asked for: of its programs and versions."""
+    """Return a digest of the first boot's programs and versions, without the requested values."""
     kind = replace(args.kind, recreate=False) if args.kind is not None else None
     files = _files(replace(args, kind=kind), "")
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
@@ -56,7 +56,7 @@ def _render(args: FirstBootArgs, given: Mapping[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such, so that the programs can be read."""
+    """Writes texts of several lines as blocks, so that the programs are readable."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -69,7 +69,7 @@ _Dumper.add_representer(str, _text)
 def cloud_config(
     args: FirstBootArgs, *, authorized_key: str, private: str, public: str, volume_id: str
 ) -> dict[str, Any]:
-    """Return what cloud-init reads (cloudinit.readthedocs.io/en/latest/reference/modules.html)."""
+    """Return cloud-init's configuration (cloudinit.readthedocs.io/en/latest/reference/modules.html)."""
     user = {
         "name": args.user,
         "groups": ["adm", "sudo"],
@@ -82,11 +82,11 @@ def cloud_config(
         "users": [user],
         "disable_root": True,
         "ssh_pwauth": False,
-        # This key and no other: it is what the client was told to expect.
+        # Only this key, because the client expects it.
         "ssh_deletekeys": True,
         "ssh_keys": {"ed25519_private": private, "ed25519_public": public},
         "write_files": _files(args, volume_id),
-        # Started, not waited for: it boots once more, and cloud-init would take that for the end of its own run.
+        # Started in the background: it reboots, which cloud-init would take as the end of its run.
         "runcmd": [
             ["systemctl", "daemon-reload"],
             ["systemctl", "enable", UNIT],
