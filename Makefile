@@ -1,5 +1,5 @@
-# The local environment: `make help` lists the targets, STACK chooses the stack (default dev). Nothing here acts on a
-# cluster or an account of yours; that is what plain `pulumi` is for.
+# The local environment: `make help` lists the targets, STACK selects the stack (default dev). No target changes your own
+# clusters or accounts; use plain `pulumi` for these.
 STACK ?= dev
 BASE ?= main
 ARGS ?= --help
@@ -25,27 +25,27 @@ TRAINING := .venv-training
 STORE := .venv-store
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
-# A test that never ends tells where it stands, and ends the run before whoever waits for all of `make test` gives up. The
-# longest take minutes; what takes hours, and what acts on a cloud (CONTRIBUTING.md), has no such end.
+# A test that hangs prints the threads' stacks and ends the run. Tests that take hours or use a cloud (CONTRIBUTING.md) do
+# not use this.
 TEST := $(VENV)/bin/python -m pytest -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
-# An option for a variable that somebody has set: what runs has defaults of its own.
+# An option for a variable only if the user sets it; the programs have their own defaults.
 chosen = $(if $(filter command environment,$(firstword $(origin $(1)))),--$(shell echo $(1) | tr A-Z_ a-z-)='$($(1))')
 
 ifneq (,$(findstring command line,$(origin KUBECONFIG)))
-$(error make acts on the local environment alone: for a cluster of your own use plain `pulumi up --stack <name>` (README.md))
+$(error make acts on the local environment only. For your own cluster, use plain `pulumi up --stack <name>` (README.md))
 endif
 
-# Azure's SDK alone takes seconds to compile: what Python has compiled is kept, also where an image switches that off.
+# Keep Python's bytecode, even if an image disables it: Azure's SDK takes seconds to compile.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops
 
-help: ## list the targets, and what they still have to build
+help: ## list the targets, and the tools that they still have to build
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
 	@if [ -e $(ENVIRONMENT) ]; then $(EMULATOR) unbuilt; else echo '  still to build: all tools, with the first `make up`'; fi
 
-up: $(ENVIRONMENT) ## stand the platform up: build what is missing, start the local cluster, pulumi up, report
+up: $(ENVIRONMENT) ## install the platform: build missing tools, start the local cluster, run `pulumi up`, report
 	@$(EMULATOR) up $(OPTIONS)
 
 preview: $(ENVIRONMENT) ## show what `make up` would change
@@ -54,33 +54,33 @@ preview: $(ENVIRONMENT) ## show what `make up` would change
 refresh: $(ENVIRONMENT) ## compare the stack's state with the cluster
 	@$(EMULATOR) refresh $(OPTIONS)
 
-drift: $(ENVIRONMENT) ## name what was changed in the cluster, and by whom; FIX=1 puts it back
+drift: $(ENVIRONMENT) ## list changes in the cluster and who made them; FIX=1 reverts them
 	@$(EMULATOR) drift $(OPTIONS) -- $(if $(FIX),--fix)
 
-destroy: $(ENVIRONMENT) ## remove what the stack manages
+destroy: $(ENVIRONMENT) ## delete the stack's resources
 	@$(EMULATOR) destroy $(OPTIONS)
 
-down: $(ENVIRONMENT) ## stop the local clusters (their data stays; `make clean` forgets it)
+down: $(ENVIRONMENT) ## stop the local clusters (their data stays; `make clean` deletes it)
 	@$(EMULATOR) down
 
-clean: $(ENVIRONMENT) ## stop the local clusters and forget their data and the local stacks
+clean: $(ENVIRONMENT) ## stop the local clusters, delete their data and the local stacks
 	@$(EMULATOR) down --purge
 
-status: $(ENVIRONMENT) ## tell what runs and what the platform holds; HTML=status.html draws it, too
+status: $(ENVIRONMENT) ## show processes and platform; HTML=status.html also draws them
 	@$(EMULATOR) status $(OPTIONS) $(if $(HTML),--html $(HTML))
 	@$(VENV)/bin/python -m components.lock --count $(CATALOGUES)
 
-dashboards: $(ENVIRONMENT) ## draw every dashboard into HTML (default dashboards.html), from a real Prometheus beside the local cluster
+dashboards: $(ENVIRONMENT) ## draw all dashboards into HTML (default dashboards.html), with a real Prometheus next to the local cluster
 	@$(EMULATOR) tools $(OPTIONS) --monitoring
 	@$(VENV)/bin/python -m tests.dashboards $(OPTIONS) $(if $(HTML),--html $(HTML))
 
 review: $(ENVIRONMENT) tools ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
 	@./mlbatch review --base $(BASE) $(addprefix --stack ,$(STACKS))
 
-azure: $(ENVIRONMENT) ## act in the emulated Azure behind the engine's back: make azure ARGS="scale --pool ndv5 --count 3"
+azure: $(ENVIRONMENT) ## change the emulated Azure without the engine: make azure ARGS="scale --pool ndv5 --count 3"
 	@$(VENV)/bin/python -m emulator.azure $(ARGS)
 
-openstack: $(ENVIRONMENT) ## act in the local OpenStack behind the engine's back: make openstack ARGS="open --group mlops-platform"
+openstack: $(ENVIRONMENT) ## change the local OpenStack without the engine: make openstack ARGS="open --group mlops-platform"
 	@$(VENV)/bin/python -m emulator.openstack $(ARGS)
 
 env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$(make -s env)"
@@ -92,12 +92,11 @@ mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests and charts
 tools: $(ENVIRONMENT) ## build what `make up` needs, without starting anything
 	@$(EMULATOR) tools $(OPTIONS)
 
-build: $(ENVIRONMENT) ## build and install all that `make test` runs
+build: $(ENVIRONMENT) ## build and install all tools of `make test`
 	@$(EMULATOR) build
 
-# The longest come first. Go's programs, the engine and the API server among them, may take more memory for less time
-# (GOGC; 100 is usual).
-test: build ## run everything, three at a time: lint, types, tests against local clusters, unit tests
+# The longest come first. GOGC (default 100) lets Go's programs, such as the API server, use more memory and less time.
+test: build ## run everything, three parts at a time: lint, types, tests against local clusters, unit tests
 	@GOGC=200 $(MAKE) --jobs=3 --keep-going --old-file=build --old-file=mirror lint types \
 		local-recovery local-platform local-members local-aks unit local-shown local-cpouta local-openshift
 
@@ -105,7 +104,7 @@ lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l emulator/tools) || exit; \
-		[ -z "$$unformatted" ] || { echo "not as gofmt writes it: $$unformatted"; exit 1; }
+		[ -z "$$unformatted" ] || { echo "run gofmt on $$unformatted"; exit 1; }
 
 types: $(ENVIRONMENT) ## check types
 	$(VENV)/bin/mypy
@@ -113,7 +112,7 @@ types: $(ENVIRONMENT) ## check types
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(TEST) tests/unit tests/emulator
 
-local: local-aks local-cpouta local-members local-openshift local-platform local-recovery local-shown ## run the tests against local clusters of their own
+local: local-aks local-cpouta local-members local-openshift local-platform local-recovery local-shown ## run the tests on their own local clusters
 
 local-aks: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_aks.py
@@ -162,23 +161,23 @@ local-shown: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_scenarios.py tests/local/test_user_queues.py tests/local/test_ask.py \
 		tests/local/test_dashboards.py tests/local/test_alerts.py tests/local/test_picture.py
 
-bench: $(ENVIRONMENT) tools ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
+bench: $(ENVIRONMENT) tools ## measure the platform's cost in ten minutes, as ratios: start, teams compared with kubectl, admission
 	$(VENV)/bin/python -m tests.bench
 
-bench-cluster: $(ENVIRONMENT) tools ## put JOBS jobs (130) of TEAMS teams (10) onto NODES simulated nodes (60, at most 1000), side by side with plain Kueue
+bench-cluster: $(ENVIRONMENT) tools ## run JOBS jobs (130) of TEAMS teams (10) on NODES simulated nodes (60, at most 1000), compared with plain Kueue
 	$(VENV)/bin/python -m tests.bench.scale $(foreach size,NODES TEAMS JOBS SEED,$(call chosen,$(size)))
 
 scenario: scenarios
 
-scenarios: $(ENVIRONMENT) tools ## play what teams are promised, or NAME alone, on NODES (3) simulated nodes; BREAK=1 without what keeps it
+scenarios: $(ENVIRONMENT) tools ## run all scenarios, or only NAME, on NODES (3) simulated nodes; BREAK=1 disables the mechanism of each promise
 	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes='$(NODES)' $(if $(BREAK),--break)
 
-gameday: $(ENVIRONMENT) tools ## play a day of a busy cluster in minutes, as SEED decides or TRACE=<file> says, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
+gameday: $(ENVIRONMENT) tools ## simulate a day of a busy cluster in minutes, from SEED or TRACE=<file>, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
 	$(VENV)/bin/python -m tests.gameday --seed='$(SEED)' $(call chosen,NODES) \
 		$(if $(TRACE),--trace '$(TRACE)') $(call chosen,HOURS) $(call chosen,TIME_SCALE) \
 		$(if $(HTML),--html '$(HTML)')
 
-soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20); then what is too long for `make test`
+soak: $(ENVIRONMENT) build ## run JOBS jobs (default 100) on a cluster that keeps failing, kill KILLS updates (20), from SEED; then all tests that are too long for `make test`
 	@$(VENV)/bin/python -m tests.soak.kills --seed='$(SEED)' --kills='$(KILLS)' --check
 	$(VENV)/bin/python -m tests.soak --seed='$(SEED)' --jobs='$(JOBS)'
 	$(VENV)/bin/python -m tests.soak.kills --seed='$(SEED)' --kills='$(KILLS)'
@@ -193,7 +192,7 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 	$(MAKE) local-openshift-ai
 	$(MAKE) local-mlops
 
-training: $(ENVIRONMENT) ## run the training jobs' own programs on the CPU, kill them on the way, and see them go on (five gigabytes of packages)
+training: $(ENVIRONMENT) ## run the programs of training jobs on the CPU, kill them, and check that they resume (five gigabytes of packages)
 	UV_PROJECT_ENVIRONMENT=$(TRAINING) $(VENV)/bin/uv sync --quiet --frozen --only-group training
 	$(TRAINING)/bin/python -m tests.soak.training
 	$(TRAINING)/bin/python -m tests.soak.tuning
@@ -201,10 +200,10 @@ training: $(ENVIRONMENT) ## run the training jobs' own programs on the CPU, kill
 	$(VENV)/bin/uv pip sync --quiet --require-hashes --python $(STORE) tests/soak/object_store/requirements.txt
 	$(TRAINING)/bin/python -m tests.soak.demos $(STORE)/bin/moto_server
 
-properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in each run, until one breaks a promise (minutes to hours)
+properties: $(ENVIRONMENT) ## test random settings, different ones in each run, until one breaks a promise (minutes to hours)
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random
 
-mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: what differs from BASE) as SEED decides; print what no unit test notices
+mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: files that differ from BASE), from SEED; print changes that no unit test notices
 	$(VENV)/bin/python -m tests.mutants --seed='$(SEED)' --count='$(COUNT)' --base $(BASE) $(if $(FILES),--files $(FILES))
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogues (needs upstream); LIST=1 lists those without
@@ -213,7 +212,7 @@ lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and im
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
 	./mlbatch settings --files write
 
-snapshots: $(ENVIRONMENT) ## write what identifies each resource, what is declared of it and what is said of mistakes into tests/unit
+snapshots: $(ENVIRONMENT) ## write the snapshots of resources and the texts of settings errors into tests/unit
 	$(VENV)/bin/python -m tests.unit.snapshots
 	$(VENV)/bin/python -m tests.unit.refusals
 
@@ -228,7 +227,7 @@ requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.l
 		--no-emit-index-url --custom-compile-command "make requirements" \
 		--output-file tests/soak/object_store/requirements.txt tests/soak/object_store/requirements.in
 
-# pip fetches uv, by its digest; uv then installs what uv.lock names, itself among it, and removes what it does not name.
+# pip installs uv, checked by its digest. uv then installs exactly the packages of uv.lock, including itself.
 $(ENVIRONMENT): uv.lock requirements-uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=<interpreter>")'
 	@echo "installing the Python packages of uv.lock into $(VENV)"

@@ -1,6 +1,6 @@
-"""The local environment: a development tool beside the platform program, which never imports it.
+"""The local environment: a development tool that the platform program never imports.
 
-It builds the Pulumi command and the Kubernetes binaries from their Go modules, starts and supervises a control plane on
-loopback, plays the kubelet for the controllers that it has binaries for, and serves emulated providers for plugins that
-cannot be had. Linux only: pods are processes in namespaces of their own.
+It builds the Pulumi command and the Kubernetes binaries from Go modules. It starts and supervises a control plane on
+loopback, runs the controllers that it has binaries for, in place of a kubelet, and emulates providers whose plugins
+cannot be installed. It needs Linux, because each pod is a process in its own namespaces.
 """

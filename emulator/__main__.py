@@ -1,14 +1,14 @@
 """Command line of the local environment; the make targets call it.
 
-python -m emulator up --stack dev       start what is missing, run `pulumi up`, report
+python -m emulator up --stack dev       start the cluster, run `pulumi up`, report
 python -m emulator preview|refresh|destroy --stack dev [-- pulumi arguments]
 python -m emulator drift --stack dev [-- arguments of mlbatch drift]
 python -m emulator status --stack dev   what runs, and what the platform holds; --html FILE draws it
 python -m emulator env --stack dev      shell exports for plain `pulumi` and `kubectl`
-python -m emulator down [--purge]       stop the local clusters; with --purge forget their data
-python -m emulator lend --stack dev     a fresh cluster with its providers, for as long as the standard input is open
+python -m emulator down [--purge]       stop the local clusters; --purge also deletes their data
+python -m emulator lend --stack dev     start a new cluster and its providers; stop them when standard input ends
 
-Each stack has a local environment of its own: cluster, state, logs. Nothing here acts on anything else.
+Each stack has its own cluster, state and logs. No command acts on anything else.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ SETTING_UP = (
     "pulumi up",
 )
 
-AGAIN = "start the cluster again from nothing: the first update of this stack was killed"
-"""A step of its own where it was: nobody has worked with such a stack yet."""
+AGAIN = "start an empty cluster again: the first update of this stack was killed"
+"""An extra step. Safe, because no user has worked with such a stack yet."""
 
 FINISHING = "finish the update that was killed"
-"""A step of its own where there was one."""
+"""An extra step, only after a killed update."""
 
 QUIET = ("--suppress-permalink=true", "--suppress-progress")
 
@@ -75,9 +75,9 @@ NEXT = """Next
   make status{option}
       this report again
   make preview{option}
-      what `pulumi up` would change (nothing, now)
+      what `pulumi up` would change (now: no changes)
   eval "$(make -s env{option})"
-      then plain pulumi and kubectl talk to this environment
+      then plain pulumi and kubectl use this environment
   kubectl --as <user> -n <team> get appwrappers
       what a member of a team sees
   make destroy{option} && make down
@@ -88,34 +88,34 @@ KILLED: Final = (
 )
 
 EXISTS: Final = (
-    " If an error says that a resource exists already, an earlier update was killed or a plugin died, and the state "
-    "lacks it: start this stack again with `make clean && make up{option}`."
+    " If an error says that a resource exists already, an earlier update was killed or a plugin died, and the resource "
+    "is not in the state. Start this stack again with `make clean && make up{option}`."
 )
 
 CHANGING: Final = (
-    "note: the stack is being changed by {changing}. The preview shows as still to be done what that has not recorded"
+    "note: {changing} is changing the stack. The preview also shows the changes that it has not recorded yet"
 )
 
 REPLACED: Final = (
-    "note: an update has failed as it replaced the cluster, or what that stands on. Nobody is there to be looked at, "
-    "so that this goes by the stack's state (`{without}`)"
+    "note: an update failed while it replaced the cluster or its infrastructure. The cluster does not exist, so this "
+    "command uses the stack's state instead (`{without}`)"
 )
 
 LIVE: Final = (
-    "stack {stack!r} is being changed by {changing}. Nothing was stopped: wait for it, or stop it, which has it end "
-    "what it is doing and write its state, and run the command again. Only where that engine is gone for certain, as "
-    "one of another host may be, remove its lock, below {locks}"
+    "stack {stack!r} is being changed by {changing}. No cluster was stopped. Wait for it, or stop it: it then ends its "
+    "current operations and writes its state. Then run the command again. If that engine certainly no longer runs, for "
+    "example on another host, remove its lock below {locks}"
 )
 
 LOCKS: Final = Path("pulumi-state", ".pulumi", "locks")
 
 FULL: Final = (
-    "Make room where {state}, {cache} and {temporary} are, and run the same command again: completed changes are kept"
+    "Free space in {state}, {cache} and {temporary}, then run the same command again: completed changes are kept"
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return the process's exit code."""
+    """Run one command and return the exit code of the process."""
     options = _parser().parse_args(arguments)
     os.umask(UMASK)
     os.environ.update(past_proxies())
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}. {FULL.format(temporary=tempfile.gettempdir(), **vars(Paths.of()))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; run the same command again to carry on", file=sys.stderr)
+        print("interrupted; run the same command again to continue", file=sys.stderr)
         return 130
 
 
@@ -146,9 +146,9 @@ def _parser() -> argparse.ArgumentParser:
         ("refresh", _refresh, "run `pulumi refresh`"),
         ("drift", _drift, "run `mlbatch drift`, which names what was changed in the cluster, and by whom"),
         ("destroy", _destroy, "run `pulumi destroy`"),
-        ("status", _status, "tell what runs and what the platform holds"),
+        ("status", _status, "show processes and platform"),
         ("env", _env, "print shell exports"),
-        ("lend", _lend, "start a fresh cluster, print the engine's environment, await the end of the input"),
+        ("lend", _lend, "start a new cluster, print the engine's environment, stop at the end of standard input"),
         ("mirror", _mirror, "fill the mirror of upstream manifests and charts"),
         ("tools", _tools, "build what `up` needs, fill the mirror"),
         ("build", _build, "build what `make test` needs, fill the mirror"),
@@ -156,20 +156,20 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
     for name in ("up", "preview", "refresh", "drift", "destroy"):
         commands.choices[name].add_argument("pulumi", nargs="*", help="arguments for the command that is run, after --")
-    commands.choices["status"].add_argument("--html", type=Path, metavar="FILE", help="write a picture of it, too")
-    commands.choices["tools"].add_argument("--monitoring", action="store_true", help="also what draws dashboards")
-    commands.add_parser("unbuilt", help="tell what make's targets still have to build").set_defaults(command=_unbuilt)
+    commands.choices["status"].add_argument("--html", type=Path, metavar="FILE", help="also draw the platform to FILE")
+    commands.choices["tools"].add_argument("--monitoring", action="store_true", help="also build what draws dashboards")
+    commands.add_parser("unbuilt", help="list what the make targets still have to build").set_defaults(command=_unbuilt)
     packed = commands.add_parser("archive", help="build the tools of a release, pack them, print their pin")
     packed.add_argument("file", type=Path)
     packed.set_defaults(command=_archive)
     down = commands.add_parser("down", help="stop the local clusters")
-    down.add_argument("--purge", action="store_true", help="also forget their data and the stacks' local state")
+    down.add_argument("--purge", action="store_true", help="also delete their data and the stacks' local state")
     down.set_defaults(command=_down)
     return parser
 
 
 def _private(paths: Paths) -> Paths:
-    """Keep everybody else out of the state, of what an earlier umask has let in too."""
+    """Restrict the state to this user, including folders that an earlier umask opened to others."""
     for folder in [private_folder(paths.state), *(each for each in paths.state.iterdir() if each.is_dir())]:
         if not folder.is_symlink():
             folder.chmod(0o700)
@@ -215,7 +215,7 @@ def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _looking(engine: Engine) -> list[str]:
-    """Return the option that has the engine not look at a cluster that is gone, with a note, where it is."""
+    """Return the option that skips the refresh, with a note, if the cluster no longer exists."""
     if not clusters.is_replaced(engine.read_state()):
         return []
     print(REPLACED.format(without=WITHOUT_LOOKING), file=sys.stderr)
@@ -244,7 +244,7 @@ def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Se
 
 
 def _changing(engine: Engine, paths: Paths) -> str | None:
-    """Return who changes the stack now: a command of make, else whoever holds the engine's lock."""
+    """Return what is changing the stack now: a make command, else the owner of the engine's lock. None if neither."""
     return at_work(paths) or engine.changing
 
 
@@ -266,7 +266,7 @@ def _tear_down(paths: Paths, options: argparse.Namespace) -> int:
     engine.unlock()
     if engine.was_killed_first:
         raise EngineError(
-            "the first update of this stack was killed, and nothing of it is in the state: `make clean` removes it"
+            "the first update of this stack was killed, and the state is empty. Remove the stack with `make clean`"
         )
     pending.finish(engine, paths)
     _require_answers(engine, paths, options)
@@ -276,7 +276,7 @@ def _tear_down(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _run(engine: Engine, command: str, arguments: Sequence[str]) -> int:
-    """Run `pulumi <command>`; say how it ended where nobody let it end."""
+    """Run `pulumi <command>` and return its exit code. Raises EngineError if it was killed or cancelled."""
     code = engine.run(command, arguments)
     if engine.cancelled or code < 0:
         raise EngineError(_ending(engine, command, code))
@@ -284,7 +284,7 @@ def _run(engine: Engine, command: str, arguments: Sequence[str]) -> int:
 
 
 def _ending(engine: Engine, command: str, code: int) -> str:
-    """Return what is to be said of a `pulumi <command>` that has not succeeded."""
+    """Return the message for a `pulumi <command>` that did not succeed."""
     option = _option(engine.stack)
     if code < 0:
         how = f"`pulumi {command}` was killed by signal {-code}"
@@ -297,18 +297,18 @@ def _ending(engine: Engine, command: str, code: int) -> str:
             f"Fix them and run `make {command}{option}` again: completed changes are kept.{exists}"
         )
     if code < 0 and command != "preview":
-        return f"{how}; the next `make up{option}` or `make destroy{option}` finishes it"
-    return f"{how}, and has stopped; `make {command}{option}` carries on"
+        return f"{how}. The next `make up{option}` or `make destroy{option}` finishes it"
+    return f"{how}. Continue with `make {command}{option}`"
 
 
 def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) -> None:
-    """Raise EngineError where a deletion would wait, without a word, for a webhook that nobody answers."""
+    """Raise EngineError if a deletion would wait silently for a webhook without running pods."""
     outputs = [each.get("outputs") or {} for each in engine.read_state().get("resources") or ()]
     kinds = {(each["apiVersion"], each["kind"]) for each in outputs if "apiVersion" in each and "kind" in each}
     try:
         holding = webhooks.holding(connect(paths.kubeconfig), kinds)
     except (ApiException, HTTPError):
-        return  # the engine says what does not answer
+        return  # the engine reports what does not answer
     if holding:
         services = "; ".join(
             f"Service {each.service} in {each.namespace}, which the API server asks to delete {', '.join(held)}"
@@ -316,9 +316,9 @@ def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) 
         )
         option = _option(options.stack)
         raise EngineError(
-            f"nobody answers the webhooks of {services}. `pulumi destroy` would wait for them until it gives up. "
-            f"Bring them back with `make up{option}`, then run `make destroy{option}` again; `make clean` throws the "
-            "local clusters away with all that they hold"
+            f"no pod answers the webhooks of {services}, so `pulumi destroy` would wait until its timeout. "
+            f"Start them with `make up{option}`, then run `make destroy{option}` again. Or delete the clusters with "
+            "`make clean`"
         )
 
 
@@ -331,14 +331,14 @@ def _status(paths: Paths, options: argparse.Namespace) -> int:
     state = cluster.status(paths)
     print(cluster_report(state))
     if not state.ready:
-        print(f"\n`make up{_option(options.stack)}` starts it.")
+        print(f"\nStart it with `make up{_option(options.stack)}`.")
         return 1
     try:
         print(f"\n{environment_report(paths)}")
         if options.html is not None:
             print(f"\n{draw(connect(paths.kubeconfig), options.html, options.stack)}")
     except OSError as error:
-        raise EngineError(f"the picture cannot be written: {error}") from error
+        raise EngineError(f"cannot write the picture: {error}") from error
     except (ApiException, HTTPError) as error:
         raise EngineError(f"the cluster of {paths.kubeconfig} does not answer: {error}") from error
     return 0
@@ -406,7 +406,7 @@ def _archive(paths: Paths, options: argparse.Namespace) -> int:
 def _down(paths: Paths, options: argparse.Namespace) -> int:
     found = paths.environments()
     with contextlib.ExitStack() as turns:
-        # All of them before the first is stopped: nothing is to be half done.
+        # Take all turns before the first stop, so that no command stops only some clusters.
         for each in found:
             turns.enter_context(_unused(each, "make clean" if options.purge else "make down"))
         for each in found:
@@ -416,9 +416,9 @@ def _down(paths: Paths, options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _unused(paths: Paths, command: str) -> Iterator[None]:
-    """Have the turn in one environment; raise EngineError where somebody changes its stack."""
+    """Take the turn in one environment. Raises EngineError if another command changes its stack."""
     if paths.run.is_symlink():
-        yield  # somebody else's folder, of which nothing is touched
+        yield  # another user's folder: do not touch it
         return
     with alone(paths, command):
         stack = paths.state.name
@@ -442,7 +442,7 @@ def _stop(paths: Paths, *, purge: bool) -> None:
 
 
 def _lend(paths: Paths, options: argparse.Namespace) -> int:
-    """Start a cluster that holds nothing yet; it goes when the standard input ends, or with a signal."""
+    """Start an empty cluster. It ends with standard input or a signal."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(dir=private_folder(paths.lent)) as folder:
         lent = replace(paths, state=Path(folder))
@@ -464,27 +464,27 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _engine(paths: Paths, options: argparse.Namespace) -> Engine:
-    """Return the engine for the stack; its local cluster has to run."""
+    """Return the engine of the stack. Raises EngineError if its local cluster does not run."""
     require_stack(paths.root, options.stack)
     state = cluster.status(paths)
     if state.processes and not state.node_ready:
-        # An engine would say so again for each object.
+        # Report it once; the engine would repeat it for each object.
         raise EngineError(
             f"the API server of stack {options.stack}, {state.server}, does not answer, or its node is not Ready; "
-            f"`make status{_option(options.stack)}` says what runs. Nothing was changed: `make down` and "
-            f"`make up{_option(options.stack)}` start it anew, with its data"
+            f"see `make status{_option(options.stack)}`. No change was made. Restart it with `make down`, then "
+            f"`make up{_option(options.stack)}`, which keeps its data"
         )
     if not state.ready:
         raise EngineError(
-            f"the local cluster of stack {options.stack} does not run, or is not ready; "
-            f"`make up{_option(options.stack)}` starts it"
+            f"the local cluster of stack {options.stack} does not run, or is not ready. "
+            f"Start it with `make up{_option(options.stack)}`"
         )
     return Engine(paths.root, paths.state, options.stack, replace(environment(paths), disposable=True))
 
 
 def _prepare(engine: Engine) -> None:
     for key in engine.prepare():
-        print(f"note: {key} is encrypted for another backend; a made-up value stands in locally", file=sys.stderr)
+        print(f"note: {key} is encrypted for another backend; locally, a generated value replaces it", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The built tools as one archive, which a release has, so that `make up` need not build them.
+"""The built tools as one archive of a release, so that `make up` does not build them.
 
-`emulator/tools/archive.yaml` pins it by platform: its address, the SHA-256 of the tar inside the gzip file (gzip's own
-bytes differ with its version), and the folders of the tools in it. A folder is named after its module's pins, so an
-archive of other pins is not taken.
+`emulator/tools/archive.yaml` pins the archive of each platform: its address, the SHA-256 of the tar inside the gzip
+file (gzip's own bytes depend on its version), and the folders of tools in it. A folder's name contains the pins of its
+module, so an archive with other pins is not used.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 class ArchiveError(Exception):
-    """An archive cannot be taken; the message says why."""
+    """The archive cannot be used; the message gives the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A pinned archive. sha256: of the tar. folders: of the tools in it, one for each module."""
+    """A pinned archive. sha256: of the tar. folders: the folders of tools in it, one for each module."""
 
     url: str
     sha256: str
@@ -59,10 +59,10 @@ class Archive:
                 found = _digest(file)
             except (OSError, EOFError, ValueError, zlib.error, http.client.HTTPException) as error:
                 if isinstance(error, OSError) and is_full(error):
-                    raise  # a build needs more room still
-                raise ArchiveError(f"{self.url} cannot be had: {error}") from None
+                    raise  # a build needs even more space
+                raise ArchiveError(f"{self.url} cannot be downloaded: {error}") from None
             if found != self.sha256:
-                raise ArchiveError(f"{self.url} is another one than is pinned: its tar has the SHA-256 {found}")
+                raise ArchiveError(f"{self.url} differs from its pin: its tar has the SHA-256 {found}")
             with tarfile.open(file) as packed:
                 packed.extractall(content, filter="data")
             for name in self.folders:
@@ -73,21 +73,21 @@ class Archive:
 
 
 def here() -> str:
-    """Return the platform as Go names it: `linux-amd64`."""
+    """Return the platform in Go's notation, such as `linux-amd64`."""
     machine = platform.machine()
     return f"{platform.system().lower()}-{_MACHINES.get(machine, machine)}"
 
 
 def pinned(file: Path) -> Archive | None:
-    """Return the archive that a file pins for this platform, None where it pins none."""
+    """Return the archive that a file pins for this platform, or None."""
     found = ((yaml.safe_load(file.read_text()) or {}) if file.exists() else {}).get(here())
     return Archive(url=found["url"], sha256=found["sha256"], folders=tuple(found["folders"])) if found else None
 
 
 def pack(tools: Iterable[Path], file: Path) -> str:
-    """Write an archive of built tools, `<cache>/tools/<folder>/<name>` each; return its tar's SHA-256.
+    """Write built tools, `<cache>/tools/<folder>/<name>`, into an archive and return the SHA-256 of its tar.
 
-    The same tools make the same tar: times and owners are left out.
+    The same tools give the same tar: times and owners are left out.
     """
     with gzip.GzipFile(file, "wb", compresslevel=_LEVEL, mtime=0) as zipped, tarfile.open(None, "w", zipped) as packed:
         for tool in sorted(tools):

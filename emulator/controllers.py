@@ -1,7 +1,4 @@
-"""Which version of a controller the local environment runs for an image, and how that differs from what the image says.
-
-`make up` and `make status` report it.
-"""
+"""Versions of the controllers that run locally, compared with their images, for `make up` and `make status`."""
 
 from __future__ import annotations
 
@@ -17,15 +14,17 @@ MODULES: Final[Mapping[str, tuple[Module, str]]] = {
     "appwrapper": (CORE, "github.com/project-codeflare/appwrapper"),
     "scheduler-plugins": (KUBERNETES_1_34, "sigs.k8s.io/scheduler-plugins"),
 }
-"""Of each controller that decides about jobs: the tools that it is built with, and its Go module."""
+"""The tools and the Go module of each controller of jobs."""
 
 
 @dataclass(frozen=True)
 class Controller:
-    """A controller that decides about jobs, as it is built here.
+    """A controller of jobs that is built here.
 
-    name: of its upstream. version: that is built here. release: that the image names, if it does.
-    of_openshift_ai: the image is one of OpenShift AI's, whose tag is no version of upstream's.
+    name: of its upstream.
+    version: built here.
+    release: the image's version, None if unknown.
+    of_openshift_ai: the image is from OpenShift AI, whose tag is not an upstream version.
     """
 
     name: str
@@ -35,7 +34,7 @@ class Controller:
 
 
 def built(reference: str) -> Controller | None:
-    """Return the controller that runs here for an image, None for an image of no such controller."""
+    """Return the controller that runs here for an image, None for other images."""
     name = images.manager(reference)
     if name is not None:
         release = images.tag(reference)
@@ -48,21 +47,21 @@ def built(reference: str) -> Controller | None:
 
 
 def difference(controller: Controller, called: str) -> str:
-    """Say that the program is of another version than the image. called: the image's version, as people call it."""
+    """Return a sentence that the program has another version than the image. called: the image's version for users."""
     return f"{controller.name} {called} runs here as {controller.version}"
 
 
 def report(pods: Iterable[Mapping[str, Any]]) -> str:
-    """Say which running pods have a program of another version than their image; return "" where none has."""
+    """Return a report of running pods whose program has another version than their image, "" without any."""
     references = {container["image"] for pod in pods for container in pod["spec"]["containers"]}
     lines = sorted(filter(None, map(_line, references)))
     return "\n".join(["Not as released", *(f"  {line}" for line in lines)]) if lines else ""
 
 
 _SIMULATED: Final = {
-    "autopilot": "is simulated: its pods measure nothing and mark no node; `kubectl label node` stands for its verdicts"
+    "autopilot": "is simulated: its pods do not measure or label nodes. Set its results with `kubectl label node`"
 }
-"""Images without a program here, whose work a user of the platform looks for."""
+"""Images without a program here, whose results users look for."""
 
 
 def _line(reference: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Which distribution of Kubernetes a stack's local cluster is, what runs on it, and which cloud is beside it."""
+"""The Kubernetes distribution of a stack's local cluster, its operators, and its cloud."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ OPERATOR_HUB = "openshift-operator-hub"
 
 
 def parts(root: Path, stack: str) -> dict[str, bool]:
-    """Return what of a stack's local cluster is no plain Kubernetes', as the toolchain, the mirror and it take it.
+    """Return the flags of a stack's local cluster, as keyword arguments for toolchain, mirror and cluster.
 
-    See `local/distributions.yaml`. Raises EngineError where the stack's file is not YAML.
+    See `local/distributions.yaml`. Raises EngineError if the stack's file is not YAML.
     """
     found = next(iter(_meant(root, stack, "distribution")), None)
     return {"openshift": found in (OPENSHIFT, OPERATOR_HUB), "operator_hub": found == OPERATOR_HUB}
 
 
 def require_brought(root: Path, stack: str) -> None:
-    """Refuse a stack whose file asks for what its local cluster does not have: an update would wait for it in vain.
+    """Reject a stack with a setting that its local cluster does not support. Its update would wait until a timeout.
 
-    Raises EngineError with the setting, its value there, and those that are here.
+    Raises EngineError with the setting, its value, and the values that work locally.
     """
     for rule in _rules(root, stack, "distribution"):
         for setting, brought in (rule.get("brings") or {}).items():
             value = _value(_config(root, stack), setting)
             if value not in brought:
                 raise EngineError(
-                    f"{setting} is {_said(value)} in Pulumi.{stack}.yaml, and the local cluster brings "
-                    f"{' or '.join(_said(each) for each in brought)} alone: change it there to try the stack here"
+                    f"{setting} is {_said(value)} in Pulumi.{stack}.yaml, but the local cluster supports only "
+                    f"{' or '.join(_said(each) for each in brought)}. Change it to try the stack locally"
                 )
 
 
 def _said(value: object) -> str:
-    return "no key" if value is None else f"{value!r}"
+    return "unset" if value is None else f"{value!r}"
 
 
 def has_openstack(root: Path, stack: str) -> bool:
     """Tell whether a stack's local environment has an OpenStack; see `local/clouds.yaml`.
 
-    Raises EngineError where the stack's file is not YAML.
+    Raises EngineError if the stack's file is not YAML.
     """
     return OPENSTACK in _meant(root, stack, "cloud")
 
 
 def has_job_operators(root: Path, stack: str) -> bool:
-    """Tell whether a stack's settings have operators make the pods of jobs; see `local/operators.yaml`.
+    """Tell whether a stack enables operators that create the pods of jobs; see `local/operators.yaml`.
 
-    Raises EngineError where the stack's file is not YAML.
+    Raises EngineError if the stack's file is not YAML.
     """
     return JOBS in _meant(root, stack, "operator")
 
@@ -66,18 +66,18 @@ def has_job_operators(root: Path, stack: str) -> bool:
 def has_older_kueue(root: Path, stack: str) -> bool:
     """Tell whether a stack's settings name the older Kueue; see `local/operators.yaml`.
 
-    Raises EngineError where the stack's file is not YAML.
+    Raises EngineError if the stack's file is not YAML.
     """
     return OLDER_KUEUE in _meant(root, stack, "operator")
 
 
 def _meant(root: Path, stack: str, what: str) -> list[str]:
-    """Return what the rules of `local/<what>s.yaml`, in their order, say of a stack whose file has their settings."""
+    """Return the results of the rules in `local/<what>s.yaml` that match a stack's file, in order."""
     return [rule[what] for rule in _rules(root, stack, what)]
 
 
 def _rules(root: Path, stack: str, what: str) -> list[Mapping[str, Any]]:
-    """Return the rules of `local/<what>s.yaml` that hold for a stack."""
+    """Return the rules of `local/<what>s.yaml` that match a stack's file."""
     known = root / "local" / f"{what}s.yaml"
     if not known.exists():
         return []
@@ -86,7 +86,7 @@ def _rules(root: Path, stack: str, what: str) -> list[Mapping[str, Any]]:
 
 
 def _config(root: Path, stack: str) -> Mapping[str, Any]:
-    """Return the settings of a stack's file, none where there is no file."""
+    """Return the settings of a stack's file, none without a file."""
     file = root / f"Pulumi.{stack}.yaml"
     try:
         return StackFile(file.read_text()).config if file.exists() else {}
@@ -95,7 +95,7 @@ def _config(root: Path, stack: str) -> Mapping[str, Any]:
 
 
 def _value(config: Mapping[str, Any], setting: str) -> object:
-    """Return what a stack's file has for a setting, which may be in a section: `project:section.key`."""
+    """Return the value of a setting in a stack's file; it can be in a section: `project:section.key`."""
     section, *keys = setting.split(".")
     value: Any = config.get(section)
     for key in keys:

@@ -1,4 +1,4 @@
-"""What the local environment of a stack offers to an engine."""
+"""The environment that a stack's local cluster gives to an engine."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from runner.files import link_to, private_folder
 KUBERNETES: Final = "kubernetes"
 OPENSTACK: Final = "openstack"
 EMULATED: Final = frozenset({"azure-native", "random"})
-"""The plugins whose providers are emulated, by the names under which the engine looks for them."""
+"""The plugins with emulated providers, by the engine's names for them."""
 
 PATCH_FORCE: Final = {"PULUMI_K8S_ENABLE_PATCH_FORCE": "true"}
-"""The provider input `enablePatchForce`, which the version that is built here takes from the environment alone."""
+"""The provider input `enablePatchForce`; the version built here reads it only from the environment."""
 
 
 def environment(paths: Paths) -> Environment:
     """Return the environment of a running local cluster.
 
-    Its plugins are those that are built here. They refuse every cluster and cloud but the local ones.
+    Its plugins are built here. They reject every cluster and cloud except the local ones.
 
-    Raises EngineError where the emulated providers do not run.
+    Raises EngineError if the emulated providers do not run.
     """
     state, layout = cluster.status(paths), Layout(paths)
     found = state.providers
     missing = EMULATED - found.keys()
     if missing:
         raise EngineError(
-            f"the local environment serves no provider for {', '.join(sorted(missing))}; `make down`, then `make up`, "
-            "starts it anew"
+            f"the local environment does not run the providers {', '.join(sorted(missing))}. Run `make down`, "
+            "then `make up`"
         )
     return Environment(
         kubeconfig=paths.kubeconfig,
@@ -50,7 +50,7 @@ def environment(paths: Paths) -> Environment:
 
 
 def built_plugin(paths: Paths, name: str) -> Path:
-    """Return the folder of a plugin that is built here, under the version by which the engine looks for it."""
+    """Return the folder of a plugin that is built here, named after the version that the engine looks for."""
     program = f"pulumi-resource-{name}"
     folder = private_folder(paths.state / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}")
     link_to(folder / program, paths.bin / program)

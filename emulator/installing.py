@@ -1,4 +1,4 @@
-"""Installs what the local environment of a stack runs: its tools, and OpenStack where it has one."""
+"""Installs the tools of a stack's local environment, and OpenStack if it has one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from emulator.toolchain import KUEUE_0_18, Need, Toolchain, needs
 
 
 def install(paths: Paths, stack: str, progress: Progress, also: Sequence[Need] = ()) -> None:
-    """Install what is missing, and link all of it into `paths.bin`.
+    """Install what is missing and link everything into `paths.bin`.
 
-    also: further tools. Raises EngineError where the stack's file is not YAML, ToolchainError and OpenStackError.
+    also: further tools. Raises EngineError if the stack's file is not YAML, ToolchainError and OpenStackError.
     """
     operators = distribution.has_job_operators(paths.root, stack)
     wanted = needs(**distribution.parts(paths.root, stack), job_operators=operators)

@@ -1,7 +1,7 @@
-"""Fills the mirror of upstream manifests and charts from Go modules, and from stubs where there is no module.
+"""Fills the mirror of upstream manifests and charts from Go modules, or from stubs if there is no module.
 
-The manifests hold what upstream publishes with a release: the module's default kustomization with the released image.
-A site with internet access needs none of this; the catalogue of the program names the published files.
+A manifest equals upstream's release: the module's default kustomization with the released image. A site with internet
+access does not need the mirror, because the program's catalogue has the addresses of the published files.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ from emulator.toolchain import (
 
 @dataclass(frozen=True)
 class Source:
-    """An upstream whose manifest is mirrored.
+    """An upstream with a mirrored manifest.
 
-    module: of Go. image: the released one. tools: the modules that pin its versions, the default one first.
+    module: the Go module.
+    image: the released image.
+    tools: the modules that pin its versions, the default first.
     """
 
     name: str
@@ -58,9 +60,11 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Definitions:
-    """A file that is mirrored as it is: the name of its artifact, and where its Go module has it.
+    """A file that is mirrored unchanged.
 
-    tool: folder of the module that pins that one.
+    name: of its artifact.
+    module, file: its Go module and its path there.
+    tool: the module that pins the Go module.
     """
 
     name: str
@@ -102,24 +106,26 @@ DEFINITIONS = (
 
 
 _GENERATORS = {"v0.33.5": "v0.17.3", "v0.31.8": "v0.16.5", "v0.29.7": "v0.14.0"}
-"""Older scheduler-plugins, and the version of controller-gen that wrote their definitions. Nothing else in these
-differs from v0.34.7 (kubernetes-sigs/scheduler-plugins, config/crd/bases)."""
+"""Older scheduler-plugins, and the version of controller-gen that wrote their definitions. The definitions have no
+other difference from v0.34.7 (kubernetes-sigs/scheduler-plugins, config/crd/bases).
+"""
 _GENERATOR = "controller-gen.kubebuilder.io/version: "
 
 DASHBOARDS = ("grafana-dashboard-23123-1", "grafana-dashboard-12239-2")
-"""Of grafana.com, from which nothing can be had here: each is an empty one."""
+"""Dashboards of grafana.com, which is not available here; each gets an empty file."""
 
 
 def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operator_hub: bool = False) -> None:
-    """Render what is missing into `paths.mirror`, as `<name>-<version>.yaml`, and pack charts, as `.tgz`.
+    """Write missing manifests into `paths.mirror`, as `<name>-<version>.yaml`, and charts, as `.tgz`.
 
-    With `openshift` also what the local OpenShift defines, with `operator_hub` what it installs operators from.
+    openshift: also the definitions of the local OpenShift.
+    operator_hub: also its catalogs.
 
-    Raises ToolchainError when kubectl cannot render a kustomization.
+    Raises ToolchainError if kubectl cannot render a kustomization.
     """
     paths.mirror.mkdir(parents=True, exist_ok=True)
     with (paths.state / "mirror.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # make's parallel targets fill one mirror
+        fcntl.flock(lock, fcntl.LOCK_EX)  # parallel targets of make fill the same mirror
         _fill(paths, toolchain, openshift=openshift, operator_hub=operator_hub)
 
 
@@ -129,7 +135,7 @@ def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: 
             render(source, tools, paths, toolchain)
     for name in DASHBOARDS:
         inputs = [{"name": "DS_PROMETHEUS", "type": "datasource", "pluginId": "prometheus"}]
-        empty = {"title": f"{name}, which cannot be had here", "__inputs": inputs, "panels": []}
+        empty = {"title": f"{name}, which is not available here", "__inputs": inputs, "panels": []}
         (paths.mirror / f"{name}.json").write_text(json.dumps(empty))
     for each in DEFINITIONS:
         version = pinned_version(each.tool, each.module)
@@ -150,7 +156,7 @@ def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: 
 
 
 def render(source: Source, tools: Module, paths: Paths, toolchain: Toolchain) -> None:
-    """Render an upstream's manifest in the version that a module pins, where the mirror does not have it yet."""
+    """Render an upstream's manifest in the version that a module pins, if the mirror does not have it."""
     version = pinned_version(tools, source.module)
     file = paths.mirror / f"{source.name}-{version}.yaml"
     if not file.exists():
@@ -161,10 +167,10 @@ def render(source: Source, tools: Module, paths: Paths, toolchain: Toolchain) ->
 
 
 def _generated_by(generator: str, definition: str) -> str:
-    """Return a definition as another version of controller-gen writes it."""
+    """Return a definition in the form of another version of controller-gen."""
     before, found, after = definition.partition(_GENERATOR)
     if not found:
-        raise ToolchainError(f"a definition of scheduler-plugins has nowhere {_GENERATOR.strip()!r}")
+        raise ToolchainError(f"a definition of scheduler-plugins does not contain {_GENERATOR.strip()!r}")
     return f"{before}{found}{generator}\n{after.partition(chr(10))[2]}"
 
 
@@ -178,7 +184,7 @@ def _kustomize(paths: Paths, folder: Path) -> str:
 
 
 def _released(rendered: str, image: str) -> str:
-    """Put the released image into the controller's Deployment; every other document stays byte for byte."""
+    """Return the manifest with the released image in the controller's Deployment, otherwise unchanged."""
     documents = rendered.split("\n---\n")
     for index, text in enumerate(documents):
         if "\nkind: Deployment\n" in f"\n{text}\n":

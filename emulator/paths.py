@@ -1,4 +1,4 @@
-"""Where local environments keep things: a state folder for each stack, one cache of built tools for all checkouts."""
+"""Folders of local environments: a state folder for each stack, and one cache of built tools for all checkouts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LENT = "lent"
 class Paths:
     """The folders of one local environment.
 
-    root:  the checkout (holds Pulumi.yaml).
-    state: everything that the environment writes; removing it resets the environment.
+    root:  the checkout (contains Pulumi.yaml).
+    state: all files that the environment writes. Deleting it resets the environment.
     cache: built tools, keyed by the content of their module files, shared by all checkouts of a user.
     """
 
@@ -28,7 +28,7 @@ class Paths:
     def of(cls, root: Path | None = None, state: Path | None = None, cache: Path | None = None) -> Paths:
         """Return the folders for a checkout.
 
-        Defaults: the checkout that holds this file; `<root>/.local`; `$MLBATCH_CACHE` or `$XDG_CACHE_HOME/mlbatch` or
+        Defaults: the checkout with this file; `<root>/.local`; `$MLBATCH_CACHE` or `$XDG_CACHE_HOME/mlbatch` or
         `~/.cache/mlbatch`.
         """
         root = (root or Path(__file__).resolve().parent.parent).resolve()
@@ -38,18 +38,18 @@ class Paths:
         return cls(root=root, state=state.resolve(), cache=cache.resolve())
 
     def of_stack(self, stack: str) -> Paths:
-        """Return the folders of a stack's own environment, beneath this state folder."""
+        """Return the folders of a stack's environment, below this state folder."""
         return replace(self, state=self.state / stack)
 
     def environments(self) -> list[Paths]:
-        """Return the folders of each environment beneath this state folder; what a link leads to is not beneath it."""
+        """Return the folders of each environment below this state folder, without links to other places."""
         base = self.state.resolve()
         found = sorted(run.parent for pattern in ("*/run", f"*/{_LENT}/*/run") for run in base.glob(pattern))
         return [replace(self, state=each) for each in found if each.resolve() == each]
 
     @property
     def lent(self) -> Path:
-        """The folder of the clusters that are lent for a while (`python -m emulator lend`)."""
+        """The folder of lent clusters (`python -m emulator lend`)."""
         return self.state / _LENT
 
     @property
@@ -59,7 +59,7 @@ class Paths:
 
     @property
     def bin(self) -> Path:
-        """The folder with every binary of the environment (links into the cache)."""
+        """The folder with all binaries of the environment (links into the cache)."""
         return self.state / "bin"
 
     @property
@@ -74,15 +74,15 @@ class Paths:
 
     @property
     def run(self) -> Path:
-        """Process ids, sockets, ports and readiness of the running environment."""
+        """Sockets, locks and ports of the running environment."""
         return self.state / "run"
 
     @property
     def openstack(self) -> Path:
-        """Databases, configuration and keys of the local OpenStack, where the stack has one."""
+        """Databases, configuration and keys of the local OpenStack, if the stack has one."""
         return self.state / "openstack"
 
     @property
     def mirror(self) -> Path:
-        """Upstream manifests rendered from the modules whose controllers are built."""
+        """Upstream manifests, rendered from the modules whose controllers are built."""
         return self.state / "mirror"

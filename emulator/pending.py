@@ -1,7 +1,7 @@
-"""Settles what a killed engine had pending in a local stack, before the next update.
+"""Cleans up the pending operations of a killed engine in a local stack, before the next update.
 
-The local Kubernetes provider takes over objects that exist (docs/local.md), so the update that follows finds them. Helm
-does not install over a release, so a pending one is uninstalled.
+The local Kubernetes provider takes over existing objects (docs/local.md), so the next update finds them. Helm does not
+install over a release, so a pending release is uninstalled.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from runner.environment import inherited
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
 Resource = Mapping[str, Any]
-"""A resource as the engine records it."""
+"""A resource in the engine's state."""
 
 
 def creations(engine: Engine) -> list[Resource]:
-    """Return what the engine was creating when it was killed; nothing where it was not."""
+    """Return the resources that the engine was creating when it was killed, empty if it was not killed."""
     pending = engine.read_state().get("pending_operations") or ()
     return [each["resource"] for each in pending if each["type"] == "creating"]
 
 
 def finish(engine: Engine, paths: Paths) -> None:
-    """Settle the pending creations of the stack, if any; raises EngineError if `pulumi refresh` fails."""
+    """Remove the pending creations of the stack, if any. Raises EngineError if `pulumi refresh` fails."""
     begun = creations(engine)
     if not begun:
         return
-    print(f"the last update was killed with {len(begun)} creations pending: forgetting them", flush=True)
+    print(f"the last update was killed with {len(begun)} creations pending: removing them from the state", flush=True)
     for each in begun:
         if each["type"] == RELEASE:
             _uninstall(each["inputs"], paths)
@@ -39,8 +39,8 @@ def finish(engine: Engine, paths: Paths) -> None:
     code = engine.run("refresh", options)
     if code != 0:
         raise EngineError(
-            f"`pulumi refresh` ended with exit code {code}: the killed update is not finished. Start this local "
-            f"environment again from nothing: make clean, then make up STACK={engine.stack}"
+            f"`pulumi refresh` ended with exit code {code}: the killed update is not finished. Recreate this local "
+            f"environment: make clean, then make up STACK={engine.stack}"
         )
 
 
@@ -50,4 +50,6 @@ def _uninstall(inputs: Mapping[str, Any], paths: Paths) -> None:
     command = [paths.bin / "helm", "uninstall", name, *options, "--wait", "--timeout=1m"]
     done = subprocess.run(command, env=inherited(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
-        raise EngineError(f"the release {namespace}/{name} of a killed update stays: {done.stderr.strip()}")
+        raise EngineError(
+            f"the release {namespace}/{name} of a killed update cannot be uninstalled: {done.stderr.strip()}"
+        )

@@ -1,4 +1,4 @@
-"""Progress of long work on a terminal or in a log: which step of how many, and the time gone."""
+"""Progress of long work on a terminal or in a log: the current step and the elapsed time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEARTBEAT_SECONDS = 15.0
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as a person reads them: `0.4s`, `12s`, `3m05s`."""
+    """Return seconds as text: `0.4s`, `12s`, `3m05s`."""
     if seconds < 10:
         return f"{seconds:.1f}s"
     minutes, rest = divmod(round(seconds), 60)
@@ -29,7 +29,7 @@ class Progress:
 
     @contextlib.contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """Run one step under this title; a failure is marked as such and raised on."""
+        """Run one step with this title. A failure is printed and raised again."""
         self._step += 1
         label = f"[{self._step}/{self._steps}] {title}"
         began = time.monotonic()
@@ -48,12 +48,12 @@ class Progress:
         self._print(f"{label}: done in {duration(time.monotonic() - began)}")
 
     def further_step(self, title: str) -> contextlib.AbstractContextManager[None]:
-        """Return a step that was not counted when the work began."""
+        """Return a step in addition to those counted at the start."""
         self._steps += 1
         return self.step(title)
 
     def note(self, text: str) -> None:
-        """Print a line that belongs to the running step."""
+        """Print a line of the running step."""
         self._print(f"      {text}")
 
     def _beat(self, label: str, began: float, finished: threading.Event) -> None:

@@ -14,7 +14,7 @@ from runner.report import MLOPS_LABEL, connect, objects, platform_report, table
 
 
 def cluster_report(status: ClusterStatus) -> str:
-    """Describe the local cluster: its processes as they are now, with their logs."""
+    """Return the report of the local cluster: its processes with their state and logs."""
     rows = [(p.name, p.state, p.pid or "-", p.restarts, p.log) for p in status.processes]
     answers = "ready" if status.ready else "not ready"
     title = f"Local cluster: {answers}{f', {status.server}' if status.server else ''}"
@@ -23,9 +23,9 @@ def cluster_report(status: ClusterStatus) -> str:
 
 
 def environment_report(paths: Paths) -> str:
-    """Describe what a running local environment holds: Azure, OpenStack, an OpenShift, charts, versions, the platform.
+    """Return the report of a running local environment: Azure, OpenStack, OpenShift, charts, versions, platform.
 
-    Raises the Kubernetes client's exceptions when the cluster does not answer.
+    Raises the Kubernetes client's exceptions if the cluster does not respond.
     """
     client = connect(paths.kubeconfig)
     releases = objects(client, "v1", "Secret", label_selector=SELECTOR)

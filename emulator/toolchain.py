@@ -1,8 +1,8 @@
 """Builds the command line tools of the local environment from their Go modules, once, into the user's cache.
 
-Each folder of `emulator/tools/` is a module that pins one set of tools by `go.mod` and `go.sum`. Tools that share
-libraries share one module, so that Go compiles each library once. A built tool lies in a folder named after the content
-of its module files: a changed pin is built again, an unchanged one costs nothing.
+Each folder of `emulator/tools/` is a module that pins one set of tools in `go.mod` and `go.sum`. Tools with common
+libraries share a module, so that Go compiles each library once. The folder of a built tool is named after the content
+of its module files, so only changed pins cause a build.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from emulator.progress import Progress
 from runner.files import link_to
 
 PULUMI_VERSION = "3.230.0"
-"""The Pulumi command that is built where none is installed, and the oldest installed one that is accepted."""
+"""The Pulumi command that is built if none is installed, and the oldest accepted installed one."""
 
 KUBERNETES_VERSION = "1.35.4"
 OPENSHIFT_KUBERNETES_VERSION = "1.34.2"
@@ -37,12 +37,12 @@ OLDEST_KUBECTL = (1, 27)
 
 
 class ToolchainError(Exception):
-    """A tool cannot be built or found; the message says what to install or to look at."""
+    """A tool cannot be built or found; the message contains the fix or the cause."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One executable: its file name, the Go package it is built from, and its linker settings (`-X` values)."""
+    """One executable: its file name, its Go package, and its linker settings (`-X` values)."""
 
     name: str
     package: str
@@ -58,13 +58,13 @@ class Module:
     tags: tuple[str, ...] = ()
 
     def need(self, *names: str) -> Need:
-        """Return the tools with these names; without a name, all of them."""
+        """Return the tools with these names, or all of them without names."""
         return Need(self, tuple(tool for tool in self.tools if not names or tool.name in names))
 
 
 @dataclass(frozen=True)
 class Need:
-    """Tools and the module that they are built from."""
+    """Tools and their module."""
 
     module: Module
     tools: tuple[Tool, ...]
@@ -102,7 +102,7 @@ CORE = Module(
         Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),
     ),
 )
-"""The engine, its providers, and the cluster: one module, so that what they share is compiled once."""
+"""The engine, its providers, and the cluster, in one module so that Go compiles common libraries once."""
 KUBERNETES_1_36 = Module(
     "kubernetes-1.36",
     (
@@ -113,11 +113,11 @@ KUBERNETES_1_36 = Module(
         Tool("training-operator", "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
     ),
 )
-"""What needs the libraries of Kubernetes 1.36: KWOK, operators of jobs, and what makes metrics of objects."""
+"""Tools with the libraries of Kubernetes 1.36: KWOK, operators of jobs, and metrics of objects."""
 KUEUE = Module("kueue", (Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),))
-"""Kueue with the libraries that it is released with: its Trainer is an older one than the platform's."""
+"""Kueue with the libraries of its release. Its Trainer is older than the platform's."""
 KUEUE_0_18 = Module("kueue-0.18", (Tool("kueue-v0.18.4", "sigs.k8s.io/kueue/cmd/kueue"),))
-"""The older Kueue that a stack may name."""
+"""The older Kueue that a stack can select."""
 BEFORE = Module(
     "before",
     (
@@ -125,7 +125,7 @@ BEFORE = Module(
         Tool("appwrapper-v1.1.2", "github.com/project-codeflare/appwrapper/cmd"),
     ),
 )
-"""What a release of this platform before Kueue 0.19 installed: the test of an update starts with it."""
+"""The controllers of a platform release before Kueue 0.19; the test of an update starts with them."""
 LANGUAGE_HOST = Module(
     "language",
     (Tool("pulumi-language-python", f"{PULUMI_SDK_MODULE}/python/cmd/pulumi-language-python"),),
@@ -139,8 +139,9 @@ KUBERNETES_1_34 = Module(
         Tool("openshift-kube-apiserver", "./kube-apiserver", _kubernetes_variables(OPENSHIFT_KUBERNETES_VERSION)),
     ),
 )
-"""What does not compile with newer Kubernetes libraries: scheduler-plugins, which upstream supports on Kubernetes 1.34
-and 1.35, KubeRay, and the API server of the local OpenShift."""
+"""Tools that do not compile with newer Kubernetes libraries: scheduler-plugins, which upstream supports on Kubernetes
+1.34 and 1.35, KubeRay, and the API server of the local OpenShift.
+"""
 OLM = Module(
     "olm",
     (
@@ -150,8 +151,9 @@ OLM = Module(
     ),
     tags=("containers_image_openpgp", "exclude_graphdriver_btrfs"),
 )
-"""The Operator Lifecycle Manager, by which an OpenShift installs operators, and the server of catalogs. The tags leave
-out what needs C libraries."""
+"""The Operator Lifecycle Manager, which installs operators on OpenShift, and the catalog server. The tags exclude code
+that needs C libraries.
+"""
 OPENDATAHUB = Module(
     "opendatahub", (Tool("opendatahub-operator", "github.com/opendatahub-io/opendatahub-operator/v2"),)
 )
@@ -162,10 +164,11 @@ OPENDATAHUB_KUEUE = Module(
         Tool("opendatahub-appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
     ),
 )
-"""The Kueue of OpenShift AI 2.16, and the AppWrapper that is made for that Kueue: it runs in the place of the CodeFlare
-operator, which cannot be had as a module and has the same controller in it."""
+"""The Kueue of OpenShift AI 2.16 and the AppWrapper for that Kueue. AppWrapper replaces the CodeFlare operator, which
+is not available as a module and contains the same controller.
+"""
 RELAY = Module("relay", (Tool("relay", "./relay"),))
-"""What copies the bytes of the local pods' connections."""
+"""Copies the bytes of the local pods' connections."""
 PROMETHEUS = Module(
     "prometheus",
     tuple(
@@ -173,16 +176,16 @@ PROMETHEUS = Module(
         for name in ("promtool", "prometheus")
     ),
 )
-"""What alerts are tried with, and what dashboards are asked of; its web interface is in no module."""
+"""Tests of alerts, and the data of dashboards. No module has its web interface."""
 ALERTMANAGER = Module("alertmanager", (Tool("amtool", "github.com/prometheus/alertmanager/cmd/amtool"),))
-"""What receivers are checked with, at the version that the chart kube-prometheus-stack runs."""
+"""Checks receivers, in the version of the chart kube-prometheus-stack."""
 CHARTS = Module("charts", ())
-"""Modules that hold Helm charts; nothing is built from them."""
+"""Go modules with Helm charts, without tools."""
 DEFINITIONS = Module("definitions", ())
-"""Modules that hold definitions of kinds; nothing is built from them."""
+"""Go modules with definitions of kinds, without tools."""
 
 MIRROR = (CORE.need("kubectl"),)
-"""What renders the mirror of upstream's files."""
+"""Renders the mirror of upstream's files."""
 CLUSTER = (
     CORE.need(),
     KUBERNETES_1_36.need("kwok"),
@@ -196,22 +199,22 @@ JOB_OPERATORS = (
     KUBERNETES_1_36.need("trainer", "jobset", "training-operator"),
     KUBERNETES_1_34.need("kuberay-operator"),
 )
-"""What makes the pods of PyTorch's and Ray's kinds, on any cluster."""
+"""Operators that create the pods of PyTorch's and Ray's kinds."""
 OPERATOR_HUB = (OLM.need(), OPENDATAHUB.need(), OPENDATAHUB_KUEUE.need())
-"""What a local OpenShift has whose operators come from its catalog; built for the stacks that choose that way alone."""
+"""Operators of a local OpenShift with a catalog; built only for stacks that select it."""
 MONITORING = (PROMETHEUS.need(), ALERTMANAGER.need(), KUBERNETES_1_36.need("kube-state-metrics"))
-"""What alerts and dashboards are tried with; the cluster itself needs none of it."""
+"""Tools that test alerts and dashboards. The cluster does not need them."""
 RELEASED = (*CLUSTER, *JOB_OPERATORS, KUBERNETES_1_34.need())
-"""What the archive of a release has: what `make up` needs for the shipped stacks."""
+"""The tools in a release's archive: all that `make up` needs for the shipped stacks."""
 TESTED = (*RELEASED, *MONITORING)
-"""What `make test` runs, beside OpenStack."""
+"""The tools of `make test`, without OpenStack."""
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
-"""Script that the Python language host looks for beside itself; the SDK module of the command's version has it."""
+"""Script that the Python language host needs next to itself, from the SDK module of the command's version."""
 DYNAMIC_SCRIPT = "pulumi-resource-pulumi-python"
-"""Script by which the command runs providers that a program brings itself; it too comes with that module."""
+"""Script that the command needs for a program's dynamic providers, from the same module."""
 _SCRIPTS = {EXEC_SCRIPT: "cmd", DYNAMIC_SCRIPT: "dist"}
-"""Where the module has them, under `python/`."""
+"""Folders of the scripts in the module, below `python/`."""
 
 
 _MODULES = Path(__file__).resolve().parent / "tools"
@@ -220,7 +223,9 @@ _MODULES = Path(__file__).resolve().parent / "tools"
 def needs(*, openshift: bool = False, operator_hub: bool = False, job_operators: bool = False) -> tuple[Need, ...]:
     """Return the tools of a local cluster.
 
-    openshift: it is an OpenShift. operator_hub: it installs operators from a catalog. job_operators: it runs those.
+    openshift: the cluster is an OpenShift.
+    operator_hub: it installs operators from a catalog.
+    job_operators: it runs operators of jobs.
     """
     more = JOB_OPERATORS if openshift or job_operators else ()
     own = (KUBERNETES_1_34.need(),) if openshift else ()
@@ -228,20 +233,20 @@ def needs(*, openshift: bool = False, operator_hub: bool = False, job_operators:
 
 
 class Toolchain:
-    """Provides tools in `paths.bin`, from what is installed where that is recent enough, else built from source."""
+    """Provides tools in `paths.bin`: installed ones that are recent enough, else ones built from source."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
 
     def missing(self, needs: Iterable[Need]) -> list[Need]:
-        """Return what is still to be built, by module."""
+        """Return the tools that are not built yet, by module."""
         return self._unbuilt(_without(needs, self._installed()))
 
     def install(self, needs: Iterable[Need], progress: Progress) -> None:
-        """Get what is missing, and link all tools into `paths.bin`.
+        """Install missing tools, and link all tools into `paths.bin`.
 
-        A release's archive is taken where one is pinned that has what is missing. The rest is built, one progress step
-        for each module. Raises ToolchainError when Go is absent or too old, or a build fails.
+        Uses the pinned archive of a release if it has missing tools. Builds the rest, with one progress step for each
+        module. Raises ToolchainError if Go is missing or too old, or a build fails.
         """
         installed = self._installed()
         needs = _without(needs, installed)
@@ -258,7 +263,7 @@ class Toolchain:
             (self._paths.bin / name).unlink(missing_ok=True)
 
     def module_folder(self, module: Module, path: str) -> Path:
-        """Return the folder where Go keeps the source of module `path`, at the version that `module` pins."""
+        """Return Go's source folder of module `path`, in the version that `module` pins."""
         shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
         if not shown:
             self._go(module, ["mod", "download", path])
@@ -266,25 +271,25 @@ class Toolchain:
         return Path(shown)
 
     def _installed(self) -> list[str]:
-        """Return the names of what is not built, because the user's own commands are used."""
+        """Return the names of tools that are not built, because the user's own commands are used."""
         pulumi = ("pulumi", "pulumi-language-python", *_SCRIPTS) if installed_pulumi(self._paths.cache) else ()
         return [*pulumi, *(("kubectl",) if installed_kubectl(self._paths.cache) else ())]
 
     def _take(self, needs: Iterable[Need], progress: Progress) -> None:
-        """Take the pinned archive where it has something that is missing."""
+        """Install the pinned archive if it has missing tools."""
         found = archive.pinned(_MODULES / "archive.yaml")
         missing = {self.folder(need.module).name for need in self._unbuilt(needs)}
         if found is not None and missing & {*found.folders}:
-            with progress.further_step("taking the release's tools"):
+            with progress.further_step("downloading the release's tools"):
                 try:
                     found.take(self._paths.cache / "tools")
                 except ArchiveError as error:
-                    progress.note(f"{error}; what is missing is built instead")
+                    progress.note(f"{error}; building the missing tools instead")
 
     def pack(self, file: Path, progress: Progress) -> str:
-        """Build all that a release's archive has, write it, and return what `archive.yaml` pins of it.
+        """Build all tools of a release's archive, write the archive, and return its entry for `archive.yaml`.
 
-        Raises ToolchainError when a build fails.
+        Raises ToolchainError if a build fails.
         """
         for need in self._unbuilt(RELEASED):
             with progress.further_step(f"building {need.module.folder}"):
@@ -293,7 +298,7 @@ class Toolchain:
         tools = [self.folder(need.module) / tool.name for need in RELEASED for tool in need.tools]
         with progress.further_step(f"packing {len(tools)} tools"):
             digest = archive.pack(tools, file)
-        lines = [f"{archive.here()}:", "  url: <where it is>", f"  sha256: {digest}", "  folders:"]
+        lines = [f"{archive.here()}:", "  url: <address>", f"  sha256: {digest}", "  folders:"]
         return "\n".join([*lines, *(f"    - {folder.name}" for folder in sorted(folders))])
 
     def _unbuilt(self, needs: Iterable[Need]) -> list[Need]:
@@ -305,7 +310,7 @@ class Toolchain:
         return [left for module, names in built.items() for left in _without([whole[module]], names)]
 
     def folder(self, module: Module) -> Path:
-        """Return where the tools of a module are, once they are built."""
+        """Return the folder of the built tools of a module."""
         source = _MODULES / module.folder
         digest = hashlib.sha256()
         for file in sorted(file for pattern in ("go.mod", "go.sum", "*.go") for file in source.rglob(pattern)):
@@ -315,12 +320,12 @@ class Toolchain:
         return self._paths.cache / "tools" / f"{module.folder}-{digest.hexdigest()[:16]}"
 
     def build(self, need: Need) -> None:
-        """Build tools of one module in one run of Go, which compiles what they share once; raises ToolchainError."""
+        """Build tools of one module in one run of Go, so that common packages compile once. Raises ToolchainError."""
         folder = self.folder(need.module)
         folder.mkdir(parents=True, exist_ok=True)
         with open(folder / ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for left in folder.glob("tmp*"):  # by a build that was killed
+            for left in folder.glob("tmp*"):  # from a killed build
                 shutil.rmtree(left)
             tools = [tool for tool in need.tools if not (folder / tool.name).exists()]
             if not tools:
@@ -347,7 +352,7 @@ class Toolchain:
             link_to(self._paths.bin / name, target)
 
     def _bundled(self, folder: Path, language_host: Path) -> dict[str, Path]:
-        """Put the Python language host and its scripts beside the command, where a release has them too."""
+        """Put the Python language host and its scripts next to the command, like in a release."""
         bundled = {name: folder / name for name in (language_host.name, *_SCRIPTS)}
         with open(folder / ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -369,7 +374,7 @@ class Toolchain:
         go = shutil.which("go")
         if go is None:
             raise ToolchainError(
-                f"Go is needed to build the local tools and is not on PATH: install Go {text} or later"
+                f"Go is needed to build the local tools and is not on PATH. Install Go {text} or later"
             )
         shown = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
         found = _version(shown)
@@ -396,7 +401,7 @@ class Toolchain:
             hint = "Check that the Go module proxy can be reached (`go env GOPROXY`). " if is_download else ""
             raise ToolchainError(
                 f"`{' '.join(command)}` failed in emulator/tools/{module.folder}:\n{tail}\n"
-                f"{hint}What is already built stays when you run the command again."
+                f"{hint}After the fix, run the command again: built tools are kept."
             )
         return done.stdout
 
@@ -407,13 +412,13 @@ def _without(needs: Iterable[Need], names: Collection[str]) -> list[Need]:
 
 
 def _executable(package: str) -> str:
-    """Return the file name that Go gives to the executable of a package: its last element that is not a version."""
+    """Return Go's file name for the executable of a package: its last element that is not a version."""
     *_, parent, last = package.split("/")
     return parent if re.fullmatch(r"v\d+", last) else last
 
 
 def pinned_version(module: Module, path: str) -> str:
-    """Return the version of the Go module `path` that `module` pins, as in `v0.15.2`."""
+    """Return the version of the Go module `path` that `module` pins, such as `v0.15.2`."""
     found = re.search(rf"^\s*{re.escape(path)} (\S+)", (_MODULES / module.folder / "go.mod").read_text(), re.MULTILINE)
     if found is None:
         raise ToolchainError(f"emulator/tools/{module.folder}/go.mod does not pin {path}")
@@ -421,9 +426,9 @@ def pinned_version(module: Module, path: str) -> str:
 
 
 def installed_pulumi(cache: Path) -> Path | None:
-    """Return the user's own `pulumi` on PATH when it is recent and its Python language host lies beside it, else None.
+    """Return the user's own `pulumi` on PATH if it is recent and its Python language host is in its folder, else None.
 
-    Elsewhere on PATH the engine would not find it: it is told to look for no plugin there.
+    The engine is configured to ignore plugins in other folders of PATH.
     """
     command = _installed("pulumi", cache)
     if command is None or not (command.resolve().parent / "pulumi-language-python").exists():
@@ -434,7 +439,7 @@ def installed_pulumi(cache: Path) -> Path | None:
 
 
 def installed_kubectl(cache: Path) -> Path | None:
-    """Return the user's own `kubectl` on PATH when it is recent enough, else None."""
+    """Return the user's own `kubectl` on PATH if it is recent enough, else None."""
     command = _installed("kubectl", cache)
     if command is None:
         return None
@@ -443,7 +448,7 @@ def installed_kubectl(cache: Path) -> Path | None:
 
 
 def _installed(name: str, cache: Path) -> Path | None:
-    """Return the first executable of this name on PATH that is not one of ours (`make env` puts those on PATH too)."""
+    """Return the first executable with this name on PATH, without those in the cache (`make env` puts them on PATH)."""
     for folder in os.get_exec_path():
         found = shutil.which(name, path=folder)
         if found is not None and not Path(found).resolve().is_relative_to(cache):
@@ -452,7 +457,7 @@ def _installed(name: str, cache: Path) -> Path | None:
 
 
 def without_cluster() -> dict[str, str]:
-    """Return the environment for a tool that has to do with no cluster, so that it does not ask the user's either."""
+    """Return the environment for a tool that needs no cluster and must not connect to the user's cluster."""
     return {**os.environ, "KUBECONFIG": str(Path(__file__).with_name("nowhere.yaml"))}
 
 

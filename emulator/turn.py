@@ -1,4 +1,4 @@
-"""One command at a time changes a stack's local environment; another one is told so, and by whom."""
+"""Lets one command at a time change a stack's local environment; others get an error that names it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from runner.files import private_folder
 
 @contextlib.contextmanager
 def alone(paths: Paths, command: str) -> Iterator[None]:
-    """Have the turn for the length of the context: from before the cluster's start until the state is written.
+    """Hold the turn for the length of the context.
 
-    command: as the user has typed it. Raises EngineError where another command has the turn.
+    command: in the user's words. Raises EngineError if another command holds the turn.
     """
     private_folder(paths.run)
     held = lock.take(_file(paths))
     if held is None:
         raise EngineError(
-            f"{at_work(paths) or 'another command'} is at work on this stack. Nothing was changed: wait for it, or "
-            "stop it, which has it end what it is doing and write its state, and run the command again"
+            f"{at_work(paths) or 'another command'} is changing this stack. No change was made. Wait for it, or "
+            "stop it: it then finishes its current operations and writes its state. Then run the command again"
         )
     try:
         os.ftruncate(held, 0)
@@ -36,7 +36,7 @@ def alone(paths: Paths, command: str) -> Iterator[None]:
 
 
 def at_work(paths: Paths) -> str | None:
-    """Return which command has the turn, its process and since when, None where none has."""
+    """Return the command that holds the turn, with its process and start time, or None."""
     if not paths.run.is_dir():
         return None
     free = lock.take(_file(paths))

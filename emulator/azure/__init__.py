@@ -1,32 +1,31 @@
-"""The emulated Azure Resource Manager: it answers as the provider plugins azure-native and random.
+"""The emulated Azure Resource Manager, behind the protocol of the provider plugins azure-native and random.
 
-`python -m emulator.azure serve --port PORT` serves the engine's provider protocol on loopback; the engine attaches with
-`PULUMI_DEBUG_PROVIDERS=azure-native:PORT,random:PORT`. The subscription lives in `<state>/azure`, between runs and
-under any number of engines.
+`python -m emulator.azure serve --port PORT` serves the engine's provider protocol on loopback. The engine connects with
+`PULUMI_DEBUG_PROVIDERS=azure-native:PORT,random:PORT`. The subscription is stored in `<state>/azure`, across runs and
+for any number of engines.
 
-What it follows:
+Sources of its behaviour:
 
-- The SDK `pulumi_azure_native` says which resources and functions there are, with which properties, types and enums
-  (`schema`, `validation`).
-- The official provider decides between update and replacement, what a preview knows, what a refresh takes for drift
+- The SDK `pulumi_azure_native` defines resources, functions, properties, types and enums (`schema`, `validation`).
+- The official provider defines what an update replaces, what a preview knows and what a refresh reports as drift
   (`projection`, `lifecycle`).
-- Azure Resource Manager refuses, and reads back (`services`), by the facts of `facts.yaml`; its operations take time
-  (`arm`) and can be told to fail (`faults`).
-- The one managed cluster is the local cluster: the nodes of its pools come and go there (`nodes`, `local_cluster`).
+- Azure Resource Manager defines which requests are rejected and what reads back (`services`), with the facts of
+  `facts.yaml`. Operations take time (`arm`) and fail on demand (`faults`).
+- The only managed cluster is the local cluster; its nodes follow the agent pools (`nodes`, `local_cluster`).
 
-What it does not emulate is an error that names it, never a silent success: other resource types, inputs and functions
-than the platform uses, other API versions than the SDK's defaults, names that are made up, other resources of
-pulumi-random than RandomPassword. Nothing is emulated of what happens inside the resources: no image can be pushed to a
-registry, no blob be written to a container; a pool with autoscaling keeps its count. Who may do what is not checked.
+What is not emulated is an error that names it: types, inputs and functions that the platform does not use, API versions
+other than the SDK's defaults, generated names, resources of pulumi-random other than RandomPassword. The contents of
+resources are not emulated: images cannot be pushed to a registry, blobs cannot be written to a container, and a pool
+with autoscaling keeps its count. Permissions are not checked.
 
 Known differences, by design:
 
-- What ARM only refuses in a PUT, an enum's value for one, a preview refuses too where the inputs show it.
-- A refresh reports a resource in state Failed as not ready, so that the next update sends it anew. The official
-  provider takes such a resource as it is.
+- A preview also rejects errors that ARM reports only for a PUT, such as an enum's value, if the inputs show them.
+- A refresh reports a resource in state Failed as not ready, so that the next update sends it again. The official
+  provider accepts such a resource.
 - Every subscription id that a program names is the one emulated subscription.
-- It keeps for which resource of a program, with which inputs, it has created each of its own until an engine shows that
-  it knows it (`orphans`), so that a test can tell what a killed engine has left.
+- Each new resource keeps the URN and inputs of its creation until an engine shows that it has recorded the resource
+  (`orphans`). With this, a test can find what a killed engine left.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ if TYPE_CHECKING:
     from emulator.plugin.provider import Found
 
 VERSIONS = {"azure-native": "3.29.0", "random": "4.21.4"}
-"""The releases whose plugins this emulates."""
+"""The emulated releases of the plugins."""
 
 
 def orphans(paths: Paths) -> Mapping[str, Found]:
-    """Return the resources that were created and that no engine has shown to know since, by URN.
+    """Return the resources, by URN, that were created and that no engine has shown to have recorded since.
 
-    They are what an update has created that was killed, or that has ended just now. Waits for what is still going on.
+    An update that was killed, or that has just ended, created them. Waits for running operations.
     """
-    # Most commands have nothing to do with Azure, and need not wait for these.
+    # Imported here because most commands do not use Azure.
     from emulator.azure.lifecycle import Lifecycle
     from emulator.azure.local_cluster import subscription
 
@@ -55,7 +54,7 @@ def orphans(paths: Paths) -> Mapping[str, Found]:
 
 
 def report(paths: Paths) -> str:
-    """Describe the emulated subscription: its resources, the pools with their counts; empty when there is nothing."""
+    """Return a description of the emulated subscription: resources, and pools with their counts. Empty without any."""
     from emulator.azure.overview import describe
 
     return describe(paths)

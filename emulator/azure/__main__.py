@@ -1,9 +1,9 @@
-"""Serve the emulated Azure, or change it behind the engine's back.
+"""Serve the emulated Azure, or change it without the engine.
 
 scale     change the count of an agent pool
-fault     let the next matching calls fail
-clear     drop the planned faults; what was stuck goes on
-register  have a resource provider go by its registered features, as `az provider register` does
+fault     make the next matching calls fail
+clear     remove the planned faults and let stuck operations continue
+register  make a resource provider use its registered features, as `az provider register` does
 serve     serve the engine's provider protocol (the local environment does that)
 """
 
@@ -43,8 +43,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m emulator.azure", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--stack", default="aks", help="whose local environment")
-    common.add_argument("--state", type=Path, help="the environment's state folder, in place of the stack's")
+    common.add_argument("--stack", default="aks", help="stack of the local environment")
+    common.add_argument("--state", type=Path, help="state folder of the environment, instead of the stack's")
     commands = parser.add_subparsers(required=True, metavar="command")
 
     def command(name: str, function: Any) -> argparse.ArgumentParser:
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(paths: Paths, options: argparse.Namespace) -> int:
-    # Only here: these import the SDK's runtime, which the other commands need not wait for.
+    # Imported here because the SDK's runtime is slow to import and the other commands do not need it.
     from emulator.azure.lifecycle import Lifecycle
     from emulator.azure.server import Azure
     from emulator.plugin.server import serve
@@ -78,7 +78,7 @@ def _serve(paths: Paths, options: argparse.Namespace) -> int:
 
 def _scale(paths: Paths, options: argparse.Namespace) -> None:
     if options.count < 0:
-        raise ValueError(f"--count is {options.count}; 0 or more is allowed")
+        raise ValueError(f"--count: {options.count} is negative. Give 0 or more")
     with subscription(paths).edit() as state:
         pools = state.of_type(POOL)
         found = [each for each in pools if options.pool in (each.name, each.id)]
@@ -102,7 +102,7 @@ def _clear(paths: Paths, options: argparse.Namespace) -> None:
 def _register(paths: Paths, options: argparse.Namespace) -> None:
     with subscription(paths).edit() as state:
         found = resources.propagate(state, options.namespace)
-    print(f"{options.namespace} goes by {', '.join(found) or 'no feature'}")
+    print(f"{options.namespace} now uses {', '.join(found) or 'no feature'}")
 
 
 if __name__ == "__main__":

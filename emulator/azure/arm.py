@@ -1,7 +1,7 @@
-"""The emulated Azure Resource Manager: PUT, GET and DELETE of resources, and the operations that follow.
+"""The emulated Azure Resource Manager: PUT, GET and DELETE of resources, and the operations that they start.
 
-An operation has a time at which it is over; whoever comes first after that carries it out. So it goes on when the
-engine or this process ends, and another process sees it running.
+An operation has an end time. The first caller after that time completes it. So operations continue when the engine or
+this process ends, and other processes see them running.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from emulator.cluster.credentials import Account
 
 _LONGEST_PAUSE = 0.2
 _RETRY_SECONDS = 0.8
-"""After which a failure of the service is tried again (azcore v1.19.1, runtime/policy_retry.go, setDefaults)."""
+"""Seconds until a failed call is repeated (azcore v1.19.1, runtime/policy_retry.go, setDefaults)."""
 _VERBS = {"create": "Creating", "update": "Updating", "delete": "Deleting", "register": "Registering"}
 
 
 class ClusterLink(Protocol):
-    """The cluster behind the one managed cluster. Raises ProviderError where it cannot be reached."""
+    """The cluster behind the only managed cluster. Its methods raise ProviderError if it cannot be reached."""
 
     def require_free(self) -> None:
-        """Raise ArmError when the cluster already holds what somebody else put there."""
+        """Raise ArmError if the cluster already has objects of another owner."""
 
     def follow(self, nodes: Sequence[nodes.Node]) -> None:
-        """Make the cluster's nodes those given."""
+        """Make these nodes the nodes of the cluster."""
 
     def empty(self) -> None:
-        """Remove everything that users have put into the cluster."""
+        """Remove everything that users created in the cluster."""
 
     def credentials(self) -> Account:
         """Return the administrator's account."""
@@ -58,7 +58,7 @@ class Arm:
         return Arm(self._store, self.facts.of_subscription(subscription), self.link, self._clock)
 
     def state(self) -> State:
-        """Return everything, operations that are over carried out."""
+        """Return the whole state, after completing operations that are due."""
         state = self._store.read()
         if not self._due(state):
             return state
@@ -66,21 +66,21 @@ class Arm:
             return state
 
     def record(self, resource_id: str) -> Record | None:
-        """Return a resource with what Azure keeps to itself."""
+        """Return a resource with its hidden values, or None."""
         return self.state().get(resource_id)
 
     def get(self, resource_id: str) -> Properties | None:
-        """Return what a GET answers, None when there is no such resource."""
+        """Return the response to a GET, or None if the resource does not exist."""
         state = self.state()
         record = state.get(resource_id)
         return KINDS[record.token].to_response(state, record) if record else None
 
     def look(self, kind: Kind, names: Mapping[str, str]) -> Properties | None:
-        """Return what a GET answers, which for some types is something where there is no resource yet."""
+        """Return the response to a GET. Some types answer before the resource exists."""
         return self.get(kind.id(self.facts, names)) or kind.absent(self.facts, names)
 
     def acknowledge(self, resource_id: str) -> None:
-        """Forget for which resource of a program this one was created: an engine has it in its state."""
+        """Forget the creator of a resource, because an engine has it in its state."""
         found = self._store.read().get(resource_id)
         if found is not None and found.creator:
             with self._store.edit() as state:
@@ -96,9 +96,9 @@ class Arm:
         creator: str = "",
         inputs: Properties | None = None,
     ) -> str:
-        """Begin to create or update a resource; return its id. `wait` tells how it ended.
+        """Start to create or update a resource and return its id. `wait` reports the result.
 
-        creator, inputs: see `Record`. Raises ArmError when Azure refuses.
+        creator, inputs: see `Record`. Raises ArmError if Azure would reject the request.
         """
         resource_id = kind.id(self.facts, names)
         with self._settled() as state:
@@ -107,7 +107,7 @@ class Arm:
         with self._settled() as state:
             before = state.get(resource_id)
             request = Request(self.facts, state, resource_id, names, body, before)
-            # A new pool waits for its cluster too.
+            # A new pool also waits for its cluster.
             _check_free(kind, state, before or Record(resource_id, kind.token, kind.type, {}))
             check_common(kind, request)
             kind.check(request)
@@ -128,7 +128,7 @@ class Arm:
         return resource_id
 
     def delete(self, kind: Kind, resource_id: str) -> None:
-        """Begin to delete a resource; one that is not there is a success. Raises ArmError when Azure refuses."""
+        """Start to delete a resource, if it exists. Raises ArmError if Azure would reject the request."""
         with self._settled() as state:
             fault = faults.take(state, _names(kind, resource_id)) if state.get(resource_id) else None
         self._fail(fault, resource_id)
@@ -136,7 +136,7 @@ class Arm:
             record = state.get(resource_id)
             if record is None:
                 return
-            # A registration that goes on for ever is no reason to keep it.
+            # A registration that never ends must not prevent its deletion.
             if record.type != REGISTRATION:
                 _check_free(kind, state, record)
             names = kind.parse(resource_id) or {}
@@ -153,7 +153,7 @@ class Arm:
     ) -> None:
         """Wait until no operation runs on a resource.
 
-        Raises OperationFailedError when the last one has failed.
+        Raises OperationFailedError if the last operation failed.
         """
         began = self._clock()
         while True:
@@ -171,7 +171,7 @@ class Arm:
 
     @contextlib.contextmanager
     def edit(self) -> Iterator[State]:
-        """Change the state as somebody behind the engine's back; the cluster follows."""
+        """Change the state without the engine; the cluster follows."""
         with self._settled() as state:
             yield state
             self._follow(state)
@@ -187,7 +187,7 @@ class Arm:
         return [each for each in state.resources.values() if each.operation and each.operation.over(moment)]
 
     def _settle(self, state: State) -> None:
-        """Carry out the operations that are over by now."""
+        """Complete the operations that are due."""
         due = self._due(state)
         for record in due:
             self._finish(state, record)
@@ -230,7 +230,7 @@ class Arm:
         _show(record, _VERBS[what])
 
     def _start_registrations(self, state: State) -> None:
-        """Let the registrations that a template has just asked for go on by themselves."""
+        """Start the registrations that a template has just requested."""
         for record in state.of_type(REGISTRATION):
             if record.operation is None and record.properties["properties"]["state"] == "Registering":
                 self._start(state, record, "register", faults.take(state, _names(FEATURE, record.id)))
@@ -250,7 +250,7 @@ class Arm:
 
 
 def _lose_answer(fault: str | None, kind: Kind) -> None:
-    """Raise what Azure Resource Manager answers for a service that has accepted an operation and did not say so."""
+    """Raise Azure Resource Manager's error for a service that accepted an operation and did not respond."""
     if fault == faults.TIMEOUT:
         raise ArmError(
             "GatewayTimeout",

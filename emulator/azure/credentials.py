@@ -1,4 +1,4 @@
-"""Kubeconfigs of the managed cluster, as AKS hands them out."""
+"""Kubeconfigs of the managed cluster, in AKS's format."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SERVER_ID = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """The AKS server application of Microsoft Entra (https://azure.github.io/kubelogin/concepts/aks.html)."""
 
 CLIENT_ID = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
-"""The public client application of kubectl there."""
+"""The public client application of kubectl, from the same page."""
 
 
 def user(facts: AzureFacts, cluster: Record, account: Account) -> Properties:
-    """Return the user's credentials: without Microsoft Entra integration, those of the local administrator account."""
+    """Return the user's credentials; without Microsoft Entra integration, those of the local administrator."""
     if not cluster.properties.get("aadProfile"):
         return _kubeconfig("clusterUser", cluster, account, cluster.name, {"token": account.token})
     arguments = ["get-token", "--environment", "AzurePublicCloud", "--server-id", SERVER_ID, "--client-id", CLIENT_ID]
@@ -38,7 +38,7 @@ def user(facts: AzureFacts, cluster: Record, account: Account) -> Properties:
 
 
 def administrator(cluster: Record, account: Account) -> Properties:
-    """Return the local administrator's credentials. Raises ArmError where local accounts are disabled."""
+    """Return the local administrator's credentials. Raises ArmError if local accounts are disabled."""
     if cluster.properties["disableLocalAccounts"]:
         raise ArmError(
             "BadRequest",
@@ -49,7 +49,7 @@ def administrator(cluster: Record, account: Account) -> Properties:
 
 
 def exec_credential(token: str) -> str:
-    """Return what an exec plugin prints (client.authentication.k8s.io/v1beta1)."""
+    """Return the output of an exec plugin (client.authentication.k8s.io/v1beta1)."""
     return json.dumps(
         {
             "apiVersion": "client.authentication.k8s.io/v1beta1",
@@ -61,17 +61,17 @@ def exec_credential(token: str) -> str:
 
 
 def kubelogin(credential_file: str) -> str:
-    """Return an emulation of the program kubelogin: it signs in to the local cluster, and to nothing else."""
+    """Return an emulation of the program kubelogin, which can only log in to the local cluster."""
     return f"""#!/bin/sh
-# Emulates kubelogin (https://azure.github.io/kubelogin) where the emulated managed cluster is signed in to.
+# Emulates kubelogin (https://azure.github.io/kubelogin) for the emulated managed cluster.
 if [ "$1" != get-token ]; then
-  echo "the emulated kubelogin knows get-token only, not: $*" >&2
+  echo "the emulated kubelogin supports only get-token, not: $*" >&2
   exit 1
 fi
 case " $* " in
   *" --server-id {SERVER_ID} "*) exec cat "{credential_file}" ;;
 esac
-echo "the emulated kubelogin signs in to the emulated managed cluster only: --server-id {SERVER_ID}" >&2
+echo "the emulated kubelogin supports only the emulated managed cluster: --server-id {SERVER_ID}" >&2
 exit 1
 """
 

@@ -1,4 +1,4 @@
-"""What the emulated Azure answers when it refuses or fails."""
+"""Errors of the emulated Azure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from emulator.plugin.errors import ProviderError
 
 
 class ArmError(ProviderError):
-    """An error of Azure Resource Manager: HTTP status, code and message, as its REST API gives them.
+    """An error of Azure Resource Manager, with the HTTP status, code and message of its REST API.
 
-    hint: how to put it right, where the real service leaves that to its documentation.
-    retry_after: seconds after which a caller tries again, None where that is of no use.
+    hint: the fix, if the real service has it only in its documentation.
+    retry_after: seconds until a caller repeats the call, None if that does not help.
     """
 
     def __init__(
@@ -23,23 +23,23 @@ class ArmError(ProviderError):
 
 
 class OperationFailedError(ArmError):
-    """An asynchronous operation that was accepted and then failed: the resource exists, in state Failed."""
+    """An asynchronous operation was accepted and failed. The resource exists, in state Failed."""
 
 
 class NotEmulatedError(ProviderError):
-    """The emulated Azure does not know a resource type or a function."""
+    """The emulated Azure does not support a resource type or a function."""
 
     def __init__(self, token: str, known: str) -> None:
         super().__init__(f"the emulated Azure does not emulate {token}. It emulates {known}")
 
 
 def invalid(message: str, hint: str = "") -> ArmError:
-    """Return the error that AKS and Compute have for most bad requests."""
+    """Return the error of AKS and Compute for most invalid requests."""
     return ArmError("InvalidParameter", message, hint=hint)
 
 
 def not_found(resource_id: str) -> ArmError:
-    """Return the error for a resource that is not there."""
+    """Return the error for a resource that does not exist."""
     kind, _, name = resource_id.rpartition("/")
     return ArmError(
         "ResourceNotFound",
@@ -49,5 +49,5 @@ def not_found(resource_id: str) -> ArmError:
 
 
 def parent_not_found(parent_id: str) -> ArmError:
-    """Return the error for a resource below one that is not there."""
+    """Return the error for a resource whose parent does not exist."""
     return ArmError("ParentResourceNotFound", f"The parent resource '{parent_id}' could not be found.", status=404)

@@ -1,4 +1,4 @@
-"""The facts that the emulated Azure decides by: `facts.yaml`, with what a checkout lays over it."""
+"""The facts that the emulated Azure uses: `facts.yaml`, with the overrides of a checkout."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ class _Facts(BaseModel):
 
 
 class Size(_Facts):
-    """A VM size. memory: GiB; gpus, infiniband, nvme: devices of one VM; product: the name of its GPUs.
+    """A VM size. memory: GiB. gpus, infiniband, nvme: devices of one VM. product: the name of its GPUs.
 
-    family: whose quota it counts against. feature: whether its InfiniBand needs the feature AKSInfinibandSupport;
-    otherwise it needs its absence. regions: that offer it, None for all. zones: that do, by region, where not all do.
+    family: the quota that it counts against.
+    feature: whether its InfiniBand needs the feature AKSInfinibandSupport, or needs its absence.
+    regions: regions that offer it, None for all.
+    zones: zones that offer it, by region, if not all do.
     """
 
     family: str
@@ -39,7 +41,7 @@ class Size(_Facts):
 
 
 class AzureFacts(_Facts):
-    """What one subscription can see and use. `of` reads it; `facts.yaml` says what each of them is."""
+    """What one subscription can see and use. `of` reads it. `facts.yaml` describes each field."""
 
     subscription_id: str
     tenant_id: str
@@ -65,37 +67,37 @@ class AzureFacts(_Facts):
 
     @classmethod
     def of(cls, override: Path) -> AzureFacts:
-        """Read `facts.yaml`, with the file `override` laid over it where that exists.
+        """Read `facts.yaml`, merged with the file `override` if it exists.
 
-        Raises ValueError when the result does not make sense.
+        Raises ValueError if the result is invalid.
         """
         document = yaml.safe_load(override.read_text()) if override.exists() else None
         return cls.model_validate(_laid_over(_shipped(), document or {}))
 
     def of_subscription(self, subscription: str) -> AzureFacts:
-        """Return the same facts, seen from a subscription with another id."""
+        """Return the same facts for a subscription with another id."""
         return self.model_copy(update={"subscription_id": subscription})
 
     def duration(self, what: str, operation: str) -> float:
-        """Seconds that an operation takes, e.g. `duration("agentPool", "create")`."""
+        """Return the seconds that an operation takes, e.g. `duration("agentPool", "create")`."""
         return self.durations.get(what, {}).get(operation, 0.0)
 
     def has_feature(self, namespace: str, name: str) -> bool:
-        """Tell whether a provider namespace has a preview feature, in any case of letters."""
+        """Tell whether a provider namespace has a preview feature, ignoring case."""
         known = {f"{key}/{each}".lower() for key, names in self.features.items() for each in names}
         return f"{namespace}/{name}".lower() in known
 
     def is_prepared(self, namespace: str, name: str) -> bool:
-        """Tell whether the subscription has a preview feature since long ago, by the names as Azure spells them."""
+        """Tell whether the subscription registered a preview feature long ago, by Azure's spelling of the names."""
         return name in self.prepared_features.get(namespace, ())
 
     @property
     def regions(self) -> Sequence[str]:
-        """The regions, as `location` names them."""
+        """The names of the regions, in the form of `location`."""
         return sorted([*self.regions_with_zones, *self.regions_without_zones])
 
     def region(self, location: str) -> str | None:
-        """Return the normal form of a location (`West Europe` is `westeurope`), None for an unknown one."""
+        """Return the normal form of a location (`westeurope` for `West Europe`), None for an unknown one."""
         name = location.replace(" ", "").lower()
         return name if name in self.regions else None
 
@@ -104,26 +106,26 @@ class AzureFacts(_Facts):
         return _ZONES if self.region(location) in self.regions_with_zones else ()
 
     def size(self, name: str) -> Size | None:
-        """Return a VM size by its name, in any case of letters."""
+        """Return a VM size by its name, ignoring case."""
         return next((found for key, found in self.sizes.items() if key.lower() == name.lower()), None)
 
     def nearest_size(self, name: str) -> str:
-        """Return the known size whose name is most like this one, empty when none is."""
+        """Return the known size with the most similar name, empty if none is similar."""
         return next(iter(difflib.get_close_matches(name, self.sizes, n=1)), "")
 
     def zones(self, size: Size, location: str) -> Sequence[str] | None:
-        """Return the zones in which a region offers a size, None when it does not offer it at all."""
+        """Return the zones of a region that offer a size, None if the region does not offer it."""
         region = str(self.region(location))
         if size.regions is not None and region not in size.regions:
             return None
         return size.zones.get(region, self.region_zones(region))
 
     def family_quota(self, size: Size) -> int:
-        """Return the vCPUs that the subscription may use in a region of a size's family."""
+        """Return the vCPUs of a size's family that the subscription may use in a region."""
         return self.family_quotas.get(size.family, self.default_gpu_quota if size.gpus else self.default_quota)
 
     def patch(self, version: str, *, long_term: bool) -> str | None:
-        """Return the full version that `1.34` or `1.34.2` stands for, None when it is not offered."""
+        """Return the full version for `1.34` or `1.34.2`, None if it is not offered."""
         offered = [*(self.long_term_versions if long_term else ()), *self.versions]
         return next((each for each in reversed(offered) if version in (each, each.rpartition(".")[0])), None)
 

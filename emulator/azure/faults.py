@@ -1,4 +1,4 @@
-"""Failures on demand: the next calls that match a pattern are throttled, refused or end badly."""
+"""Failures on demand: the next calls that match a pattern are throttled, rejected or fail."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ UNAVAILABLE, TIMEOUT = "unavailable", "timeout"
 KINDS = {
     THROTTLE: "answer 429 with Retry-After",
     CONFLICT: "answer 409: another operation is in progress",
-    FAILED: "accept the operation, and let it end in state Failed",
+    FAILED: "accept the operation, which then ends in state Failed",
     UNAVAILABLE: "answer 503",
-    TIMEOUT: "accept the operation, and answer 504",
-    STUCK: "accept the operation, or take up the registration of a feature, and let it go on until `clear`",
+    TIMEOUT: "accept the operation, but answer 504",
+    STUCK: "accept the operation or the registration of a feature, which then runs until `clear`",
 }
 
 
 def take(state: State, names: list[str]) -> str | None:
-    """Use up the next fault whose pattern matches one of the names; return its kind."""
+    """Return the kind of the next fault whose pattern matches one of the names, and count it. None if none matches."""
     for fault in state.faults:
         if matches(fault.on, names):
             fault.times -= 1
@@ -29,21 +29,21 @@ def take(state: State, names: list[str]) -> str | None:
 
 
 def matches(pattern: str, names: list[str]) -> bool:
-    """Tell whether a pattern (fnmatch, any case of letters) matches one of the names."""
+    """Tell whether a pattern (fnmatch, ignoring case) matches one of the names."""
     return any(fnmatch.fnmatchcase(name.lower(), pattern.lower()) for name in names)
 
 
 def add(state: State, on: str, kind: str, times: int) -> None:
     """Plan a failure. Raises ValueError for an unknown kind or a number below 1."""
     if kind not in KINDS:
-        raise ValueError(f"{kind} is no kind of fault; there are {', '.join(KINDS)}")
+        raise ValueError(f"unknown kind of fault: {kind}. Use one of {', '.join(KINDS)}")
     if times < 1:
-        raise ValueError(f"a fault happens at least once, not {times} times")
+        raise ValueError(f"a fault cannot happen {times} times. Give 1 or more")
     state.faults.append(Fault(on, kind, times))
 
 
 def clear(state: State) -> None:
-    """Drop the planned failures, and let operations that were stuck come to their end."""
+    """Remove the planned failures and let stuck operations end."""
     state.faults = []
     for record in state.resources.values():
         if record.operation is not None and record.operation.ends is None:

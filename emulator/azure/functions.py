@@ -1,4 +1,4 @@
-"""The functions (invokes) that the emulated Azure answers."""
+"""The functions (invokes) of the emulated Azure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GETTERS: Mapping[str, Kind] = {
 
 
 def answer(arm: Arm, token: str, arguments: Mapping[str, Any]) -> Properties:
-    """Answer a function. Raises NotEmulatedError for one that is not emulated, ArmError when Azure refuses."""
+    """Return a function's result. Raises NotEmulatedError for unknown ones, ArmError if Azure would reject it."""
     if token == _CLIENT:
         found = {"clientId": arm.facts.client_id, "objectId": arm.facts.object_id}
         return {**found, "subscriptionId": arm.facts.subscription_id, "tenantId": arm.facts.tenant_id}
@@ -49,11 +49,11 @@ def answer(arm: Arm, token: str, arguments: Mapping[str, Any]) -> Properties:
 def _names(
     token: str, needed: Sequence[str], optional: Mapping[str, str], arguments: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return the names in the arguments. optional: what else may be given, with its one value."""
+    """Return the names in the arguments. optional: other arguments that are allowed, each with its only value."""
     for name, value in arguments.items():
         if name not in needed and value != optional.get(name):
             has = ", ".join([*needed, *(f"{key} ({only})" for key, only in optional.items())])
-            raise ProviderError(f"{token} is emulated with no argument {name} ({value}); it has {has}")
+            raise ProviderError(f"{token}: the argument {name} ({value}) is not emulated. Use {has}")
     missing = [name for name in needed if not arguments.get(name)]
     if missing:
         raise ProviderError(f"{token} needs {', '.join(missing)}")

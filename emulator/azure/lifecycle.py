@@ -1,4 +1,4 @@
-"""Check, diff, create, read, update and delete of resources, as the provider plugin azure-native does them."""
+"""Check, diff, create, read, update and delete of resources, as in the provider plugin azure-native."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from emulator.plugin.wire import UNKNOWN
 VERSION_KEY = "azureApiVersion"
 _THROTTLED = 429
 _TRIES = 4
-"""How often a call is made that is throttled or that the service fails (azcore, RetryOptions, StatusCodes)."""
+"""Largest number of attempts for a call that is throttled or fails in the service (azcore, RetryOptions,
+StatusCodes).
+"""
 
 
 class Lifecycle:
@@ -35,7 +37,7 @@ class Lifecycle:
     def check(
         self, token: str, given: Properties, before: Properties, location: str
     ) -> tuple[Properties, list[Problem]]:
-        """Return the inputs with the provider's own defaults, and what is wrong with them.
+        """Return the inputs with the provider's defaults, and the problems found.
 
         location: of the provider's configuration, empty without one.
         """
@@ -53,12 +55,12 @@ class Lifecycle:
     def diff(
         self, token: str, before: Properties, after: Properties, ignored: list[str], resource_id: str = ""
     ) -> dict[str, Change]:
-        """Compare the inputs of the state with the new ones. resource_id: of what the state knows by this."""
+        """Return the differences between recorded and new inputs. resource_id: the recorded resource."""
         self.arm.acknowledge(resource_id)
         return projection.difference(kind_of(token), _without_nulls(before), _without_nulls(after), ignored)
 
     def preview(self, token: str, inputs: Properties, before: Properties | None) -> Properties:
-        """Return the outputs that can be foreseen: the inputs, and of an existing resource its name and place."""
+        """Return the outputs known before the call: the inputs, and name and location of an existing resource."""
         outputs = projection.previewed(_without_nulls(inputs), schema.resource(token).outputs)
         for key in ("name", "location"):
             if before is not None and key in before and key in outputs:
@@ -66,7 +68,7 @@ class Lifecycle:
         return outputs
 
     def create(self, token: str, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        """Create a resource and wait for it. Raises PartialError when it exists but its operation failed."""
+        """Create a resource and wait for it. Raises PartialError if it exists but its operation failed."""
         kind = kind_of(token)
         names, body = _split(kind, inputs)
         resource_id = kind.id(self.arm.facts, names)
@@ -77,16 +79,16 @@ class Lifecycle:
         return resource_id, self._send(kind, names, body, inputs, operation)
 
     def update(self, token: str, resource_id: str, inputs: Properties, operation: Operation) -> Properties:
-        """Update a resource and wait for it. Raises PartialError when its operation failed."""
+        """Update a resource and wait for it. Raises PartialError if its operation failed."""
         kind = kind_of(token)
         self.arm.acknowledge(resource_id)
         return self._send(kind, *_split(kind, inputs), inputs, operation)
 
     def read(self, token: str, resource_id: str, before: Properties, inputs: Properties) -> Found | None:
-        """Return a resource as it is now, and the inputs with what has changed in Azure; None for one that is gone.
+        """Return the current resource, and the inputs with the changes made in Azure. None if it does not exist.
 
-        Without inputs, import it. Raises PartialError for one in state Failed, so that the next update sends it again
-        even after a refresh.
+        Without inputs, import it. Raises PartialError for a resource in state Failed, so that the next update sends it
+        again even after a refresh.
         """
         kind, known = kind_of(token), schema.resource(token)
         self.arm.acknowledge(resource_id)
@@ -97,18 +99,18 @@ class Lifecycle:
         if inputs:
             current = projection.refreshed(inputs, before, found, known.inputs)
             if found.get("provisioningState") == "Failed":
-                message = f"{resource_id} is in provisioningState Failed: the next update sends it anew"
+                message = f"{resource_id} is in provisioningState Failed: the next update sends it again"
                 raise PartialError(message, resource_id, outputs, current)
             return Found(resource_id, outputs, current)
         names = kind.parse(resource_id)
         if names is None:
-            raise ProviderError(f"{resource_id} is no id of {token}: {kind.path} is expected")
+            raise ProviderError(f"{resource_id} is not an id of {token}: {kind.path} is expected")
         imported = projection.projected(found, known.inputs)
         imported = {key: value for key, value in imported.items() if not known.inputs[key].standalone}
         return Found(resource_id, outputs, {**imported, **names, VERSION_KEY: known.api_version})
 
     def orphans(self) -> dict[str, Found]:
-        """Return what was created for an engine that has not shown to know it since, by URN, once it is settled."""
+        """Return the resources that no engine has recorded, by URN, after their operations end."""
         found = {}
         for record in [each for each in self.arm.state().resources.values() if each.creator]:
             with contextlib.suppress(OperationFailedError):
@@ -142,7 +144,7 @@ class Lifecycle:
         return {**(self.arm.get(resource_id) or {}), VERSION_KEY: schema.resource(kind.token).api_version}
 
     def _patiently(self, call: Callable[[], object], operation: Operation) -> None:
-        """Make a call, again after a while where it is throttled or the service fails, up to a bound."""
+        """Make a call. Repeat it after a pause if it is throttled or the service fails, up to `_TRIES` times."""
         for attempt in range(1, _TRIES + 1):
             try:
                 call()
@@ -166,15 +168,15 @@ class Lifecycle:
 def _way_out(kind: Kind, resource_id: str) -> str:
     if kind.type == REGISTRATION:
         return (
-            "The official provider finds every feature, registered or not, and so refuses all of them "
-            "(https://github.com/pulumi/pulumi-azure-native/issues/1722): register it by a template "
+            "The official provider finds every feature, registered or not, so it cannot create a registration "
+            "(https://github.com/pulumi/pulumi-azure-native/issues/1722). Register it by a template "
             "(resources.DeploymentAtSubscriptionScope) instead"
         )
     return f"Import it with `pulumi import {kind.token} <name> {resource_id}`, delete it, or choose another name"
 
 
 def _split(kind: Kind, inputs: Properties) -> tuple[dict[str, str], Properties]:
-    """Return the names that make the id, and the body."""
+    """Return the names in the id, and the body."""
     names = {name: str(inputs[name]) for name in kind.parameters}
     # The scope of a role assignment is part of both.
     path_only = {name for name in names if name != "scope"} | {VERSION_KEY}

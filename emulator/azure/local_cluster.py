@@ -1,4 +1,4 @@
-"""The local cluster as the managed cluster: nodes that come and go, and the cluster's end."""
+"""The local cluster as the managed cluster: its nodes follow the pools, and it is emptied when it is deleted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from emulator.plugin.errors import ProviderError
 from runner.files import write_private
 
 APPLIED = "azure.emulator/applied"
-"""Annotation of a pool's node: which labels, taints and annotations it has from its pool."""
+"""Annotation of a pool's node: the labels, taints and annotations that it has from its pool."""
 
 _NODES = "/api/v1/nodes"
 _SIMULATED = {"kwok.x-k8s.io/node": "fake"}
-# Keeps what really has to run off simulated system nodes: nothing runs there.
+# Keeps pods that must really run off simulated system nodes.
 _SIMULATED_SYSTEM_TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 _OWN_NAMESPACES = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 _SHOWN = 5
@@ -42,7 +42,7 @@ class LocalCluster:
         self._paths = paths
 
     def require_free(self) -> None:
-        """Raise ArmError when somebody else's namespaces or nodes are in the local cluster."""
+        """Raise ArmError if the local cluster has namespaces or nodes of another owner."""
         with self._api() as api:
             namespaces, nodes = _names(api, "/api/v1/namespaces"), _names(api, _NODES)
         found = [f"the namespace {name}" for name in namespaces if name not in _OWN_NAMESPACES]
@@ -52,7 +52,7 @@ class LocalCluster:
             raise taken(", ".join(found[:_SHOWN]) + more)
 
     def follow(self, nodes: Sequence[Node]) -> None:
-        """Make the pools' nodes those given. The first system node is the local kubelet's own."""
+        """Make these nodes the pools' nodes. The local kubelet's own node takes the place of the first system node."""
         wanted = {NODE_NAME if node.first_of_system else node.name: node for node in nodes}
         with self._api() as api:
             existing = _names(api, _NODES)
@@ -69,7 +69,7 @@ class LocalCluster:
                     api.create(_NODES, document(name, node))
 
     def empty(self) -> None:
-        """Throw away everything in the local cluster and let it start anew, with its addresses and credentials."""
+        """Delete everything in the local cluster and start it again, with its addresses and credentials."""
         try:
             cluster.wipe(self._paths)
         except cluster.ClusterError as error:
@@ -97,18 +97,18 @@ class LocalCluster:
             yield Api(self.credentials())
         except (ApiError, OSError, ValueError) as error:
             raise ProviderError(
-                f"the local cluster, which is the emulated managed cluster, does not answer as expected ({error}): "
-                "start it with `make up`; `make status` names its processes and their logs"
+                f"the local cluster, which is the emulated managed cluster, does not answer as expected ({error}). "
+                "Start it with `make up`; `make status` lists its processes and their logs"
             ) from None
 
 
 def taken(what: str) -> ArmError:
-    """Return the error for a local cluster that is in use already."""
+    """Return the error for a local cluster that is already in use."""
     return ArmError(
         "LocalClusterInUse",
-        f"The emulated managed cluster is the local cluster, and that holds {what} already.",
+        f"The emulated managed cluster is the local cluster, which already has {what}.",
         status=409,
-        hint="Destroy the stack that put it there (make destroy STACK=<name>), or start anew with make clean.",
+        hint="Destroy the stack that created it (make destroy STACK=<name>), or run make clean.",
     )
 
 
@@ -117,7 +117,7 @@ def _names(api: Api, path: str) -> dict[str, Object]:
 
 
 def _remove(api: Api, node: str) -> None:
-    """Delete a node and what ran on it: its machine is gone, so nobody else would end the pods for a while."""
+    """Delete a node and its pods. Without the node's machine, the pods would stay for a while."""
     for pod in api.get(f"/api/v1/pods?fieldSelector=spec.nodeName={node}").get("items") or []:
         metadata = pod["metadata"]
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
@@ -145,7 +145,7 @@ def subscription(paths: Paths) -> Arm:
 
 
 def document(name: str, node: Node) -> Object:
-    """Return the Node object of a simulated machine. Its status counts at creation only."""
+    """Return the Node object of a simulated machine. Its status is used only at creation."""
     labels, taints, annotations = _marks(node, simulated=True)
     return {
         "apiVersion": "v1",
@@ -163,7 +163,7 @@ def document(name: str, node: Node) -> Object:
 def changes(
     found: Object, labels: Mapping[str, str], taints: Sequence[Mapping[str, str]], annotations: Mapping[str, str]
 ) -> Object:
-    """Return the merge patch that brings a node to what its pool gives it; empty when there is nothing to do."""
+    """Return the merge patch that gives a node what its pool defines. Empty if it has that already."""
     metadata, spec = found["metadata"], found.get("spec") or {}
     applied = (metadata.get("annotations") or {}).get(APPLIED)
     had = json.loads(applied) if applied else {"labels": [], "taints": [], "annotations": []}
@@ -197,7 +197,7 @@ def _marks(node: Node, *, simulated: bool) -> tuple[dict[str, str], list[dict[st
     labels = dict(node.labels)
     taints = [dict(each) for each in node.taints]
     if not simulated:
-        # The machine below is this one: it keeps its own architecture, and has no devices.
+        # This machine keeps its own architecture and has no devices.
         labels.pop("kubernetes.io/arch", None)
         return labels, taints, {}
     if node.labels.get("kubernetes.azure.com/mode") == "system":

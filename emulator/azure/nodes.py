@@ -1,4 +1,4 @@
-"""The nodes of agent pools, as AKS makes them: names, labels, taints, capacity, devices."""
+"""The nodes of agent pools, like those of AKS: names, labels, taints, capacity, devices."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Any
 from emulator.azure.facts import AzureFacts, Size
 from emulator.azure.services.base import CLUSTER, POOL, at, node_suffix
 from emulator.azure.store import Record, State
+from emulator.cluster.devices import PREFIX
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _GIB, _MIB, _KIB, _MB = 1024**3, 1024**2, 1024, 1000**2
-HARDWARE = "hardware.emulator/"
-"""Prefix of the annotations that say which devices a simulated machine has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """One node of a pool.
 
-    first_of_system: the machine whose part the local kubelet's own node takes: controllers really run there.
-    amounts, allocatable: capacity, and what pods may use of it.
+    first_of_system: the local kubelet's own node takes the place of this one, so that controllers really run there.
+    amounts, allocatable: capacity, and the part of it for pods.
     taints: objects with key, value and effect.
     """
 
@@ -36,7 +35,7 @@ class Node:
 
 
 def desired(facts: AzureFacts, state: State) -> list[Node]:
-    """Return the nodes that the managed cluster's pools have by now."""
+    """Return the current nodes of the managed cluster's pools."""
     found: list[Node] = []
     for cluster in state.of_type(CLUSTER):
         pools = sorted(state.of_type(POOL, cluster.id), key=lambda each: each.hidden.get("order", 0))
@@ -77,7 +76,7 @@ def node(
 
 
 def _labels(facts: AzureFacts, cluster: Record, pool: Record, size: Size, instance: int) -> Mapping[str, str]:
-    """Return the labels of AKS that pods are placed by, and the pool's.
+    """Return the pool's labels, and the labels of AKS that place pods.
 
     Source: https://learn.microsoft.com/azure/aks/use-labels.
     """
@@ -104,9 +103,9 @@ def _labels(facts: AzureFacts, cluster: Record, pool: Record, size: Size, instan
 
 
 def _devices(pool: Record, size: Size) -> Mapping[str, str]:
-    """Say which devices the machine has. They become resources of the node when something installs their plugins.
+    """Return annotations for the machine's devices, which become resources of the node when plugins are installed.
 
-    InfiniBand is there if the feature was registered when the pool was created, or was not, as the size wants it.
+    A machine has InfiniBand if, at the pool's creation, the feature was registered or not, as the size requires.
     """
     found: dict[str, Any] = {}
     if size.gpus:
@@ -117,15 +116,15 @@ def _devices(pool: Record, size: Size) -> Mapping[str, str]:
         found["infiniband"] = size.infiniband
     if size.nvme:
         found["nvme"] = size.nvme
-    return {f"{HARDWARE}{key}": str(value) for key, value in found.items()}
+    return {f"{PREFIX}{key}": str(value) for key, value in found.items()}
 
 
 def _allocatable(size: Size, pods: int) -> Mapping[str, str]:
-    """Return what AKS leaves to pods.
+    """Return the amounts that AKS leaves to pods.
 
     Source: https://learn.microsoft.com/azure/aks/node-resource-reservations, since 1.29.
-    CPU: 60, 100, 140, 180, 260, 420, 740 millicores of 1, 2, 4, 8, 16, 32, 64 cores are kept: 10 for each core more.
-    Memory: 20 MB for each pod and 50 MB, at most a quarter, and 100 MiB below which pods are evicted.
+    CPU: 60, 100, 140, 180, 260, 420, 740 millicores of 1, 2, 4, 8, 16, 32, 64 cores: 10 for each further core.
+    Memory: 20 MB for each pod plus 50 MB, at most a quarter, and the eviction threshold of 100 MiB.
     """
     cores = size.vcpus
     kept = {1: 60, 2: 100}.get(cores, 100 + 10 * cores)

@@ -1,4 +1,4 @@
-"""The emulated subscription in words: for `make status`."""
+"""The emulated subscription as text, for `make status`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from runner.report import table
 
 
 def describe(paths: Paths) -> str:
-    """Return the tables of resources and planned faults, empty when there is nothing."""
+    """Return the tables of resources and planned faults, empty without any."""
     return tables(Store(Layout(paths).azure).read())
 
 
 def tables(state: State) -> str:
-    """Return the tables of a state's resources and planned faults, empty when there is nothing."""
+    """Return the tables of a state's resources and planned faults, empty without any."""
     resources = sorted((_group(each), each.type, each.name, condition(each)) for each in state.resources.values())
     faults = [(each.on, each.kind, each.times) for each in state.faults]
     found = [table("Azure (emulated)", ["RESOURCE GROUP", "TYPE", "NAME", "STATE"], resources)] if resources else []
@@ -25,7 +25,7 @@ def tables(state: State) -> str:
 
 
 def condition(record: Record) -> str:
-    """Return a resource's state, with the operation that runs on it and the nodes of a pool."""
+    """Return the state of a resource, with its running operation and the nodes of a pool."""
     if record.type == REGISTRATION:
         return str(record.properties["properties"]["state"])
     shown = str(record.properties.get("provisioningState", "Succeeded"))

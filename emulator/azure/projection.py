@@ -1,8 +1,8 @@
-"""What the provider makes of inputs and outputs: previews, differences, and the inputs that a refresh finds.
+"""The provider's view of inputs and outputs: previews, differences, and the inputs after a refresh.
 
-This follows the official provider (https://github.com/pulumi/pulumi-azure-native, provider/pkg/provider): a difference
-is one between the old and the new inputs; a refresh compares what was read with what had been read before, and carries
-over into the inputs what differs, so that the defaults of the service are no drift.
+This follows the official provider (https://github.com/pulumi/pulumi-azure-native, provider/pkg/provider). A difference
+is one between the old and the new inputs. A refresh compares the new outputs with the recorded ones and copies the
+differences into the inputs, so that defaults of the service are not drift.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from emulator.plugin.wire import UNKNOWN
 
 
 def previewed(inputs: Mapping[str, Any], outputs: Mapping[str, Field]) -> Properties:
-    """Return the outputs as far as they are known before the call: what is in the inputs."""
+    """Return the outputs that the inputs already show, UNKNOWN for the others."""
     return {
         name: _previewed(inputs[name], field.shape) if inputs.get(name) is not None else UNKNOWN
         for name, field in outputs.items()
@@ -57,9 +57,9 @@ def _projected(value: Any, shape: Shape) -> Any:
 def refreshed(
     inputs: Properties, before: Mapping[str, Any], after: Mapping[str, Any], fields: Mapping[str, Field]
 ) -> Properties:
-    """Return the inputs with what has changed in Azure since the outputs were last recorded.
+    """Return the inputs with the changes made in Azure since the outputs were recorded.
 
-    Lists of what are also resources of their own are looked at only where the inputs have them.
+    A list whose items are also separate resources is compared only if the inputs have it.
     """
     unset = {name for name, field in fields.items() if field.standalone and name not in inputs}
     seen = {key: value for key, value in after.items() if key not in unset}
@@ -86,7 +86,7 @@ def _applied(base: Any, before: Any, after: Any) -> Any:
 
 
 def _equal(one: Any, other: Any, key: str = "") -> bool:
-    """Compare as far as Azure tells apart: a list of plain values has no order, a region no spelling."""
+    """Compare like Azure: the order of a list of strings and the spelling of a region do not matter."""
     if isinstance(one, list) and isinstance(other, list) and all(isinstance(each, str) for each in [*one, *other]):
         return sorted(one) == sorted(other)
     if key == "location" and isinstance(one, str) and isinstance(other, str):
@@ -97,7 +97,7 @@ def _equal(one: Any, other: Any, key: str = "") -> bool:
 def difference(
     kind: Kind, before: Mapping[str, Any], after: Mapping[str, Any], ignored: Sequence[str] = ()
 ) -> dict[str, Change]:
-    """Return the differing inputs by their paths, with which of them replace the resource."""
+    """Return the inputs that differ, by path, and whether each replaces the resource."""
     forcing = {*kind.parameters, *kind.replaces}
     found = differences(before, after, lambda one, other, path: _equal(one, other, _key(path)))
     changes = {path: Change(what, replaces=_forces(path, forcing)) for path, what in found}
@@ -109,5 +109,5 @@ def _forces(path: Path, forcing: set[str]) -> bool:
 
 
 def _key(path: Path) -> str:
-    """Return a path as a resource type writes it: `a.b`, and `a[].b` for what is inside of items."""
+    """Return a path in the notation of a resource type: `a.b`, and `a[].b` for a property of items."""
     return "".join("[]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")

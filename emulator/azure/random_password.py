@@ -1,7 +1,7 @@
-"""The one resource of pulumi-random that is emulated: `random:index/randomPassword:RandomPassword`.
+"""The only emulated resource of pulumi-random: `random:index/randomPassword:RandomPassword`.
 
-A password is made once and then lives in the stack's state; every change of an input makes a new one, as with the
-official provider. Of its inputs `length` and `special` are emulated.
+A password is generated once and stored in the stack's state. Like in the official provider, each change of an input
+generates a new one. The emulated inputs are `length` and `special`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SPECIAL = "!@#$%&*()-_=+[]{}<>:?"
 
 
 def create(inputs: Properties) -> Properties:
-    """Return the outputs of a new password. Raises ProviderError for what is not emulated."""
+    """Return the outputs of a new password. Raises ProviderError for an input that is not emulated."""
     unknown = sorted(inputs.keys() - {"length", "special"})
     if unknown or inputs["length"] < 1:
         raise ProviderError(f"{unknown[0]} is not emulated" if unknown else "length is less than 1")

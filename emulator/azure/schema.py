@@ -1,8 +1,8 @@
-"""The shapes of resources, read from the official SDK's own classes.
+"""The shapes of resources, read from the classes of the official SDK.
 
-`pulumi_azure_native` is generated from Azure's API specifications: its argument classes say which properties there are,
-which of them are required and of which type, its enums which values are allowed, its resource classes what is read
-back. All of it is read at run time, one resource type at a time, so that no list here can be out of date.
+`pulumi_azure_native` is generated from Azure's API specifications. Its argument classes define properties, types and
+which of them are required, its enums the allowed values, its resource classes the outputs. Each type is read at run
+time, so there is no list here that could be out of date.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pulumi import _types
 
 _TOKEN = re.compile(r"(?:azure-native:([a-z0-9]+)|random:index/\w+):(\w+)")
 _API_VERSION = re.compile(r"Uses Azure REST API version ([0-9][0-9a-z-]*)\.")
-# The SDK's documentation of a property whose items are resources of their own: what is left out there is kept.
+# The SDK's documentation of a property whose items are also resources; an update keeps items that it omits.
 _STANDALONE = "also available as standalone resources"
 _SIMPLE: Mapping[Any, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
@@ -34,8 +34,9 @@ class Shape:
     """The type of one value.
 
     kind: string, integer, number, boolean, enum, object, list, map or any.
-    of: the items of a list or a map. values: what an enum allows.
-    model: the SDK's class of an object; `fields` gives its properties.
+    of: the items of a list or a map.
+    values: the values of an enum.
+    model: the SDK's class of an object; `fields` has its properties.
     """
 
     kind: str
@@ -45,7 +46,7 @@ class Shape:
 
     @property
     def fields(self) -> Mapping[str, Field]:
-        """The properties of an object, by the name they have on the wire."""
+        """The properties of an object, by their wire names."""
         return fields_of(self.model) if self.model is not None else {}
 
     def __str__(self) -> str:
@@ -58,7 +59,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One property of an object. standalone: its items are also resources of their own."""
+    """One property of an object. standalone: its items are also separate resources."""
 
     shape: Shape
     required: bool = False
@@ -67,7 +68,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource type of the SDK. inputs, outputs: by the name on the wire."""
+    """A resource type of the SDK. inputs, outputs: by wire name."""
 
     token: str
     api_version: str
@@ -75,13 +76,13 @@ class Resource:
     outputs: Mapping[str, Field] = field(repr=False)
 
 
-# The SDK's modules load on first sight, and are half there meanwhile.
+# The SDK's modules load at first use and are incomplete until then.
 _LOADING = threading.RLock()
 
 
 @functools.cache
 def resource(token: str) -> Resource:
-    """Return the resource type of a token that the SDK has, such as `azure-native:containerservice:AgentPool`.
+    """Return the resource type of a token of the SDK, such as `azure-native:containerservice:AgentPool`.
 
     Raises KeyError for a token of another provider.
     """
@@ -98,7 +99,7 @@ def resource(token: str) -> Resource:
 
 @functools.cache
 def fields_of(model: Any) -> Mapping[str, Field]:
-    """Return the properties of one of the SDK's classes, by the name on the wire."""
+    """Return the properties of one of the SDK's classes, by wire name."""
     with _LOADING:
         parameters = inspect.signature(model).parameters.values()
         required = {each.name for each in parameters if each.default is each.empty and each.kind is each.KEYWORD_ONLY}
@@ -132,12 +133,12 @@ def _union(members: list[Any]) -> Shape:
     shapes = [_shape(each) for each in members]
     enums = [each for each in shapes if each.kind == "enum"]
     if enums:
-        # Union[str, Enum] is the SDK's way to let a newer value pass; the service takes what its enum has.
+        # The SDK writes Union[str, Enum] to allow newer values; the service accepts only those of its enum.
         return enums[0]
     return shapes[0] if len(shapes) == 1 else Shape("any")
 
 
 def _is_plumbing(member: Any) -> bool:
-    """Tell whether a union's member only says that a value may be absent or come later."""
+    """Tell whether a union's member only allows a value to be absent or unknown."""
     origin = typing.get_origin(member) or member
     return origin is type(None) or (inspect.isclass(origin) and origin.__name__ in ("Output", "Awaitable"))

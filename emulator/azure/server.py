@@ -1,4 +1,4 @@
-"""The provider packages azure-native and random, served by one process: every call names its type."""
+"""The provider packages azure-native and random, served by one process, because each call names its type."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class Azure:
         self._lifecycle = lifecycle
 
     def check_config(self, inputs: Properties) -> Sequence[Failure]:
-        """Refuse what names another endpoint than that of the public cloud, which is the one that is emulated.
+        """Return a failure for an endpoint other than the emulated public cloud.
 
-        The names of the inputs: schema of pulumi-azure-native, provider inputs `environment` and `metadataHost`.
+        Source of the input names: schema of pulumi-azure-native, provider inputs `environment` and `metadataHost`.
         """
         found = []
         if inputs.get("environment") not in (None, "", "public", UNKNOWN):
-            found.append(("environment", f"is {inputs['environment']!r}; the emulated Azure is the public cloud alone"))
+            found.append(("environment", f"is {inputs['environment']!r}; only the public cloud is emulated"))
         if inputs.get("metadataHost"):
             host = inputs["metadataHost"]
-            found.append(("metadataHost", f"names {host}; the emulated Azure is reached at no other host"))
+            found.append(("metadataHost", f"names {host}; the emulated Azure has no other host"))
         return found
 
     def configure(self, inputs: Properties) -> Subscription:
-        """Return the subscription that the provider resource names: every one is the emulated one.
+        """Return the subscription that the provider resource names. Every id is the emulated subscription.
 
-        Raises ProviderError for another endpoint and for what is no id.
+        Raises ProviderError for another endpoint and for an invalid id.
         """
         for key, reason in self.check_config(inputs):
             raise ProviderError(f"provider input {key}: {reason}")
@@ -51,7 +51,7 @@ class Azure:
                 found = Lifecycle(found.arm.of_subscription(str(uuid.UUID(str(given)))))
             except ValueError:
                 raise ProviderError(
-                    f"subscriptionId {given!r} is no id of a subscription: a GUID is expected"
+                    f"subscriptionId {given!r} is not the id of a subscription: a GUID is expected"
                 ) from None
         return Subscription(found, str(inputs.get("location") or ""))
 
@@ -72,7 +72,7 @@ class Subscription:
         return Passwords()
 
     def invoke(self, token: str, arguments: Properties) -> Properties:
-        """Return the answer of a function. Raises ProviderError for one that is not emulated, or that Azure refuses."""
+        """Return a function's result. Raises ProviderError if it is not emulated or Azure would reject the call."""
         given = {key: value for key, value in arguments.items() if value is not None}
         return functions.answer(self._lifecycle.arm, token, given)
 
@@ -85,27 +85,27 @@ class AzureResources:
         self._location = location
 
     def check(self, olds: Properties, news: Properties, operation: Operation) -> tuple[Properties, Sequence[Failure]]:
-        """Complete and judge the inputs."""
+        """Return the inputs with defaults, and the problems found."""
         return self._lifecycle.check(operation.token, news, olds, self._location)
 
     def diff(self, identifier: str, inputs: Properties, news: Properties, operation: Operation) -> Difference:
         """Compare the recorded inputs with the new ones."""
         changes = self._lifecycle.diff(operation.token, inputs, news, list(operation.ignore), identifier)
-        # Names are never made up, and no two resources have one name.
+        # Names are not generated, and are unique, so the old resource goes first.
         return Difference(changes, delete_before_replace=any(each.replaces for each in changes.values()))
 
     def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        """Create a resource and wait for it; at preview, return what can be foreseen."""
+        """Create a resource and wait for it. At preview, return the outputs known before."""
         if operation.preview:
             return "", self._lifecycle.preview(operation.token, inputs, None)
         return self._lifecycle.create(operation.token, inputs, operation)
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
-        """Return a resource as it is now."""
+        """Return the current resource, or None."""
         return self._lifecycle.read(operation.token, identifier, state, inputs)
 
     def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Properties:
-        """Update a resource and wait for it; at preview, return what can be foreseen."""
+        """Update a resource and wait for it. At preview, return the outputs known before."""
         if operation.preview:
             return self._lifecycle.preview(operation.token, news, state)
         return self._lifecycle.update(operation.token, identifier, news, operation)
@@ -116,19 +116,19 @@ class AzureResources:
 
 
 class Passwords:
-    """The one resource of random: made once, it lives in the state."""
+    """The only resource of random. It is generated once and stored in the state."""
 
     def check(self, olds: Properties, news: Properties, operation: Operation) -> tuple[Properties, Sequence[Failure]]:
-        """Judge the inputs."""
+        """Return the inputs and the problems found."""
         return news, problems(news, schema.resource(random_password.TOKEN).inputs)
 
     def diff(self, identifier: str, inputs: Properties, news: Properties, operation: Operation) -> Difference:
-        """Replace the password with every change of an input."""
+        """Return the differences; each of them replaces the password."""
         changes = {path: Change(kind, replaces=True) for path, kind in differences(inputs, news)}
         return Difference(not_ignored(changes, operation.ignore))
 
     def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        """Make a password up; at preview it is not known."""
+        """Generate a password; at preview it is unknown."""
         if operation.preview:
             return "", {**inputs, "result": UNKNOWN}
         return "none", random_password.create(inputs)
@@ -138,8 +138,8 @@ class Passwords:
         return Found(identifier, state, inputs)
 
     def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Properties:
-        """Keep the password: what would change it replaces it."""
+        """Return the state unchanged: a change of the password replaces it."""
         return {**state, **news}
 
     def delete(self, identifier: str, operation: Operation) -> None:
-        """Forget the password: there is nothing to delete."""
+        """Do nothing: the password exists only in the state."""

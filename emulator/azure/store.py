@@ -1,8 +1,8 @@
 """The emulated subscription on disk: its resources, operations and faults, in one file.
 
-Every change happens under a lock on the file system, so that any number of engines and commands can work on it at
-once. Resources hold properties in the form of the SDK's outputs; what Azure keeps to itself (the instance ids of a
-pool, a running operation) is `hidden`.
+Each change holds a file lock, so any number of engines and commands can change it at the same time. Resources hold
+properties in the form of the SDK's outputs. Azure's internal values, such as the instance ids of a pool, are in
+`hidden`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ Properties = dict[str, Any]
 class Operation:
     """An asynchronous operation on one resource.
 
-    kind: create, update, delete or register. ends: when it is over, in seconds since the epoch; None never.
-    error: code and message with which it ends, if it is to fail.
+    kind: create, update, delete or register.
+    ends: end time in seconds since the epoch; None if it never ends.
+    error: code and message if the operation is to fail.
     """
 
     kind: str
@@ -35,16 +36,16 @@ class Operation:
     error: tuple[str, str] | None = None
 
     def over(self, moment: float) -> bool:
-        """Tell whether the operation is over at a moment."""
+        """Tell whether the operation has ended at a time."""
         return self.ends is not None and self.ends <= moment
 
 
 @dataclass
 class Record:
-    """One resource. token: its type in the SDK; type: in Azure Resource Manager.
+    """One resource. token: its type in the SDK. type: its type in Azure Resource Manager.
 
-    creator: URN of the resource of a program that it was created for, until an engine shows that it knows it; inputs:
-    those of that resource.
+    creator: URN of the program's resource that created it, until an engine shows that it has recorded the resource.
+    inputs: the inputs of that resource.
     """
 
     id: str
@@ -64,7 +65,7 @@ class Record:
 
 @dataclass
 class Fault:
-    """A failure to come. on: a pattern (fnmatch) of types, ids and names; kind: see `faults`; times: how often."""
+    """A planned failure. on: a pattern (fnmatch) of types, ids and names. kind: see `faults`. times: how often."""
 
     on: str
     kind: str
@@ -73,15 +74,15 @@ class Fault:
 
 @dataclass
 class State:
-    """Everything there is. Resources are keyed by their id in lower case: Azure's ids ignore case."""
+    """The whole subscription. Keys of resources are ids in lower case, because Azure's ids ignore case."""
 
     resources: dict[str, Record] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     results: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Last operations that have failed: id of the resource, in lower case -> code and message."""
+    """Failed last operations: id of the resource in lower case -> code and message."""
 
     def get(self, resource_id: str) -> Record | None:
-        """Return a resource."""
+        """Return a resource, or None."""
         return self.resources.get(resource_id.lower())
 
     def put(self, record: Record) -> None:
@@ -89,7 +90,7 @@ class State:
         self.resources[record.id.lower()] = record
 
     def remove(self, resource_id: str) -> None:
-        """Take a resource away."""
+        """Remove a resource."""
         self.resources.pop(resource_id.lower(), None)
 
     def of_type(self, kind: str, under: str = "") -> list[Record]:
@@ -108,7 +109,7 @@ _STATE = TypeAdapter(State)
 
 
 class Store:
-    """The state's file. `edit` is the only way to change it."""
+    """The file with the state. Only `edit` changes it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -116,7 +117,7 @@ class Store:
         self._threads = threading.RLock()
 
     def read(self) -> State:
-        """Return the state as it is now; changes to it are not kept."""
+        """Return the current state. Changes to it are not saved."""
         try:
             return _STATE.validate_json(self._file.read_bytes())
         except FileNotFoundError:
@@ -124,12 +125,12 @@ class Store:
 
     @contextlib.contextmanager
     def edit(self) -> Iterator[State]:
-        """Hold the state exclusively and write it back at the end; an error inside leaves the file as it was."""
+        """Hold the state exclusively and save it at the end. An error inside leaves the file unchanged."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._threads, open(self._folder / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             state = self.read()
             yield state
             state.resources = dict(sorted(state.resources.items()))
-            # The inputs of a program may hold secrets.
+            # A program's inputs can contain secrets.
             write_private(self._file, _STATE.dump_json(state, indent=1).decode())

@@ -1,4 +1,4 @@
-"""Inputs against the shapes that the SDK gives: missing, unknown, of the wrong type, outside an enum."""
+"""Validates inputs against the SDK's shapes: missing, unknown, wrong type, not in an enum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from emulator.azure.schema import Field, Shape
 from emulator.plugin.wire import UNKNOWN
 
 Problem = tuple[str, str]
-"""Path of a property and what is wrong with it."""
+"""Path of a property, and the problem with it."""
 
 _TYPES: Mapping[str, Any] = {
     "string": str,
@@ -25,7 +25,7 @@ _TYPES: Mapping[str, Any] = {
 
 
 def problems(inputs: Mapping[str, Any], fields: Mapping[str, Field]) -> list[Problem]:
-    """Return what is wrong with the inputs; values that are not known yet are not judged."""
+    """Return the problems of the inputs. Unknown values are not checked."""
     return list(_object(inputs, fields, ""))
 
 

@@ -1,4 +1,4 @@
-"""Chart archives: files by their path beneath the chart's folder, packed so that equal files give equal bytes."""
+"""Chart archives. Equal files give equal bytes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 Files = Mapping[str, bytes]
 
-# Nothing of these is rendered; the charts' own .helmignore lists most of them too.
+# Not needed for rendering; most charts list them in .helmignore too.
 _NOT_PACKED = frozenset({"ci", "unittests", "hack", ".helmignore"})
 
 
 def folder(root: Path, prefix: str = "") -> dict[str, bytes]:
-    """Return the files of a chart's folder, each path with `prefix` before it."""
+    """Return the files of a chart's folder by path, with `prefix` before each path."""
     found = {}
     for file in sorted(root.rglob("*")):
         parts = file.relative_to(root).parts
@@ -25,7 +25,7 @@ def folder(root: Path, prefix: str = "") -> dict[str, bytes]:
 
 
 def pack(name: str, files: Files) -> bytes:
-    """Return the archive of a chart called `name`."""
+    """Return the archive of a chart with this name."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for path in sorted(files):
@@ -37,7 +37,7 @@ def pack(name: str, files: Files) -> bytes:
 
 
 def unpack(archive: Path) -> dict[str, bytes]:
-    """Return the files of an archive. Raises OSError or tarfile.TarError when it is none."""
+    """Return the files of an archive. Raises OSError or tarfile.TarError if it is not an archive."""
     found = {}
     with tarfile.open(archive, mode="r:gz") as tar:
         for entry in tar:

@@ -1,4 +1,4 @@
-"""What Helm keeps of a release: Secrets of type helm.sh/release.v1, one for each revision."""
+"""Helm's records of a release: Secrets of type helm.sh/release.v1, one for each revision."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from emulator.charts.sources import STUB_OF
 
 SELECTOR = "owner=helm"
-"""Label selector of every release Secret (helm.sh/helm/v3, pkg/storage/driver/secrets.go)."""
+"""Label selector of all release Secrets (helm.sh/helm/v3, pkg/storage/driver/secrets.go)."""
 
 
 @dataclass(frozen=True)
 class Release:
     """One revision of a release.
 
-    status: deployed, failed, pending-install, superseded and so on. stub_of: the chart that a stub stands for, empty
-    for upstream's own.
+    status: deployed, failed, pending-install, superseded and so on.
+    stub_of: source of a stub's schema, empty for upstream's own chart.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The report of what charts are installed, for `make status`: what is rendered, what a stub, what simulated."""
+"""The report of installed charts, for `make status`: rendered, stub, simulated."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Objects = Iterable[Mapping[str, Any]]
 def rows(secrets: Objects, pods: Objects) -> list[Sequence[str]]:
     """Return a row for each release.
 
-    secrets: those with the label selector `releases.SELECTOR`. pods: of all namespaces; a pod is counted for the
-    release that its label app.kubernetes.io/instance names, or else for the one release of its namespace.
+    secrets: those with the label selector `releases.SELECTOR`.
+    pods: of all namespaces. A pod counts for the release in its label app.kubernetes.io/instance, else for the only
+        release of its namespace.
     """
     found = releases.newest(secrets)
     by_namespace = Counter(release.namespace for release in found)
@@ -45,22 +46,22 @@ def rows(secrets: Objects, pods: Objects) -> list[Sequence[str]]:
 
 
 def is_simulated(pod: Mapping[str, Any]) -> bool:
-    """Tell whether a pod runs for show: on a simulated node, or where no program stands for its images."""
+    """Tell whether a pod runs without a process: on a simulated node, or because its images have no program here."""
     status = pod.get("status") or {}
     if status.get("phase") != "Running":
         return False
-    # The runtime of a real container fills imageID in; the local kubelet and KWOK do not where nothing runs.
+    # A real container's runtime sets imageID; KWOK, and the local kubelet without a process, do not.
     return status.get("reason") == SIMULATED or not any(
         container.get("imageID") for container in status.get("containerStatuses") or []
     )
 
 
 def report(secrets: Objects, pods: Objects) -> str:
-    """Return the report as a table, with what the words mean; empty where there is no release."""
+    """Return the report as a table with notes; empty without a release."""
     found = rows(secrets, pods)
     if not found:
         return ""
-    notes = ["  simulated: Running and Ready for show, without a process"]
+    notes = ["  simulated: Running and Ready without a process"]
     if any(row[5] == "stub" for row in found):
-        notes.append("  stub: the chart cannot be had here; values, kinds and workloads are facts read from upstream")
+        notes.append("  stub: the chart is not available here; values, kinds and workloads are copied from upstream")
     return "\n".join([table("Charts", HEADER, found), *notes])

@@ -1,4 +1,4 @@
-"""Which values a chart knows, as a JSON schema. Helm takes any value and ignores what no template reads.
+"""The values of a chart as a JSON schema. Helm accepts any value and ignores values that no template reads.
 
 `python -m emulator.charts.schema CHART` prints the schema of upstream's chart, a folder or an archive.
 """
@@ -22,20 +22,22 @@ from emulator.charts.archive import Files
 Schema = dict[str, Any]
 
 KNOWN_VALUES = "known-values.schema.json"
-"""File of a stub chart's archive. By a `values.schema.json` Helm would refuse what it ignores in upstream's chart."""
+"""File in a stub chart's archive. With a `values.schema.json`, Helm would reject what it ignores in upstream's
+chart.
+"""
 
 _REFERENCE = re.compile(rb"\.Values((?:\.[A-Za-z_]\w*)+)")
 _MOST_SHOWN = 12
 _SIMILAR, _ALIKE = 0.6, 0.8
-"""How near a known key has to be to be named as the one that was meant (difflib)."""
+"""Least similarity (difflib) of a known key that is suggested instead."""
 _WORDS = {"object": "map", "array": "list"}
 _WIDTH = 120
 
 
 def of_chart(files: Files) -> Schema:
-    """Return the schema of the values that a chart and its subcharts know.
+    """Return the schema of the values of a chart and its subcharts.
 
-    A stub brings it; other charts know what their values file mentions and what templates read by a full path.
+    A stub brings it. For other charts it has the keys of the values file, and the paths that templates read.
     """
     if KNOWN_VALUES in files:
         found: Schema = json.loads(files[KNOWN_VALUES])
@@ -60,7 +62,7 @@ def of_chart(files: Files) -> Schema:
 
 
 def of_value(value: Any) -> Schema:
-    """Return the schema that a default tells of; an empty map or a null may hold anything."""
+    """Return the schema that a default shows; an empty map or a null may have any value."""
     if isinstance(value, dict) and value:
         return _object({str(key): of_value(item) for key, item in value.items()})
     for kind, name in ((dict, "object"), (bool, "boolean"), (int | float, "number"), (list, "array"), (str, "string")):
@@ -70,16 +72,16 @@ def of_value(value: Any) -> Schema:
 
 
 def defaults(schema: Schema) -> dict[str, Any]:
-    """Return the values for which a schema has a default."""
+    """Return the defaults of a schema."""
     known = schema.get("properties", {}).items()
     found = {key: below.get("default", defaults(below)) for key, below in known}
     return {key: value for key, value in found.items() if value != {}}
 
 
 def problems(given: Mapping[str, Any], schema: Schema) -> Iterator[str]:
-    """Yield a sentence for each given value that the schema does not know, or knows to be of another type.
+    """Yield a sentence for each given value that the schema does not have, or has with another type.
 
-    Values that are not Python data (not known yet) are not judged.
+    Values that are not Python data (still unknown) are not checked.
     """
     for error in _VALIDATOR(schema).iter_errors(given):
         *parents, key = map(str, error.absolute_path)
@@ -89,25 +91,25 @@ def problems(given: Mapping[str, Any], schema: Schema) -> Iterator[str]:
             continue
         known = ", ".join(sorted(error.schema["properties"])[:_MOST_SHOWN]) or "none"
         hint = f"did you mean {above}{error.message}?" if error.message else f"known there: {known}"
-        yield f"{above}{key} is no value of the chart, which ignores it; {hint}"
+        yield f"{above}{key} is not a value of the chart, which ignores it; {hint}"
 
 
 def _wrong_type(validator: Any, expected: str, value: Any, schema: Schema) -> Iterator[ValidationError]:
-    """Text and numbers stand for each other in templates, and a null takes a default away."""
+    """Yield an error for another type. Templates accept text for numbers and the reverse; a null removes a default."""
     found = of_value(value).get("type", expected)
     if found != expected and {found, expected} != {"string", "number"}:
         yield ValidationError(f"a {_WORDS.get(found, found)}; the chart has a {_WORDS.get(expected, expected)} there")
 
 
 def _unknown_keys(validator: Any, others: bool, value: Any, schema: Schema) -> Iterator[ValidationError]:
-    """Yield an error for each key that is not known, with the known key that was meant as its message.
+    """Yield an error for each unknown key. Its message is the known key that was probably meant, or empty.
 
-    Where others are allowed too, only what is very near is meant so.
+    If the object allows other keys, only very similar keys are errors.
     """
     for key in value if isinstance(value, dict) else ():
         if key not in schema["properties"]:
             nearest = difflib.get_close_matches(key, schema["properties"], 1, _ALIKE if others else _SIMILAR)
-            # What looks like a label is none of the words that an open object is likely to have meant.
+            # A key that looks like a label is not a misspelt key of an open object.
             if not others or (nearest and key.isidentifier()):
                 yield ValidationError("".join(nearest), path=[key])
 
@@ -120,7 +122,7 @@ def _object(properties: dict[str, Schema]) -> Schema:
 
 
 def _add(schema: Schema, path: tuple[str, ...], last: Schema) -> None:
-    """Let a schema know a path, unless something on the way is no object or may hold anything."""
+    """Add a path to a schema, unless a parent is not an object or may have any value."""
     for key in path[:-1]:
         schema = schema["properties"].setdefault(key, _object({}))
         if "properties" not in schema:
@@ -129,7 +131,7 @@ def _add(schema: Schema, path: tuple[str, ...], last: Schema) -> None:
 
 
 def _open(schema: Schema, above: tuple[str, ...], whole: Set[tuple[str, ...]], inside: bool) -> None:
-    """Let objects have other keys that templates read as a whole only, or whose keys no path can spell."""
+    """Allow other keys in objects that templates read only as a whole, or whose keys a path cannot express."""
     for key, below in schema["properties"].items():
         if "properties" in below:
             path = (*above, key)
@@ -139,7 +141,7 @@ def _open(schema: Schema, above: tuple[str, ...], whole: Set[tuple[str, ...]], i
 
 
 def _merged(one: Schema, other: Schema) -> Schema:
-    """Return the schema that knows what either does."""
+    """Return a schema with the keys of both."""
     if "properties" not in one or "properties" not in other:
         return one if "properties" in one else other
     both = {**one["properties"], **other["properties"]}
@@ -149,9 +151,9 @@ def _merged(one: Schema, other: Schema) -> Schema:
 
 
 def _written(schema: Schema, above: str = "") -> str:
-    """Return a schema as JSON with a line for each property, or one for all where they fit.
+    """Return a schema as JSON, with a line for each property, or one line if it fits.
 
-    above: what the property's own line begins with.
+    above: the text before the schema on its line.
     """
     line = json.dumps(schema)
     if len(above) + len(line) <= _WIDTH or "properties" not in schema:

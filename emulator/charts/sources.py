@@ -1,4 +1,4 @@
-"""Where charts come from: upstream's out of Go modules, and stubs for those that no module has."""
+"""Sources of charts: upstream's from Go modules, stubs if there is no module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.charts import archive, schema
 
 STUBS = Path(__file__).with_name("stubs")
 STUB_OF = "emulator/stub-of"
-"""Annotation of a stub's Chart.yaml: where its schema, by its `$comment`, was read."""
+"""Annotation of a stub's Chart.yaml: the source of its schema, from its `$comment`."""
 
 _VALUES = "values.schema.json"
 _UNANSWERED = re.compile(rb"kind: (?:(?:Mutating|Validating)WebhookConfiguration|APIService)\b|helm\.sh/hook\b")
@@ -25,8 +25,9 @@ _MODULES = Path(__file__).parents[1] / "tools" / "charts" / "go.mod"
 class Source:
     """A chart in a Go module.
 
-    name, version: of the archive. module, folder: where the chart is; subcharts are beside it, or else stubs. chart:
-    what upstream's release sets in Chart.yaml.
+    name, version: of the archive.
+    module, folder: location of the chart; subcharts are in folders next to it, or are stubs.
+    chart: what upstream's release changes in Chart.yaml.
     """
 
     name: str
@@ -36,11 +37,11 @@ class Source:
     chart: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, module: Path) -> dict[str, bytes]:
-        """Return the chart's files as the mirror serves them, from the module's folder."""
+        """Return the chart's files for the mirror, from the module's folder."""
         return {path: content for path, content in self.upstream(module).items() if not _is_left_out(path, content)}
 
     def upstream(self, module: Path) -> dict[str, bytes]:
-        """Return the chart's files as upstream releases them, from the module's folder."""
+        """Return the chart's files as in upstream's release, from the module's folder."""
         folder = module / self.folder
         files = archive.folder(folder)
         chart = {**yaml.safe_load(files["Chart.yaml"]), **self.chart}
@@ -72,21 +73,21 @@ SOURCES = (
 
 
 def _is_left_out(path: str, content: bytes) -> bool:
-    """Whether a template declares a webhook, an aggregated API or a hook.
+    """Tell whether a template declares a webhook, an aggregated API or a hook.
 
-    Their controllers are simulated: with such a webhook the API server would refuse every object that it is asked
-    about, and a hook's Job would not end.
+    Their controllers are simulated. With such a webhook the API server would reject all objects of its rules, and a
+    hook's Job would not end.
     """
     return "templates/" in path and _UNANSWERED.search(content) is not None
 
 
 def stubs() -> list[tuple[str, str]]:
-    """Return name and version of every stub chart."""
+    """Return name and version of each stub chart."""
     return sorted((file.parents[1].name, file.parent.name) for file in STUBS.glob(f"*/*/{_VALUES}"))
 
 
 def stub(name: str, version: str) -> dict[str, bytes]:
-    """Return the files of a stub chart: kinds and pods of all its versions, and the schema of this one."""
+    """Return the files of a stub chart: kinds and pods, which all versions share, and the schema of this version."""
     content = (STUBS / name / version / _VALUES).read_bytes()
     known = json.loads(content)
     chart = {"apiVersion": "v2", "name": name, "version": version, "annotations": {STUB_OF: known["$comment"]}}
@@ -101,7 +102,7 @@ def stub(name: str, version: str) -> dict[str, bytes]:
 
 
 def fill(mirror: Path, folder_of: Callable[[str], Path]) -> None:
-    """Put into the mirror what it lacks, and what is older there than that which it is made from.
+    """Write archives that the mirror lacks, or whose sources are newer, into it.
 
     folder_of: source folder of a Go module.
     """

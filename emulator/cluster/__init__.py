@@ -1,7 +1,7 @@
 """A Kubernetes cluster on this machine: a real control plane, simulated nodes, and a kubelet for known controllers.
 
-Everything listens on loopback or on Unix sockets of the user. `start`, `stop`, `kill`, `reset`, `wipe` and `status`
-are the whole interface; the pieces run beneath the daemon in `emulator.cluster.supervisor`.
+Everything listens on loopback or on Unix sockets of the user. `start`, `stop`, `kill`, `reset`, `wipe` and `status` are
+the interface. The other modules run under the daemon in `emulator.cluster.supervisor`.
 """
 
 from emulator.cluster.cluster_status import ClusterStatus, ProcessStatus

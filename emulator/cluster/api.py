@@ -18,11 +18,11 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 WATCH_SECONDS = 300
-"""How long a watch may last; it begins anew after that."""
+"""Longest time of a watch; then it starts again."""
 
 
 class ApiError(Exception):
-    """The API server answered with an error, or did not answer (status 0)."""
+    """The API server returned an error, or did not respond (status 0)."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class ApiError(Exception):
 
 @contextlib.contextmanager
 def unless_gone() -> Iterator[None]:
-    """Pass over what is not there (any more), is there already, or was replaced by something else."""
+    """Ignore errors for an object that does not exist, exists already, or was replaced."""
     try:
         yield
     except ApiError as error:
@@ -46,7 +46,7 @@ def is_ready(found: Object) -> bool:
 
 
 class Api:
-    """Requests to one API server as one account, or as a user in whose name that may act; safe to use from threads."""
+    """Requests to one API server as one account, or as a user that the account impersonates. Thread-safe."""
 
     def __init__(self, account: Account, *, timeout: float = 10.0, user: str = "") -> None:
         self._server = account.server
@@ -67,9 +67,9 @@ class Api:
         return self._json("POST", path, body)
 
     def apply(self, path: str, body: Object, manager: str) -> Object:
-        """Make the object at an API path what `body` says, and take back what the same manager applied before.
+        """Make the object at an API path equal to `body`, and remove what the same manager applied before.
 
-        Server-side apply: creates the object where there is none, and takes fields over from other managers.
+        Server-side apply: creates a missing object, and takes fields over from other managers.
         """
         query = urlencode({"fieldManager": manager, "force": "true"})
         return self._json("PATCH", f"{path}?{query}", body, "application/apply-patch+yaml")
@@ -83,7 +83,7 @@ class Api:
         return self._json("DELETE", path, body)
 
     def ready(self) -> bool:
-        """Tell whether the API server says that it is ready."""
+        """Tell whether the API server reports that it is ready."""
         try:
             self._send("GET", "/readyz")
         except ApiError:
@@ -91,7 +91,7 @@ class Api:
         return True
 
     def watch(self, path: str) -> Iterator[Object]:
-        """Yield the events of a watch as they come, until it ends."""
+        """Yield the events of a watch until it ends."""
         timeout = urllib3.Timeout(connect=self._timeout, read=WATCH_SECONDS + 30)
         response = self._send("GET", path, timeout=timeout, preload_content=False)
         try:
@@ -119,9 +119,9 @@ class Api:
 
 
 def path_of(api: Api, document: Object) -> str:
-    """Return where an object is in the API, which is asked for its kind's name there.
+    """Return the API path of an object, after reading the names of its API's kinds.
 
-    Raises ApiError where the cluster has no such kind.
+    Raises ApiError if the cluster does not have the kind.
     """
     version, metadata = document["apiVersion"], document["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"

@@ -1,4 +1,4 @@
-"""The certificates and keys of the local control plane, all of one authority."""
+"""The certificates and keys of the local control plane, all issued by one authority."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RENEW_BEFORE = timedelta(days=30)
 _AUTHORITY = "mlbatch-local-ca"
 
 NAME = "kube-apiserver"
-"""Common name of the API server's certificate, with which its aggregator also signs in to extension API servers."""
+"""Common name of the API server's certificate. Its aggregator uses it to authenticate to extension API servers."""
 
 _EXTENSIONS = (
     x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
@@ -35,10 +35,10 @@ _EXTENSIONS = (
 
 
 def ensure(folder: Path) -> None:
-    """Make what the control plane needs in `folder`; what is there stays unless it is damaged or soon to expire.
+    """Create the control plane's certificates in `folder`, unless valid ones exist.
 
-    The authority's ca.crt; apiserver.crt and apiserver.key; service-accounts.key, which signs service accounts' tokens.
-    The authority's own key is not kept: when it has to sign again, all is made anew.
+    ca.crt is the authority's; apiserver.crt and apiserver.key the API server's; service-accounts.key signs the tokens
+    of service accounts. The authority's key is not kept: a renewal creates all files again.
     """
     keys = [folder / name for name in ("apiserver.key", "service-accounts.key")]
     if all(key.exists() for key in keys) and _is_good(folder / "ca.crt") and _is_good(folder / "apiserver.crt"):
@@ -96,6 +96,6 @@ def _pem(content: x509.Certificate | ec.EllipticCurvePrivateKey) -> str:
     pem = serialization.Encoding.PEM
     if isinstance(content, x509.Certificate):
         return content.public_bytes(pem).decode()
-    # The form from which the API server also takes a key's public half.
+    # The API server can also read a public key from this format.
     form = serialization.PrivateFormat.TraditionalOpenSSL
     return content.private_bytes(pem, form, serialization.NoEncryption()).decode()

@@ -1,4 +1,4 @@
-"""One supervised process: started, watched and started again."""
+"""One supervised process: start, watch and restart."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _LOG_LIMIT = 20 * 1024 * 1024
 
 @dataclass
 class Child:
-    """A process and its life so far.
+    """A process and its history.
 
-    failures: how often in a row it ended before it was ever ready; it decides the pause before the next start.
+    failures: how often in a row it ended before it was ready; it sets the pause before the next start.
     """
 
     spec: ProcessSpec
@@ -39,7 +39,7 @@ class Child:
 
     @property
     def state(self) -> str:
-        """The state as `ProcessStatus` has it."""
+        """The state, in the words of `ProcessStatus`."""
         if self.failures >= _FAILURES_BEFORE_FAILED:
             return "failed"
         if self.process is None:
@@ -48,12 +48,12 @@ class Child:
 
     @property
     def status(self) -> ProcessStatus:
-        """What is told of it."""
+        """The status for reports."""
         pid = self.process.pid if self.process else None
         return ProcessStatus(self.spec.name, pid, self.state, self.restarts, self.log)
 
     def start(self, environment: dict[str, str], folder: Path, before: Callable[[], None]) -> None:
-        """Start the process; its output is appended to its log."""
+        """Start the process. Its output is appended to its log."""
         try:
             self.spec.prepare()
         except ApiError as error:
@@ -81,7 +81,7 @@ class Child:
         _log.info("%s started, pid %d", self.spec.name, self.process.pid)
 
     def look(self, now: float) -> None:
-        """Notice an end, and ask for readiness when that is due."""
+        """Detect the end of the process, and check readiness when it is due."""
         if self.process is None:
             return
         code = self.process.poll()
@@ -97,7 +97,7 @@ class Child:
             self.check_at = now + (_CHECK_AGAIN if ready else 0.0)
 
     def forget(self) -> None:
-        """Begin anew, as if it had never run."""
+        """Reset, as if it had never run."""
         self.process, self.ready, self.failures, self.start_at = None, False, 0, 0.0
 
     def _ended(self, how: str) -> None:
@@ -107,11 +107,11 @@ class Child:
         self.restarts += 1
         pause = min(_FIRST_PAUSE * 2**self.failures, _LONGEST_PAUSE)
         self.start_at = time.monotonic() + pause
-        _log.warning("%s %s; starting it again in %.1f s", self.spec.name, how, pause)
+        _log.warning("%s %s; restart in %.1f s", self.spec.name, how, pause)
 
 
 def stop(children: Sequence[Child]) -> None:
-    """End children in reverse order of dependence, each with a bounded wait before it is killed."""
+    """Stop children in reverse order of dependence. Each is killed if it does not end in time."""
     left = [child for child in children if child.process is not None]
     while left:
         needed = {name for child in left for name in child.spec.after}

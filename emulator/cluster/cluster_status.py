@@ -1,4 +1,4 @@
-"""How a local cluster is, as `make status` tells it."""
+"""The status of a local cluster, for `make status`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 class ProcessStatus:
     """One supervised process.
 
-    state: waiting (for what it needs), starting, running (and ready), restarting, or failed (ended again and again
-    before it was ready; it is still retried).
+    state: waiting (for other processes), starting, running (and ready), restarting, or failed (ended several times
+        before it was ready; it is still restarted).
     """
 
     name: str
@@ -23,13 +23,13 @@ class ProcessStatus:
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """The cluster as it is now, asked of the living processes.
+    """The current state of a cluster, from its running processes.
 
-    supervisor_pid: None when no supervisor answers.
-    server:         URL of the API server while a supervisor runs.
+    supervisor_pid: None if no supervisor responds.
+    server:         URL of the API server, while a supervisor runs.
     azure_port:     port of the emulated Azure, which serves azure-native and random, while the supervisor runs it.
-    openstack:      whether an OpenStack runs beside the cluster.
-    leftovers:      processes of the cluster that live without a supervisor, process id -> command line.
+    openstack:      whether an OpenStack runs with the cluster.
+    leftovers:      processes of the cluster that run without a supervisor, process id -> command line.
     """
 
     supervisor_pid: int | None
@@ -42,16 +42,11 @@ class ClusterStatus:
 
     @property
     def providers(self) -> dict[str, int]:
-        """Ports of the emulated providers that run, by the plugin that each serves for."""
+        """Ports of the running emulated providers, by plugin."""
         return {} if self.azure_port is None else {"azure-native": self.azure_port, "random": self.azure_port}
 
     @property
-    def lives(self) -> dict[str, int | None]:
-        """Process ids by name, None of what does not run: one that differs from an earlier one has ended meanwhile."""
-        return {process.name: process.pid for process in self.processes}
-
-    @property
     def ready(self) -> bool:
-        """Whether every process runs, and the API server has the local node Ready."""
+        """Whether all processes run and the local node is Ready."""
         running = bool(self.processes) and all(process.state == "running" for process in self.processes)
         return running and self.node_ready

@@ -1,4 +1,4 @@
-"""One container of a pod: what is specified, what is known of it now, and when it starts again."""
+"""One container of a pod: its specification, its current state, and its next start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 
-# A kubelet waits 10 s, doubled up to 5 min, and forgets after 10 min; a local start-up should not take that long.
+# A kubelet waits 10 s, doubles that up to 5 min, and resets it after 10 min. A local start is faster.
 _FIRST_BACKOFF, _LONGEST_BACKOFF, _FORGET_AFTER = 1.0, 30.0, 60.0
 _WITH_THE_KUBELET = ("ContainerStatusUnknown", "the kubelet ended")
 
@@ -26,7 +26,7 @@ _WITH_THE_KUBELET = ("ContainerStatusUnknown", "the kubelet ended")
 class Container:
     """A container of a pod with a restart policy. Times are seconds of time.monotonic().
 
-    starting: it was told to start, and has not answered yet.
+    starting: a start was requested and not confirmed yet.
     """
 
     spec: Object
@@ -39,7 +39,7 @@ class Container:
 
     @classmethod
     def of(cls, spec: Object, pod: Object) -> Container:
-        """Return a container as its pod's status describes it; what ran in the kubelet's last life ended with it."""
+        """Return a container from its pod's status. A process of an earlier kubelet has ended with that kubelet."""
         state = ContainerState(name=spec["name"], image=spec["image"])
         container = cls(spec, pod["spec"].get("restartPolicy", "Always"), state)
         statuses = (pod.get("status") or {}).get("containerStatuses") or []
@@ -56,7 +56,7 @@ class Container:
 
     @property
     def lives(self) -> bool:
-        """Whether it runs or was told to."""
+        """Whether it runs or is starting."""
         return self.starting or self.state.started is not None
 
     @property
@@ -65,13 +65,13 @@ class Container:
         return self.state.name
 
     def wait(self, reason: str, message: str) -> None:
-        """Take note of what it waits for."""
+        """Record the reason for waiting."""
         if self.state.ended is None and self.state.waiting != (reason, message):
             _log.info("container %s waits: %s %s", self.name, reason, message)
             self.state.waiting = (reason, message)
 
     def begin(self, now: datetime) -> None:
-        """Take note that it runs; its probes begin."""
+        """Record that it runs, and start its probes."""
         self.starting = False
         self.state.started, self.state.ended = now, None
         moment = time.monotonic()
@@ -81,7 +81,7 @@ class Container:
         self.state.ready = not self.probes.keys() & {"startupProbe", "readinessProbe"}
 
     def end(self, ended: Termination) -> None:
-        """Take note of an end; the pod's policy says whether it starts again, after a pause that grows."""
+        """Record an end. The pod's restart policy decides about a restart, after a growing pause."""
         state = self.state
         self.starting = False
         state.started, state.ready, state.startup_passed = None, False, False
@@ -97,7 +97,7 @@ class Container:
         state.waiting = ("CrashLoopBackOff", f"back-off {pause:.0f}s restarting failed container {state.name}")
 
     def probe(self, connect: Connect) -> tuple[float, str]:
-        """Run the probes that are due; return when the next one is, and the kind of one that has failed for good."""
+        """Run the probes that are due. Return the time of the next one, and the kind of a finally failed one."""
         now, state = time.monotonic(), self.state
         startup, readiness, liveness = (self.probes.get(kind) for kind in PROBES)
         if startup is not None and not state.startup_passed:

@@ -1,7 +1,7 @@
-"""Fills a local cluster with what another one holds, before anything acts on it: a replica to try things out on.
+"""Fills a local cluster with a copy of another cluster's objects before controllers start. The result is a replica.
 
-Most objects are created as anybody would. Those whose identity counts (who owns whom, who was first, what has been
-admitted) are written to etcd as they are, with uid, creation time and status, which the API server gives to nobody.
+Most objects are created normally. Objects whose identity matters (owner, age, admission) are written to etcd with their
+uid, creation time and status, because the API server does not let a client set these.
 """
 
 from __future__ import annotations
@@ -23,16 +23,20 @@ from runner.files import write_private
 _MARKER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "content", "namespace": "kube-system"}}
 _MARKER_PATH: Final = "/api/v1/namespaces/kube-system/configmaps/content"
 _BATCH: Final = 100
-"""Writes in a transaction; etcd takes 128 (`--max-txn-ops`)."""
+"""Writes in a transaction; etcd's limit is 128 (`--max-txn-ops`)."""
 _KIND_SECONDS: Final = 30.0
 _KEYS: Final = {"nodes": "minions"}
-"""Where etcd has kinds that are not under their own plural (Kubernetes, `pkg/registry/core/rest/storage_core.go`)."""
+"""Kinds that etcd stores under another name than their plural (Kubernetes,
+`pkg/registry/core/rest/storage_core.go`).
+"""
 
 
 class Content(TypedDict):
-    """What a cluster is filled with, in this order.
+    """The content of a replica, in the order of its creation.
 
-    first: created. exact: written as it is. last: created, when the others are there.
+    first: created.
+    exact: written unchanged.
+    last: created after the others.
     """
 
     first: list[Object]
@@ -41,18 +45,18 @@ class Content(TypedDict):
 
 
 def save(layout: Layout, content: Content) -> None:
-    """Keep what a cluster is filled with when it starts."""
+    """Save the content for the cluster's next start."""
     write_private(layout.content, json.dumps(content))
 
 
 def controllers(layout: Layout) -> frozenset[str]:
-    """Return the namespaces of the controllers that a cluster is filled with."""
+    """Return the namespaces of the controllers in a cluster's content."""
     content: Content = json.loads(layout.content.read_text())
     return frozenset(item["metadata"]["namespace"] for item in content["last"] if item["kind"] == "Deployment")
 
 
 def is_complete(api: Api) -> bool:
-    """Tell whether everything is there."""
+    """Tell whether the whole content exists."""
     try:
         api.get(_MARKER_PATH)
     except ApiError:
@@ -61,7 +65,7 @@ def is_complete(api: Api) -> bool:
 
 
 def fill(api: Api, etcd: Path, content: Content) -> None:
-    """Fill a cluster. etcd: its socket. Raises ApiError where the API server refuses an object."""
+    """Fill a cluster. etcd: its socket. Raises ApiError if the API server rejects an object."""
     for document in content["first"]:
         _create(api, document)
     puts = [(_key(api, document), document) for document in content["exact"]]
@@ -78,7 +82,7 @@ def _create(api: Api, document: Object) -> None:
 
 
 def _path(api: Api, document: Object) -> str:
-    """Return where an object is in the API, as soon as the API server knows its kind."""
+    """Return the API path of an object, as soon as the API server has its kind."""
     deadline = time.monotonic() + _KIND_SECONDS
     while True:
         try:
@@ -90,7 +94,7 @@ def _path(api: Api, document: Object) -> str:
 
 
 def _key(api: Api, document: Object) -> str:
-    """Return etcd's key of an object: kinds that were defined in the cluster have their group before their plural."""
+    """Return the key of an object in etcd. The key of a custom resource has the group before the plural."""
     *_, plural, name = _path(api, document).split("/")
     namespace = document["metadata"].get("namespace")
     group = document["apiVersion"].rpartition("/")[0]
@@ -100,14 +104,14 @@ def _key(api: Api, document: Object) -> str:
 
 
 def _put(etcd: Path, puts: Sequence[tuple[str, Object]]) -> None:
-    """Write objects in one transaction, by etcd's gateway (etcd, `api/etcdserverpb/rpc.proto`: POST /v3/kv/txn)."""
+    """Write objects in one transaction through etcd's gateway (`api/etcdserverpb/rpc.proto`: POST /v3/kv/txn)."""
     operations = [{"requestPut": {"key": _coded(key), "value": _coded(json.dumps(value))}} for key, value in puts]
     with contextlib.closing(_Connection(etcd)) as connection:
         connection.request("POST", "/v3/kv/txn", json.dumps({"success": operations}))
         response = connection.getresponse()
         said = response.read()
     if response.status != 200:
-        raise ApiError(response.status, f"etcd does not take what is written: {said[:500]!r}")
+        raise ApiError(response.status, f"etcd rejects the content: {said[:500]!r}")
 
 
 def _coded(text: str) -> str:

@@ -1,6 +1,6 @@
-"""The processes of the local cluster: their command lines, their order and how to tell that each is ready.
+"""The processes of the local cluster: command lines, order, and readiness checks.
 
-etcd listens on Unix sockets in a private folder, since its API knows no user; everything else listens on 127.0.0.1.
+etcd listens on Unix sockets in a private folder, because its API has no users. All others listen on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from runner.files import write_private
 
 SUPERVISOR = "emulator.cluster.supervisor"
 LOCK_HELD = 3
-"""Exit status of a supervisor when another one runs."""
+"""Exit status of a supervisor if another one runs."""
 
 AZURE = "azure"
-"""Serves the engine, and goes on when the cluster's content is thrown away."""
+"""Serves the engine. It keeps running when the cluster's content is deleted."""
 
 STAGES = Path(__file__).with_name("stages.yaml")
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
@@ -46,9 +46,9 @@ class ProcessSpec:
     """One process to supervise.
 
     after: processes that must have been ready before this one starts.
-    ready: asked again and again from the supervisor's only thread, so it must answer within about a second.
-    stop_seconds: how long it may take to end after SIGTERM before it is killed.
-    prepare: done before each start; raises ApiError when that has to be tried again.
+    ready: called repeatedly from the supervisor's only thread, so it must return within about a second.
+    stop_seconds: time between SIGTERM and SIGKILL.
+    prepare: called before each start; raises ApiError to be called again.
     """
 
     name: str
@@ -61,12 +61,14 @@ class ProcessSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What of the cluster runs.
+    """The parts of the cluster that run.
 
-    azure: the emulated Azure. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
-    and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift. operator_hub: one that
-    installs operators from a catalog. openstack: an OpenStack runs beside it. content: it stands for another cluster,
-    and is filled with what that one holds before all else acts.
+    azure: the emulated Azure.
+    admission_policies: the API of ValidatingAdmissionPolicies, which clusters before Kubernetes 1.30 do not have.
+    openshift: the cluster is an OpenShift.
+    operator_hub: the OpenShift installs operators from a catalog.
+    openstack: an OpenStack runs with the cluster.
+    content: the cluster is a replica, filled with another cluster's content before controllers start.
     """
 
     azure: bool = True
@@ -80,7 +82,7 @@ class Parts:
 def environment(layout: Layout) -> dict[str, str]:
     """Return the environment of every supervised process.
 
-    A short list of inherited variables and no proxy settings: nothing here may leave the machine.
+    It has a few inherited variables and no proxy settings, because no connection may leave the machine.
     """
     inherited = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "TMPDIR", "GOGC")
     kept = {name: os.environ[name] for name in inherited if name in os.environ}
@@ -89,7 +91,7 @@ def environment(layout: Layout) -> dict[str, str]:
 
 
 def prepare(layout: Layout, ports: Ports, parts: Parts) -> None:
-    """Write certificates, tokens, kubeconfigs, the API server's egress configuration, and what OpenStack needs."""
+    """Write certificates, tokens, kubeconfigs, the API server's egress configuration, and OpenStack's files."""
     if parts.openstack:
         deployment = Deployment(layout.paths)
         deployment.ensure(ports.openstack)
@@ -97,7 +99,8 @@ def prepare(layout: Layout, ports: Ports, parts: Parts) -> None:
         programs.install(layout)
     certificates.ensure(layout.secrets)
     credentials.write(layout, ports.api)
-    # Calls to the cluster's network go to the kubelet's proxy (EgressSelectorConfiguration, apiserver.k8s.io/v1beta1).
+    # The kubelet's proxy serves connections to the cluster's network (EgressSelectorConfiguration,
+    # apiserver.k8s.io/v1beta1).
     connection = {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": str(layout.socket("egress"))}}}
     egress = {
         "apiVersion": "apiserver.k8s.io/v1beta1",
@@ -109,10 +112,10 @@ def prepare(layout: Layout, ports: Ports, parts: Parts) -> None:
 
 
 def _preferring_the_local_node(layout: Layout) -> dict[str, object]:
-    """Return a scheduler's configuration by which a pod that may run on any node runs where it really runs.
+    """Return a scheduler's configuration that prefers the local node, where pods really run.
 
-    The workers of an OpenShift have no taint, and platforms run there: a controller on a simulated worker would never
-    answer. KubeSchedulerConfiguration, kubescheduler.config.k8s.io/v1: `addedAffinity` of NodeAffinity.
+    The workers of an OpenShift have no taint. A controller on a simulated worker would never respond.
+    KubeSchedulerConfiguration, kubescheduler.config.k8s.io/v1: `addedAffinity` of NodeAffinity.
     """
     here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE_NAME]}
     preference = {"weight": 100, "preference": {"matchExpressions": [here]}}
@@ -133,7 +136,7 @@ def _preferring_the_local_node(layout: Layout) -> dict[str, object]:
 
 
 def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, ...]:
-    """Return the processes in the order in which they start; they stop in the reverse order."""
+    """Return the processes in start order. They stop in reverse order."""
     account = credentials.read_kubeconfig(layout.paths.kubeconfig.read_text())
     api = Api(account, timeout=_TIMEOUT)
     folders = ("--root", str(layout.paths.root), "--state", str(layout.paths.state))
@@ -213,9 +216,9 @@ def _openstack(layout: Layout, ports: Ports) -> Iterator[ProcessSpec]:
 
 
 def fingerprint(layout: Layout, parts: Parts) -> str:
-    """Return a digest that changes when the emulator's code, the project's simulations or a binary do.
+    """Return a digest of the emulator's code, the project's simulations and the binaries.
 
-    A running cluster whose fingerprint differs was started by other code and has to be started again.
+    A running cluster with another digest was started by other code and must be restarted.
     """
     package = _PACKAGE_ROOT / "emulator"
     files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".yaml", ".conf"))
@@ -232,14 +235,14 @@ def fingerprint(layout: Layout, parts: Parts) -> str:
 
 
 def missing_binaries(layout: Layout, parts: Parts) -> list[str]:
-    """Return the names of the binaries that the cluster needs and the bin folder lacks."""
+    """Return the names of required binaries that are not in the bin folder."""
     wanted = (*_BINARIES, *((_OPENSHIFT_API_SERVER,) if parts.openshift else ()))
     missing = [name for name in wanted if not os.access(layout.paths.bin / name, os.X_OK)]
     return [*missing, *(["OpenStack"] if parts.openstack and not Deployment(layout.paths).installed else [])]
 
 
 def _etcd(layout: Layout) -> tuple[str, ...]:
-    # The advertised addresses must be host:port; with one member and an explicit endpoint nobody dials them.
+    # The advertised addresses must be host:port, but no process connects to them, because there is only one member.
     return (
         str(layout.paths.bin / "etcd"),
         "--name=local",
@@ -266,7 +269,7 @@ def _api_server(layout: Layout, ports: Ports, parts: Parts) -> tuple[str, ...]:
         "--bind-address=127.0.0.1",
         f"--secure-port={ports.api}",
         "--advertise-address=127.0.0.1",
-        # A loopback address is not a valid endpoint of the Service `kubernetes`, so nobody maintains its endpoints.
+        # The Service `kubernetes` cannot have a loopback address as endpoint, so its endpoints are not maintained.
         "--endpoint-reconciler-type=none",
         f"--tls-cert-file={secret('apiserver.crt')}",
         f"--tls-private-key-file={secret('apiserver.key')}",
@@ -298,12 +301,12 @@ def _controller_manager(layout: Layout, ports: Ports) -> tuple[str, ...]:
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={layout.secret('service-accounts.key')}",
         f"--root-ca-file={layout.secret('ca.crt')}",
-        # The defaults (20, 30) make the controllers of a fresh cluster queue for seconds.
+        # With the defaults (20, 30), requests of a new cluster's controllers wait for seconds.
         "--kube-api-qps=200",
         "--kube-api-burst=400",
-        # By default a quota of a kind that was just defined would take 5 minutes to count.
+        # By default a quota of a new kind counts only after 5 minutes.
         "--resource-quota-sync-period=5s",
-        # Serves claims of Kubernetes' own class for trying things out, with a folder below /tmp for each.
+        # Serves claims of Kubernetes' own class for tests, with a folder below /tmp for each.
         "--enable-hostpath-provisioner=true",
     )
 
@@ -341,13 +344,13 @@ def _kwok(layout: Layout, ports: Ports) -> tuple[str, ...]:
 def _release_leases(api: Api) -> None:
     """Delete the leases of the nodes.
 
-    A new KWOK has a new identity and would leave its nodes alone until the leases of the one before have run out.
+    A new KWOK has a new identity, and would not manage its nodes until the old leases expire.
     """
     api.delete("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", {})
 
 
 def accepts(address: int | Path) -> bool:
-    """Tell whether something accepts connections on a port of 127.0.0.1 or on a Unix socket."""
+    """Tell whether a port of 127.0.0.1 or a Unix socket accepts connections."""
     family = socket.AF_UNIX if isinstance(address, Path) else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as connection:
         connection.settimeout(_TIMEOUT)

@@ -1,4 +1,4 @@
-"""Who may talk to the local API server: static tokens and the kubeconfigs that carry them."""
+"""Users of the local API server: static tokens and kubeconfigs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOKENS = "tokens.csv"
 
 @dataclass(frozen=True)
 class _User:
-    """A user, the groups that it is in, and the file in the secrets folder that is its kubeconfig."""
+    """A user and its groups. kubeconfig: file in the secrets folder, empty for the environment's kubeconfig."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ _USERS = (
 
 @dataclass(frozen=True)
 class Account:
-    """How to reach the API server: URL, PEM of its authority, bearer token."""
+    """A connection to the API server: URL, PEM of its authority, bearer token."""
 
     server: str
     authority: str
@@ -50,8 +50,8 @@ class Account:
 def write(layout: Layout, api_port: int) -> None:
     """Write the API server's token file, the administrator's kubeconfig and those of the cluster's own processes.
 
-    A token is made at random once and kept. The token file's format is `token,user,uid,"group,group"` (Kubernetes
-    documentation, "Static token file").
+    Tokens are random, generated once and kept. The format of the token file is `token,user,uid,"group,group"`
+    (Kubernetes documentation, "Static token file").
     """
     file = layout.secret(TOKENS)
     kept = {row[1]: row[0] for row in csv.reader(file.read_text().splitlines())} if file.exists() else {}
@@ -80,9 +80,9 @@ def _kubeconfig(user: str, token: str, api_port: int, authority: Path) -> str:
 
 
 def read_kubeconfig(text: str) -> Account:
-    """Return the account in a kubeconfig written by this module.
+    """Return the account in a kubeconfig that this module wrote.
 
-    Raises ValueError when the text is not such a kubeconfig.
+    Raises ValueError for any other text.
     """
     try:
         document = yaml.safe_load(text)

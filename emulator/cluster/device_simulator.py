@@ -1,4 +1,4 @@
-"""Brings simulated nodes to what `operators` decides that they show; runs beside the local kubelet, in its process."""
+"""Gives simulated nodes the labels and resources that `operators` computes. Runs in the local kubelet's process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from emulator.cluster.store import Store
 
 _log = logging.getLogger("devices")
 _MANAGER = "device-simulator"
-# Custom resources are asked for at this pace: their kinds come and go, and they change seldom.
+# Interval of requests for custom resources: their kinds come and go, and they rarely change.
 _PACE = 2.0
 _SYNC_SECONDS = 30.0
 _NODES = "/api/v1/nodes"
@@ -29,10 +29,10 @@ _POLICIES = {"network-operator": _NIC_POLICIES, "gpu-operator": _CLUSTER_POLICIE
 
 
 class DeviceSimulator:
-    """Keeps every simulated node with devices as it should be; idle while there is none.
+    """Keeps every simulated node with devices up to date; idle without them.
 
-    Labels and resources are applied under a field manager of their own, so that the API server takes back what is no
-    longer applied.
+    It applies labels and resources under its own field manager, so the API server removes those that are no longer
+    applied.
     """
 
     def __init__(self, api: Api, agents: Sequence[NodeAgent]) -> None:
@@ -44,7 +44,7 @@ class DeviceSimulator:
         self._applied: dict[str, NodeFeatures] = {}
 
     def start(self) -> None:
-        """Simulate from now on, in a thread of its own."""
+        """Start the simulation in a thread."""
         threading.Thread(target=self._run, name="devices", daemon=True).start()
 
     def _run(self) -> None:
@@ -56,7 +56,7 @@ class DeviceSimulator:
                 self._pods.start()
                 follows_pods = True
             try:
-                # Without the pods everything would look uninstalled.
+                # Without the list of pods, all plugins would look uninstalled.
                 if machines and self._pods.wait(_SYNC_SECONDS):
                     self._simulate(machines)
             except ApiError as error:
@@ -85,7 +85,7 @@ class DeviceSimulator:
         self._show_states(snapshot, nodes)
 
     def _apply(self, node: Object, features: NodeFeatures) -> None:
-        # With its uid, a node that is gone is not made anew.
+        # With the uid, a deleted node is not recreated.
         identity = {"name": node["metadata"]["name"], "uid": node["metadata"]["uid"]}
         body: Object = {"apiVersion": "v1", "kind": "Node", "metadata": identity}
         amounts = {"capacity": features.resources, "allocatable": features.resources}
@@ -113,7 +113,7 @@ class DeviceSimulator:
         return None
 
     def _tell(self, node: Object, reason: str, message: str) -> None:
-        """Record an event at the node, once for each message."""
+        """Record an event for the node, once for each message."""
         name = node["metadata"]["name"]
         digest = hashlib.sha256(f"{node['metadata']['uid']} {message}".encode()).hexdigest()[:12]
         now = timestamp(datetime.now(UTC))

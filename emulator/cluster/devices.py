@@ -1,7 +1,7 @@
-"""What simulated machines have, and what of it their nodes show; `operators` decides that.
+"""Devices of simulated machines, and what their nodes show of them, as computed by `operators`.
 
-A machine says in annotations which devices it has (`Hardware`); a node without them is left alone. Its devices come to
-show as they would on a real machine: only while the pods and custom resources that bring them out are there.
+Annotations of a node list its devices (`Hardware`). Nodes without them are left unchanged. Like on a real machine, a
+node shows its devices only while the required pods and custom resources exist.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from emulator.cluster.api import Object
 from emulator.cluster.simulations import NEEDS
 
 PREFIX = "hardware.emulator/"
+"""Of the annotations that list the devices of a simulated machine."""
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """The devices of a machine. driver: who put a GPU driver on it before any operator could, empty for nobody."""
+    """The devices of a machine. driver: source of a GPU driver installed before any operator, empty without one."""
 
     gpus: int = 0
     product: str = ""
@@ -27,7 +28,7 @@ class Hardware:
 
     @classmethod
     def of(cls, node: Object) -> Hardware | None:
-        """Return what a node's annotations say, None for a node without any."""
+        """Return the hardware in a node's annotations, None without any."""
         found = {
             key.removeprefix(PREFIX): value
             for key, value in (node["metadata"].get("annotations") or {}).items()
@@ -39,17 +40,18 @@ class Hardware:
         return cls(**numbers, product=found.get("gpu-product", ""), driver=found.get("driver", ""))
 
     def pci(self) -> list[dict[str, str]]:
-        """Return the machine's PCI devices: class, vendor and device, as an NDv5 machine shows them (pci.ids)."""
+        """Return the machine's PCI devices with class, vendor and device, as on an NDv5 machine (pci.ids)."""
         found = [{"class": "0302", "vendor": "10de", "device": "2330"}] if self.gpus else []
         return [*found, {"class": "0207", "vendor": "15b3", "device": "101e"}] if self.infiniband else found
 
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """What there is on the cluster, as far as operators look at it.
+    """The state of the cluster that operators read.
 
-    config_map: gives a ConfigMap by namespace and name. nic_policies, cluster_policies, feature_rules: the custom
-    resources NicClusterPolicy, ClusterPolicy and NodeFeatureRule.
+    config_map: returns a ConfigMap by namespace and name.
+    nic_policies, cluster_policies, feature_rules: the custom resources NicClusterPolicy, ClusterPolicy and
+        NodeFeatureRule.
     """
 
     pods: Sequence[Object] = ()
@@ -59,7 +61,7 @@ class ClusterSnapshot:
     feature_rules: Sequence[Object] = ()
 
     def running(self, labels: Mapping[str, str], node: str = "") -> list[Object]:
-        """Return the running pods with these labels, on one node or on any."""
+        """Return the running pods with these labels, on one node or on all."""
         return [
             pod
             for pod in self.pods
@@ -71,7 +73,7 @@ class ClusterSnapshot:
 
 @dataclass
 class NodeFeatures:
-    """What a node shows of its devices. notes: reason and message of why something does not show."""
+    """Labels and resources that a node shows for its devices. notes: reason and message for missing ones."""
 
     labels: dict[str, str] = field(default_factory=dict)
     resources: dict[str, str] = field(default_factory=dict)
@@ -79,7 +81,7 @@ class NodeFeatures:
 
 
 def shows(node: Object, features: NodeFeatures) -> bool:
-    """Tell whether a node has the labels and, in capacity and allocatable, the resources."""
+    """Tell whether a node has the labels, and the resources in capacity and allocatable."""
     status = node.get("status") or {}
     return features.labels.items() <= (node["metadata"].get("labels") or {}).items() and all(
         features.resources.items() <= (status.get(part) or {}).items() for part in ("capacity", "allocatable")

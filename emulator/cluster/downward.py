@@ -1,4 +1,4 @@
-"""A container's command, environment and the pod's own fields in them."""
+"""Command and environment of a container, with fields of its pod."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def field_value(path: str, pod: Object) -> str:
-    """Return a field of the pod that the downward API offers (k8s.io/api/core/v1, ObjectFieldSelector).
+    """Return a field of the pod from the downward API (k8s.io/api/core/v1, ObjectFieldSelector).
 
-    Raises UnsupportedError for a path that it does not offer.
+    Raises UnsupportedError for another path.
     """
     subscript = _SUBSCRIPT.match(path)
     if subscript:
@@ -41,7 +41,7 @@ def field_value(path: str, pod: Object) -> str:
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` of known variables; `$$` stands for `$`, unknown names stay as they are."""
+    """Replace `$(NAME)` of known variables. `$$` becomes `$`; unknown names stay unchanged."""
 
     def replace(match: re.Match[str]) -> str:
         if match[0] == "$$":
@@ -52,11 +52,11 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def sub_path(mount: Object, variables: Mapping[str, str]) -> str:
-    """Return the folder or file of a volume that is mounted in place of all of it, empty for all of it.
+    """Return the mounted folder or file of a volume, empty for the whole volume.
 
-    variables: those that the container itself is given. Raises MissingError for an expression with variables that have
-    no value, and for what it comes to outside of the volume (kubernetes/kubernetes, pkg/kubelet/container/helpers.go,
-    ExpandContainerVolumeMounts; pkg/kubelet/kubelet_pods.go, makeMounts).
+    variables: the container's own variables. Raises MissingError for an expression with a variable without a value, and
+        for a path outside the volume (kubernetes/kubernetes, pkg/kubelet/container/helpers.go,
+        ExpandContainerVolumeMounts; pkg/kubelet/kubelet_pods.go, makeMounts).
     """
     expression = mount.get("subPathExpr")
     if not expression:
@@ -74,11 +74,11 @@ def sub_path(mount: Object, variables: Mapping[str, str]) -> str:
 def environment(
     container: Object, pod: Object, base: Mapping[str, str], data: Callable[[str, Object], dict[str, str] | None]
 ) -> dict[str, str]:
-    """Return a container's variables on top of `base`.
+    """Return a container's variables, added to `base`.
 
-    data: (ConfigMap or Secret, reference with name, key and optional) -> the keys that the reference names, or None
-          when it names none and is optional; raises when it is not optional.
-    Raises UnsupportedError for a source that the local kubelet does not know.
+    data: (ConfigMap or Secret, reference with name, key and optional) -> the keys of the reference, or None if it is
+          optional and missing; raises if it is required and missing.
+    Raises UnsupportedError for a source that the local kubelet does not support.
     """
     found = dict(base)
     for source in container.get("envFrom") or []:
@@ -105,4 +105,4 @@ def _value(
         if field in source:
             values = data(kind, source[field])
             return None if values is None else values[source[field]["key"]]
-    raise UnsupportedError(f"variable {variable['name']}: the local kubelet does not know {', '.join(source)}")
+    raise UnsupportedError(f"variable {variable['name']}: the local kubelet does not support {', '.join(source)}")

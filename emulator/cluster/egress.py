@@ -1,8 +1,8 @@
-"""The way from the API server to Services and to the local node: a CONNECT proxy.
+"""A CONNECT proxy from the API server to Services and to the local node.
 
 The API server calls webhooks and aggregated APIs at a Service's cluster IP. Its egress configuration sends those calls
-here; the proxy finds the Service, takes a ready endpoint and connects to that pod's own network. It never opens a
-connection of its own to any address.
+here. The proxy finds the Service, chooses a ready endpoint and connects to that pod's network. It does not open
+connections to other addresses.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _REPEAT_SECONDS = 60.0
 
 
 class Proxy(socketserver.ThreadingUnixStreamServer):
-    """Answers CONNECT on a Unix socket.
+    """Serves CONNECT on a Unix socket.
 
-    connect: (pod address, port) -> a connected socket; its exceptions become the answer.
-    join: what connects two sockets, which are no longer the proxy's then; it may raise RelayError.
-    nodes: host:port of a node -> what answers a connection to it.
+    connect: (pod address, port) -> a connected socket; its exceptions become the response.
+    join: connects two sockets and takes them over; may raise RelayError.
+    nodes: host:port of a node -> the handler of connections to it.
     """
 
     daemon_threads = True
@@ -44,7 +44,7 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
         join: Callable[[socket.socket, socket.socket], None],
         nodes: Mapping[str, Callable[[socket.socket], None]],
     ) -> None:
-        path.unlink(missing_ok=True)  # what an earlier life left
+        path.unlink(missing_ok=True)  # from an earlier process
         super().__init__(str(path), _Handler)
         self.nodes = nodes
         self.join = join
@@ -69,7 +69,7 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
             raise NoRouteError(f"{target}: pod {route.address} port {route.port}: {error}") from error
 
     def log_refusal(self, reason: str) -> None:
-        """Log a refusal, the same one once a minute: the API server asks on and on while a controller starts."""
+        """Log a refusal, at most once a minute, because the API server retries while a controller starts."""
         now = time.monotonic()
         if now - self._refusals.get(reason, -_REPEAT_SECONDS) >= _REPEAT_SECONDS:
             self._refusals = {known: at for known, at in self._refusals.items() if now - at < _REPEAT_SECONDS}

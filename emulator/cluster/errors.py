@@ -1,21 +1,21 @@
-"""Why the local kubelet cannot start a container; `reason` is what its status says while it waits."""
+"""Reasons why the local kubelet cannot start a container; `reason` goes into the container's status."""
 
 from __future__ import annotations
 
 
 class MissingError(Exception):
-    """The pod needs an object, or a key of one, that is not there (yet)."""
+    """The pod needs an object, or a key in one, that does not exist (yet)."""
 
     reason = "ContainerCreating"
 
 
 class UnsupportedError(Exception):
-    """The pod asks for what the local kubelet does not do."""
+    """The pod needs a feature that the local kubelet does not support."""
 
     reason = "CreateContainerConfigError"
 
 
 class UnknownImageError(Exception):
-    """The kubelet has nothing to run for an image; the message lists what it can run."""
+    """The kubelet has no program for an image."""
 
     reason = "ErrImagePull"

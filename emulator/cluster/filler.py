@@ -1,4 +1,4 @@
-"""The process that fills a local cluster with what another one holds, and is there for as long as the cluster runs."""
+"""The process that fills a local cluster with another cluster's content, and then runs until the cluster stops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger("content")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fill the cluster of a state folder, unless that was done before."""
+    """Fill the cluster of a state folder, unless it is filled already."""
     parser = argparse.ArgumentParser(prog="python -m emulator.cluster.filler", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not is_complete(api):
         content: Content = json.loads(layout.content.read_text())
         fill(api, layout.socket("etcd"), content)
-        _log.info("%d objects are there as they are elsewhere", len(content["exact"]))
+        _log.info("%d objects are copied", len(content["exact"]))
     signal.pause()
     return 0
 

@@ -1,4 +1,4 @@
-"""Which container images the local kubelet can run, and as what."""
+"""Container images that the local kubelet can run, and their programs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class Image:
-    """What stands for an image on this machine.
+    """The program for an image on this machine.
 
-    files:      path in the container -> file or folder of this machine that appears there, read-only.
+    files:      path in the container -> file or folder of this machine, mounted read-only.
     links:      path in the container -> target of a symbolic link.
-    entrypoint: what runs when the container has no command of its own.
+    entrypoint: command of a container without its own command.
     path:       the image's PATH.
-    copies:     as files, but that the container may write to its own.
+    copies:     like files, but each container gets its own writable copy.
     """
 
     files: Mapping[str, str]
@@ -64,25 +64,25 @@ _BESIDE = {
     ("kueue/kueue", "v0.15.2"): "kueue-v0.15.2",
     ("ibm/appwrapper", "v1.1.2"): "appwrapper-v1.1.2",
 }
-"""Programs of other versions than the default ones, by repository and tag: built for the tests of those versions."""
+"""Programs of other than the default versions, by repository and tag. They are built for tests of these versions."""
 _PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS, **_OPERATOR_HUB}
 _READ = {
     "operator-framework/opm": {"/configs": "operator-hub/catalog", "/certified": "operator-hub/certified"},
 }
 _WRITTEN = {"rhoai/odh-rhel8-operator": {"/opt/manifests": "operator-hub/manifests"}}
-"""Folders of the mirror that are in an image, by where; the second may be written to."""
+"""Folders of the mirror that appear in an image, by path. Those of `_WRITTEN` are writable."""
 _PYTHON = "library/python"
 
 
 def binaries() -> tuple[str, ...]:
-    """Return the names of the binaries that stand for images."""
+    """Return the names of the binaries that run for images."""
     return tuple(_PROGRAMS.values())
 
 
 def repository(reference: str) -> str:
     """Return the repository of an image reference without registry, tag and digest: `kueue/kueue`.
 
-    A reference without a registry means Docker Hub, whose official images live in `library/` (distribution/reference).
+    A reference without a registry means Docker Hub, where official images are in `library/` (distribution/reference).
     """
     name = reference.partition("@")[0]
     head, slash, tail = name.rpartition("/")
@@ -94,27 +94,27 @@ def repository(reference: str) -> str:
 
 
 def tag(reference: str) -> str | None:
-    """Return the tag of an image reference, None where it has none."""
+    """Return the tag of an image reference, None without one."""
     return reference.partition("@")[0].rpartition("/")[2].partition(":")[2] or None
 
 
 def manager(reference: str) -> str | None:
-    """Return the upstream of a controller that decides about jobs in an image of upstream's, None for any other."""
+    """Return the upstream of a controller of jobs for one of upstream's own images, None for any other image."""
     return _RELEASED.get(_name(reference))
 
 
 def is_built_beside(reference: str) -> bool:
-    """Tell whether a program of exactly the image's version can be built beside the default one."""
+    """Tell whether a program of exactly the image's version can be built in addition to the default one."""
     return (_name(reference), tag(reference)) in _BESIDE
 
 
 def of_openshift_ai(reference: str) -> str | None:
-    """Return the upstream of a controller that decides about jobs in an image of OpenShift AI, None for any other."""
+    """Return the upstream of a controller of jobs for one of OpenShift AI's images, None for any other image."""
     return _OF_OPENSHIFT_AI.get(_name(reference))
 
 
 def known(reference: str) -> bool:
-    """Tell whether a program stands for an image."""
+    """Tell whether the local kubelet has a program for an image."""
     name = _name(reference)
     return name == _PYTHON or name in _PROGRAMS
 
@@ -125,35 +125,35 @@ def makes_pods_of_jobs(reference: str) -> bool:
 
 
 def of_operator_hub(reference: str) -> bool:
-    """Tell whether an image is one of OpenShift's operator hub, or of what its operators install."""
+    """Tell whether an image belongs to OpenShift's operator hub or to an operator that it installs."""
     return _name(reference) in _OPERATOR_HUB
 
 
 def why_simulated(pod: Object) -> str:
-    """Say why a pod cannot run, nothing for one whose every image a program of this machine stands for."""
+    """Return why a pod is simulated, empty if all its images have programs here."""
     containers = [*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"]]
     unknown = dict.fromkeys(item["image"] for item in containers if not known(item["image"]))
-    return f"no program of this machine stands for {', '.join(unknown)}" if unknown else ""
+    return f"this machine has no program for {', '.join(unknown)}" if unknown else ""
 
 
 def _name(reference: str) -> str:
-    """Return the last two parts of the repository: a mirror's prefix does not matter."""
+    """Return the last two parts of the repository, without the prefix of a mirror."""
     return "/".join(repository(reference).split("/")[-2:])
 
 
 def resolve(reference: str, binaries_folder: Path) -> Image:
-    """Return the program that stands for an image.
+    """Return the program for an image.
 
-    Raises UnknownImageError when the image is not known, or its binary is not in `binaries_folder`.
+    Raises UnknownImageError if the image is unknown, or its binary is not in `binaries_folder`.
     """
     name = _name(reference)
     if name == _PYTHON:
         return _python()
     if name not in _PROGRAMS:
-        raise UnknownImageError(f"no program of this machine stands for the image {reference}")
+        raise UnknownImageError(f"this machine has no program for the image {reference}")
     binary = binaries_folder / _BESIDE.get((name, tag(reference) or ""), _PROGRAMS[name])
     if not os.access(binary, os.X_OK):
-        raise UnknownImageError(f"the local kubelet has no {binary} to run {reference} with: build the tools again")
+        raise UnknownImageError(f"the local kubelet has no {binary} for {reference}. Build the tools again")
     mirror = binaries_folder.parent / "mirror"
     read, written = (
         {path: str(mirror / folder) for path, folder in content.get(name, {}).items()} for content in (_READ, _WRITTEN)
@@ -162,11 +162,11 @@ def resolve(reference: str, binaries_folder: Path) -> Image:
 
 
 def _python() -> Image:
-    """Return this interpreter, with its standard library and without the packages of a virtual environment."""
+    """Return this interpreter with its standard library, without packages of a virtual environment."""
     prefix = sys.base_prefix
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     program = os.path.realpath(sys.executable)
     links = {f"{_PROGRAM_FOLDER}/{name}": program for name in ("python", "python3", version)}
-    # An interpreter of the system is already there, since /usr is bound into every container.
+    # Every container has the system's interpreter, because /usr is bound into it.
     files = {} if prefix in ("/usr", "/usr/local") else {prefix: prefix}
     return Image(files, links, (f"{_PROGRAM_FOLDER}/python3",), f"{_PROGRAM_FOLDER}:{_SYSTEM_PATH}")

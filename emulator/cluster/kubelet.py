@@ -1,15 +1,15 @@
 """The local kubelet: runs the pods of the node `local-controllers` as processes of this machine.
 
-Pods of images that `images` knows run unchanged: own command, arguments, ports, paths, volumes and service account, in
-namespaces of their own, without root's rights on the machine. The API server reaches their Services through `egress`.
-A pod with any other image is left to KWOK: Running and Ready without a process, or Succeeded after a moment when its
-restart policy lets it end. Its status says so (reason `Simulated`), and nobody looks at its volumes and probes.
+Pods with images in `images` run unchanged, with their own command, arguments, ports, paths, volumes and service
+account. They run in their own namespaces, without root rights on the machine. The API server reaches their Services
+through `egress`. All other pods are left to KWOK: Running and Ready without a process, or Succeeded after a moment if
+their restart policy lets them end. Their status has the reason `Simulated`. Their volumes and probes are ignored.
 
-What it does not do: pull images, limit CPU and memory, give pods a network beyond the API server and what the API
-server calls, run them as other users, init containers, lifecycle hooks, exec and gRPC probes, volumes other than
-ConfigMap, Secret, projected, downward API and emptyDir. A pod that asks for what would be left out silently stays
-Pending with a message. `kubectl exec` and `port-forward` do not work. A container's output, of all its runs, is in
-`<state>/logs/<namespace>_<pod>_<container>.log`, and `kubectl logs` shows it (with --tail, --limit-bytes and --follow).
+Not supported: pulling images, limits of CPU and memory, networks other than the API server and its calls, other users,
+init containers, lifecycle hooks, exec and gRPC probes, and volumes other than ConfigMap, Secret, projected, downward
+API and emptyDir. A pod that needs one of these stays Pending with a message, instead of running without it. `kubectl
+exec` and `port-forward` do not work. The output of all runs of a container is in
+`<state>/logs/<namespace>_<pod>_<container>.log`. `kubectl logs` shows it (with --tail, --limit-bytes and --follow).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from emulator.cluster.store import Key, Store
 from emulator.paths import Paths
 
 _log = logging.getLogger("kubelet")
-_SIMULATED = "emulator/simulated"  # annotation of a pod that is left to KWOK: why it does not run; see stages.yaml
+_SIMULATED = "emulator/simulated"  # annotation of a pod that is left to KWOK, with the reason; see stages.yaml
 _SYNC_SECONDS = 30.0
 _STOP_SECONDS = 7.0
 _ADOPT_SECONDS = 30.0
@@ -56,9 +56,9 @@ _RESYNC_SECONDS = 10.0
 
 
 class Kubelet:
-    """The pods of the node, what they need from the API server, and how the API server reaches them.
+    """The pods of the node, their objects in the API server, and the way from the API server to them.
 
-    runs_in: the namespaces whose pods run as processes, None for all.
+    runs_in: namespaces whose pods run as processes, None for all.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class Kubelet:
         self._ready_socket = layout.socket("kubelet")
 
     def run(self, stop: threading.Event) -> None:
-        """Be the kubelet until told to stop, then end every pod's processes.
+        """Run the kubelet until `stop` is set, then stop the processes of all pods.
 
-        Raises TimeoutError when the API server does not answer, RelayError when the relay's process ends.
+        Raises TimeoutError if the API server does not respond, RelayError if the relay's process ends.
         """
         for store in self._stores:
             store.start()
@@ -119,7 +119,7 @@ class Kubelet:
         self._volumes.start()
         self._wait_for_adopted(stop)
         announce(self._ready_socket)
-        _log.info("node %s has its pods", NODE_NAME)
+        _log.info("node %s is ready", NODE_NAME)
         while not stop.wait(_RESYNC_SECONDS):
             if self._relay.ended:
                 raise RelayError("the process that relays the pods' connections has ended")
@@ -133,7 +133,7 @@ class Kubelet:
         self._relay.close()
 
     def _wait_for_adopted(self, stop: threading.Event) -> None:
-        """Wait, within bounds, until the pods that were ready in an earlier life of the kubelet are ready again."""
+        """Wait until the pods that were ready under an earlier kubelet are ready again, or the time is over."""
         with self._lock:
             adopted = [worker for worker in self._workers.values() if worker.was_ready]
         deadline = time.monotonic() + _ADOPT_SECONDS
@@ -143,7 +143,7 @@ class Kubelet:
 
     def _lookup(self, kind: str, namespace: str, name: str) -> Object | None:
         found = self._objects[kind].get(namespace, name)
-        # The items of a list carry no kind.
+        # Items of a list have no kind.
         return None if found is None else {**found, "kind": kind}
 
     def _pod_changed(self, key: Key) -> None:
@@ -167,7 +167,7 @@ class Kubelet:
             body: Object = {"metadata": {"uid": pod["metadata"]["uid"], "annotations": {_SIMULATED: why}}}
             try:
                 self._api.patch(f"/api/v1/namespaces/{key[0]}/pods/{key[1]}", body, MERGE_PATCH)
-            except ApiError as error:  # tried again with the next resync, unless the pod is gone
+            except ApiError as error:  # the next resync tries again, unless the pod is deleted
                 _log.info("%s", error)
 
     def _object_changed(self, key: Key) -> None:
@@ -177,7 +177,7 @@ class Kubelet:
                     worker.wake()
 
     def _address_of(self, pod: Object) -> str:
-        """Return the pod's address: the one in its status, else the next that no pod of this node has."""
+        """Return the pod's address: the one in its status, else the next free one of this node."""
         given = (pod.get("status") or {}).get("podIP")
         taken = {worker.address for worker in self._workers.values()}
         taken |= {found.get("status", {}).get("podIP") for found in self._pods.all()}
@@ -187,7 +187,7 @@ class Kubelet:
         with self._lock:
             worker = next((found for found in self._workers.values() if found.address == address), None)
         if worker is None:
-            raise SandboxError("it is not a pod of the local kubelet, and simulated pods answer nothing")
+            raise SandboxError("it is not a pod of the local kubelet, and simulated pods do not respond")
         return worker.connect(port)
 
     def _stop_pods(self) -> None:
@@ -201,12 +201,12 @@ class Kubelet:
 
 
 def why_kept_out(pod: Object, runs_in: frozenset[str] | None) -> str:
-    """Say why a pod does not run on a cluster that stands for another one, nothing for a controller.
+    """Return why a pod does not run on a replica of another cluster, empty for a controller's pod.
 
-    Whoever asks about somebody's job runs none of it, wherever it is bound to.
+    A question about a job must not run the job, on whichever node it is.
     """
     is_kept_out = runs_in is not None and pod["metadata"]["namespace"] not in runs_in
-    return "of another cluster its controllers alone run here" if is_kept_out else ""
+    return "a replica of another cluster runs only its controllers" if is_kept_out else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -214,11 +214,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m emulator.cluster.kubelet", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
-    parser.add_argument("--content", action="store_true", help="run what the cluster is filled with, and nothing else")
+    parser.add_argument("--content", action="store_true", help="run only the controllers in the cluster's content")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     layout = Layout(Paths.of(root=options.root, state=options.state))
-    # Whatever an earlier life left here belongs to processes that ended with it.
+    # Files of an earlier kubelet belong to processes that ended with it.
     shutil.rmtree(layout.pods, ignore_errors=True)
     layout.make_folders()
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""Where the local cluster keeps its files, beneath the folders of `emulator.paths.Paths`."""
+"""File names of the local cluster, in the folders of `emulator.paths.Paths`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POD_RANGE = "10.244.0.0/16"
 SIMULATED_POD_RANGE = "10.245.0.0/16"
 
 MARKER = "MLBATCH_LOCAL_CLUSTER"
-"""Environment variable that every process of a cluster carries; its value is the state folder."""
+"""Environment variable of every process of a cluster, with the state folder as value."""
 
 # sockaddr_un.sun_path holds 108 bytes including the terminating zero (unix(7)).
 _SOCKET_PATH_LIMIT = 107
@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def etcd_data(self) -> Path:
-        """Data folder of etcd: the whole content of the cluster."""
+        """Data folder of etcd, with the whole content of the cluster."""
         return self.paths.state / "etcd"
 
     @property
@@ -48,41 +48,41 @@ class Layout:
 
     @property
     def azure(self) -> Path:
-        """The emulated Azure's subscription; `facts.yaml` in it changes what that subscription can use."""
+        """The emulated Azure's subscription. A `facts.yaml` in it overrides facts of the subscription."""
         return self.paths.state / "azure"
 
     @property
     def azure_bin(self) -> Path:
-        """Programs that only the supervised processes find: what signs in to the emulated managed cluster."""
+        """Programs only for supervised processes: the login to the emulated managed cluster."""
         return self.azure / "bin"
 
     @property
     def guests(self) -> Path:
-        """What leads to the guests of the local OpenStack: the configuration of `ssh`, and a pair of keys."""
+        """Access to the guests of the local OpenStack: the configuration of `ssh`, and a key pair."""
         return self.paths.state / "guests"
 
     @property
     def guests_bin(self) -> Path:
-        """The `ssh` that reaches those guests, and nothing else."""
+        """An `ssh` that reaches only those guests."""
         return self.guests / "bin"
 
     @property
     def guests_key(self) -> Path:
-        """The private key of the engineer who works in the local project; the public one is beside it (`.pub`)."""
+        """The private key of the engineer in the local project. The public key is next to it (`.pub`)."""
         return self.guests / "key"
 
     @property
     def simulations(self) -> Path:
-        """What the project simulates of its own programs; see `emulator.cluster.simulations`."""
+        """The simulations of the project's own programs; see `emulator.cluster.simulations`."""
         return self.paths.root / "local" / "simulations.yaml"
 
     def seed(self, stack: str) -> Path:
-        """Return the file of what a stack's cluster has before the program first runs; see `emulator.cluster.seeds`."""
+        """Return the file with the objects of a stack's new cluster; see `emulator.cluster.seeds`."""
         return self.paths.root / "local" / "seeds" / f"{stack}.yaml"
 
     @property
     def content(self) -> Path:
-        """What a cluster is filled with that stands for another one; see `emulator.cluster.content`."""
+        """The content of a replica of another cluster; see `emulator.cluster.content`."""
         return self.paths.state / "content.json"
 
     @property
@@ -92,12 +92,12 @@ class Layout:
 
     @property
     def lock(self) -> Path:
-        """File locked (flock) by the supervisor for as long as it lives."""
+        """The file that a running supervisor locks (flock)."""
         return self.paths.run / "supervisor.lock"
 
     @property
     def sockets(self) -> Path:
-        """Folder of the Unix sockets: the run folder, or a short private one if that path is too long for a socket."""
+        """Folder of the Unix sockets: the run folder, or a short private one if its path is too long for a socket."""
         run = self.paths.run
         if len(os.fsencode(run / _LONGEST_SOCKET_NAME)) <= _SOCKET_PATH_LIMIT:
             return run
@@ -118,12 +118,12 @@ class Layout:
         return self.paths.logs / f"{process}.log"
 
     def make_folders(self) -> None:
-        """Create the folders, for the user alone.
+        """Create the folders, readable only by this user.
 
-        Raises PermissionError when the sockets' folder, which may be in a place for all, belongs to somebody else.
+        Raises PermissionError if the sockets' folder, which may be in a shared place, belongs to another user.
         """
         for folder in (self.paths.state, self.paths.logs, self.paths.run, self.secrets, self.pods):
             private_folder(folder)
         found = private_folder(self.sockets).lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            raise PermissionError(f"{self.sockets} is not a folder of this user: remove it and start again")
+            raise PermissionError(f"{self.sockets} is not a folder of this user. Remove it and start again")

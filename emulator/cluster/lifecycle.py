@@ -1,4 +1,4 @@
-"""Starting, stopping and asking after the local cluster."""
+"""Start, stop and status of the local cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOG_LINES = 15
 
 
 class ClusterError(Exception):
-    """The local cluster could not be started or stopped; the message says what to look at."""
+    """The local cluster cannot be started or stopped; the message names the cause or a log."""
 
 
 def start(
@@ -48,17 +48,22 @@ def start(
     content: bool = False,
     owner: int | None = None,
 ) -> None:
-    """Start the cluster, or wait until the running one is ready; a few seconds at most when it already is.
+    """Start the cluster and wait until it is ready. Takes a few seconds if it already runs.
 
-    A cluster that was started by other code or with other binaries is started again, its data kept. `report` is given
-    one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
-    `azure=False` leaves the emulated Azure out, `admission_policies=False` the API of those. With `openshift`
-    the cluster is an OpenShift, with `operator_hub` one that installs operators from a catalog; with `openstack` an
-    OpenStack runs beside it. With `content` it is filled first with what `Layout.content` holds. It is stopped
-    when the process `owner` has ended, by whatever.
+    A cluster that other code or other binaries started is restarted with its data.
 
-    Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within eight minutes, a seed
-    cannot be applied, or other releases of OpenStack made what this environment holds.
+    report: called with one line for each step.
+    stack: a new cluster gets the project's seeds of this stack.
+    azure: run the emulated Azure.
+    admission_policies: serve the API of ValidatingAdmissionPolicies.
+    openshift: the cluster is an OpenShift.
+    operator_hub: the OpenShift installs operators from a catalog.
+    openstack: run an OpenStack with the cluster.
+    content: first fill the cluster with the content of `Layout.content`.
+    owner: process id; the cluster stops when this process ends.
+
+    Raises ClusterError if a binary is missing, a process fails, the cluster is not ready within eight minutes, a seed
+    cannot be applied, or another release of OpenStack wrote this environment's data.
     """
     layout = Layout(paths)
     parts = Parts(
@@ -71,11 +76,11 @@ def start(
     )
     missing = controlplane.missing_binaries(layout, parts)
     if missing:
-        raise ClusterError(f"{paths.bin} lacks {', '.join(missing)}: build the tools first")
+        raise ClusterError(f"{', '.join(missing)} missing in {paths.bin}. Build the tools first")
     if openstack and Deployment(paths).foreign:
         raise ClusterError(
-            "other releases of OpenStack made what the local one holds, and these cannot read it: `make clean` forgets "
-            "it, and the local clusters' data with it"
+            "another release of OpenStack wrote the local data, which this release cannot read. Run "
+            "`make clean`, which deletes all local data"
         )
     layout.make_folders()
     found = _ask(layout)
@@ -91,14 +96,14 @@ def start(
         except (ApiError, SeedError) as error:
             raise ClusterError(str(error)) from error
         if planted:
-            report(f"{planted} objects of {layout.seed(stack).name} are there")
+            report(f"{planted} objects of {layout.seed(stack).name} exist")
 
 
 def stop(paths: Paths) -> None:
-    """Stop every process of the cluster and remove its sockets; the data stays.
+    """Stop all processes of the cluster and remove its sockets. The data stays.
 
-    Works whatever is left of the cluster, and does nothing when nothing is.
-    Raises ClusterError when a process cannot be ended.
+    Also works for a partly running cluster. Does nothing if no process runs. Raises ClusterError if a process does not
+    end.
     """
     layout = Layout(paths)
     found = _ask(layout)
@@ -111,9 +116,9 @@ def stop(paths: Paths) -> None:
 
 
 def kill(paths: Paths) -> None:
-    """End every process of the cluster at once and remove its sockets, for who throws its data away.
+    """Kill all processes of the cluster and remove its sockets, before its data is deleted.
 
-    Raises ClusterError when a process cannot be ended.
+    Raises ClusterError if a process does not end.
     """
     _end(Layout(paths))
 
@@ -131,9 +136,9 @@ def _end(layout: Layout) -> None:
 
 
 def reset(paths: Paths) -> None:
-    """End the cluster and remove its data.
+    """Kill the cluster and delete its data.
 
-    That is everything in etcd, in the emulated Azure and in OpenStack, certificates, tokens and the kubeconfig.
+    Deletes the data of etcd, the emulated Azure and OpenStack, certificates, tokens and the kubeconfig.
     """
     kill(paths)
     layout = Layout(paths)
@@ -145,10 +150,10 @@ def reset(paths: Paths) -> None:
 
 
 def wipe(paths: Paths) -> None:
-    """Throw away everything in etcd and in OpenStack; a running cluster starts anew.
+    """Delete everything in etcd and in OpenStack. A running cluster starts again, empty.
 
-    Addresses and credentials stay the same, and what serves the engine goes on running. Raises ClusterError when the
-    cluster is not ready again in time.
+    Addresses and credentials stay the same, and the emulated Azure keeps running. Raises ClusterError if the cluster is
+    not ready again in time.
     """
     layout = Layout(paths)
     if _ask(layout, "wipe") is None:
@@ -159,7 +164,7 @@ def wipe(paths: Paths) -> None:
 
 
 def status(paths: Paths) -> ClusterStatus:
-    """Ask the living processes how they are; files of an earlier life are not believed."""
+    """Return the state that the running processes report. Files of earlier processes are ignored."""
     layout = Layout(paths)
     found = _ask(layout)
     if found is None:
@@ -179,7 +184,7 @@ def status(paths: Paths) -> ClusterStatus:
 
 
 def _ask(layout: Layout, what: str = "status") -> dict[str, Any] | None:
-    """Return what the supervisor answers, or None when none does."""
+    """Return the supervisor's response, or None without a supervisor."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_STOP_SECONDS)
         try:

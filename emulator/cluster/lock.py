@@ -1,4 +1,4 @@
-"""The lock that a supervisor holds for as long as it lives."""
+"""The lock that a running supervisor holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def take(path: Path) -> int | None:
-    """Lock the file at `path`, made if need be; return its descriptor, or None when somebody else holds the lock."""
+    """Lock the file at `path`, which is created. Return its descriptor, or None if another process has the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

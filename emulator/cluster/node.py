@@ -1,4 +1,4 @@
-"""The node that the local kubelet stands for. KWOK keeps it Ready; its pods are the kubelet's."""
+"""The local kubelet's node. KWOK keeps it Ready; the kubelet runs its pods."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NODE_ADDRESS = "127.0.0.1"
 _MANAGER = "kubelet"
 _NODE = f"/api/v1/nodes/{NODE_NAME}"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# Pods here are controllers whose requests nobody enforces: the node must only never be full.
+# Requests of the controllers here are not enforced, so the node must only never be full.
 _CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "110"}
 
 
 def register(api: Api) -> None:
-    """Create the node, or put an existing one right; what others set on it stays."""
+    """Create the node or repair it. Fields of other owners stay."""
     architecture = _ARCHITECTURES.get(platform.machine(), platform.machine())
     labels = {
         "kubernetes.io/hostname": NODE_NAME,

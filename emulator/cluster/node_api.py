@@ -1,4 +1,4 @@
-"""What the API server asks of a node: here the logs of containers, so that `kubectl logs` works for the local node."""
+"""The API of a node for the API server: logs of containers, for `kubectl logs` on the local node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from typing import IO, Any
 from urllib.parse import parse_qs, urlsplit
 
 PORT = 10250
-"""Port of a node's kubelet (KubeletConfiguration.port, k8s.io/kubelet/config/v1beta1); nothing listens on it here."""
+"""Port of a node's kubelet (KubeletConfiguration.port, k8s.io/kubelet/config/v1beta1). No process listens on it
+here.
+"""
 
 _log = logging.getLogger(__name__)
 _TARGET = re.compile(r"^/containerLogs/([a-z0-9.-]+)/([a-z0-9.-]+)/([a-z0-9-]+)$")
@@ -24,7 +26,7 @@ _POLL_SECONDS = 0.5
 
 
 class NodeApi:
-    """Answers the API server's connections to the local node, with the serving certificate of the cluster."""
+    """Serves the API server's connections to the local node, with the cluster's serving certificate."""
 
     def __init__(self, certificate: Path, key: Path, logs: Path) -> None:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -32,7 +34,7 @@ class NodeApi:
         self._handler = partial(_Handler, logs)
 
     def serve(self, connection: socket.socket) -> None:
-        """Answer one request on a connection, then close it."""
+        """Serve one request on a connection, then close it."""
         try:
             with self._context.wrap_socket(connection, server_side=True) as secured:
                 self._handler(secured, ("", 0), None)
@@ -42,7 +44,7 @@ class NodeApi:
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def __init__(self, folder: Path, request: Any, client: Any, server: Any) -> None:
-        """Answer a request. server: None, for the socket is all it needs."""
+        """Serve a request. server: None, because the handler does not use it."""
         self._folder = folder
         super().__init__(request, client, server)
 
@@ -51,14 +53,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         options = {name: values[-1] for name, values in parse_qs(url.query).items()}
         target = _TARGET.match(url.path)
         if target is None:
-            self._answer(501, f"the local kubelet answers `kubectl logs` only; files are in {self._folder}\n")
+            self._answer(501, f"the local kubelet supports only `kubectl logs`; files are in {self._folder}\n")
             return
         path = self._folder / f"{'_'.join(target.groups())}.log"
         if options.keys() - _KNOWN:
             unknown = ", ".join(sorted(options.keys() - _KNOWN))
-            self._answer(501, f"the local kubelet does not know the log option {unknown}; see {path}\n")
+            self._answer(501, f"the local kubelet does not support the log option {unknown}; see {path}\n")
         elif not path.exists():
-            self._answer(404, f"the container has not started: there is no {path}\n")
+            self._answer(404, f"the container has not started: {path} does not exist\n")
         else:
             with path.open("rb") as log:
                 self._answer(200)
@@ -81,7 +83,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         chunk = log.read(left) if tail is None else b"".join(deque(log, maxlen=int(tail)))
         self.wfile.write(chunk if left < 0 else chunk[:left])
         while options.get("follow") == "true" and left < 0:
-            # Readable means that the API server has closed the connection: nobody follows any more.
+            # A readable connection means that the API server closed it, so the follower is gone.
             if select.select([self.connection], [], [], _POLL_SECONDS)[0]:
                 return
             self.wfile.write(log.read())

@@ -1,6 +1,6 @@
-"""What upstream's hardware operators do on a node, simulated: labels, and the resources of device plugins.
+"""Simulation of upstream's hardware operators on a node: labels, and resources of device plugins.
 
-The rules are in `RULES`, in the order in which one builds on the other.
+`RULES` lists the rules in order; later rules use the results of earlier ones.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from emulator.cluster.simulations import NodeAgent
 
 FEATURES = "feature.node.kubernetes.io/"
 MOFED_WAIT = "network.nvidia.com/operator.mofed.wait"
-"""Label by which the network operator says that a node's InfiniBand driver is loaded: `false`."""
+"""Label of the network operator: `false` when a node's InfiniBand driver is loaded."""
 
 NIC_LABEL = f"{FEATURES}pci-15b3.present"
 GPU_LABELS = tuple(f"{FEATURES}pci-{form}.present" for form in ("10de", "0302_10de", "0300_10de"))
-"""What the operators look for (Mellanox/network-operator, pkg/nodeinfo; NVIDIA/gpu-operator, state_manager.go)."""
+"""Labels that the operators require (Mellanox/network-operator, pkg/nodeinfo; NVIDIA/gpu-operator,
+state_manager.go).
+"""
 
 _NVSHARE, _SHARES = "nvshare-device-plugin", "NVSHARE_VIRTUAL_DEVICES"
 _GPU_TAINT_TOLERATED = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -33,7 +35,7 @@ _DEFAULT_FIELDS = ("class", "vendor")
 def simulate(
     node: Object, hardware: Hardware, snapshot: ClusterSnapshot, agents: Sequence[NodeAgent] = ()
 ) -> NodeFeatures:
-    """Return what a node shows by every rule, and by the project's own agents that run on it."""
+    """Return what a node shows according to all rules and to the project's own agents on it."""
     found = NodeFeatures()
     for rule in RULES:
         rule(node, hardware, snapshot, found)
@@ -45,9 +47,9 @@ def simulate(
 
 
 def feature_discovery(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """Node Feature Discovery labels a node by its PCI devices while its worker runs there.
+    """Label a node with its PCI devices while a worker of Node Feature Discovery runs there.
 
-    Classes and form of the label are the worker's configuration (source/pci/pci.go); NodeFeatureRules add theirs.
+    The worker's configuration sets classes and label format (source/pci/pci.go). NodeFeatureRules add more labels.
     """
     workers = snapshot.running({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, _name(node))
     if not workers:
@@ -67,9 +69,9 @@ def feature_discovery(node: Object, hardware: Hardware, snapshot: ClusterSnapsho
 
 
 def network_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """Do as the network operator: load the InfiniBand driver, run device plugins as a NicClusterPolicy says.
+    """Load the InfiniBand driver and run the device plugins of a NicClusterPolicy, like the network operator.
 
-    Plugins start on nodes whose driver is loaded, and offer the ports that their configuration selects.
+    Plugins start on nodes with a loaded driver, and offer the ports that their configuration selects.
     """
     if not _operated(snapshot, "network-operator", snapshot.nic_policies) or not hardware.infiniband:
         return
@@ -84,7 +86,7 @@ def network_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot
             found.resources[f"{item.get('resourcePrefix') or 'intel.com'}/{item['resourceName']}"] = str(
                 hardware.infiniband
             )
-            break  # the ports are the first resource's that selects them
+            break  # the first resource that selects the ports gets them
     for item in _configuration(spec, "rdmaSharedDevicePlugin", "configList"):
         if _selects_port(item.get("selectors") or {}):
             name = f"{item.get('resourcePrefix') or 'rdma'}/{item['resourceName']}"
@@ -92,10 +94,10 @@ def network_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot
 
 
 def gpu_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """Do as the GPU operator: bring driver and device plugin as its ClusterPolicy says.
+    """Install driver and device plugin of a ClusterPolicy, like the GPU operator.
 
-    With GPUDirect RDMA the driver waits for the InfiniBand driver. Two drivers on one machine do not go together.
-    A node may have feature discovery's labels from the start.
+    With GPUDirect RDMA the driver waits for the InfiniBand driver. A machine cannot have two GPU drivers. A node may
+    have the labels of feature discovery from the start.
     """
     if not _operated(snapshot, "gpu-operator", snapshot.cluster_policies) or not hardware.gpus:
         return
@@ -112,14 +114,14 @@ def gpu_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, fo
     rdma = driver.get("rdma") or {}
     installs = driver.get("enabled", True)
     if installs and hardware.driver:
-        text = f"the GPU driver that {hardware.driver} installed is loaded: the GPU operator's driver cannot be"
+        text = f"the GPU driver of {hardware.driver} is loaded, so the GPU operator cannot load its own"
         found.notes.append(
-            ("GpuDriverConflict", f"{text}; create the pool without a driver, or set driver.enabled off")
+            ("GpuDriverConflict", f"{text}. Create the pool without a driver, or set driver.enabled to false")
         )
         return
     if not installs and not hardware.driver:
         found.notes.append(
-            ("GpuDriverMissing", "the node has no GPU driver, and the GPU operator is told to bring none")
+            ("GpuDriverMissing", "the node has no GPU driver, and the GPU operator is configured without one")
         )
         return
     waits = rdma.get("enabled") and not rdma.get("useHostMofed") and hardware.infiniband
@@ -134,7 +136,7 @@ def gpu_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, fo
 
 
 def nvshare(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """Do as NVshare's device plugin, which has taken a node's GPU: offer shares of it, as many as its pod is told.
+    """Offer shares of the node's GPU, like NVshare's device plugin, as many as its pod's variable says.
 
     Source: grgalex/nvshare, kubernetes/device-plugin/main.go and devices.go.
     """
@@ -156,9 +158,9 @@ RULES: tuple[Callable[[Object, Hardware, ClusterSnapshot, NodeFeatures], None], 
 def policy_states(
     snapshot: ClusterSnapshot, nodes: Mapping[str, tuple[Hardware, NodeFeatures]]
 ) -> Iterator[tuple[str, Object, str]]:
-    """Yield (operator, its custom resource, the state it should show): ready once every node concerned is.
+    """Yield (operator, its custom resource, its state): ready when every node concerned is ready.
 
-    Without a node that has such a device a NicClusterPolicy does not get ready (state-ofed of the network operator).
+    Without a node with such a device, a NicClusterPolicy does not become ready (state-ofed of the network operator).
     """
     ports = [found for hardware, found in nodes.values() if hardware.infiniband and found.labels.get(NIC_LABEL)]
     if _operated(snapshot, "network-operator", snapshot.nic_policies):
@@ -170,7 +172,7 @@ def policy_states(
 
 
 def _operated(snapshot: ClusterSnapshot, operator: str, resources: Sequence[Object]) -> bool:
-    """Tell whether an operator runs and has been told what to do. OLM's pods have the second label alone."""
+    """Tell whether an operator runs and has its custom resource. Only OLM's pods have the second label."""
     labels = ({"app.kubernetes.io/name": operator}, {"app.kubernetes.io/component": operator})
     return bool(resources) and any(snapshot.running(each) for each in labels)
 
@@ -204,7 +206,7 @@ def _matches(device: Mapping[str, str], expressions: Mapping[str, Any]) -> bool:
 
 
 def _configuration(spec: Mapping[str, Any], plugin: str, key: str) -> list[dict[str, Any]]:
-    """Return the resources that a device plugin is configured with; a plugin that cannot read it offers none."""
+    """Return the resources in a device plugin's configuration, none if the plugin cannot read it."""
     text = (spec.get(plugin) or {}).get("config")
     try:
         found = json.loads(text) if text else {}
@@ -214,7 +216,7 @@ def _configuration(spec: Mapping[str, Any], plugin: str, key: str) -> list[dict[
 
 
 def _selects_port(selectors: Any) -> bool:
-    """Tell whether a device plugin's selectors take an InfiniBand port; every given one has to match."""
+    """Tell whether a device plugin's selectors match an InfiniBand port; all given ones must match."""
     port = {"vendors": "15b3", "devices": "101e", "drivers": "mlx5_core", "linkTypes": "infiniband"}
     given = selectors[0] if isinstance(selectors, list) and selectors else selectors
     port["deviceIDs"] = port["devices"]
@@ -222,10 +224,10 @@ def _selects_port(selectors: Any) -> bool:
 
 
 def _tolerated(node: Object, tolerations: Sequence[Mapping[str, str]] | None) -> bool:
-    """Tell whether pods with these tolerations, and that of the GPU taint, may run on the node."""
+    """Tell whether pods with these tolerations, and one for the GPU taint, may run on the node."""
     given = [_GPU_TAINT_TOLERATED, *(tolerations or ())]
     taints = [taint for taint in node["spec"].get("taints") or [] if taint["effect"] in ("NoSchedule", "NoExecute")]
-    # A DaemonSet's pods tolerate the taints that the node lifecycle controller sets.
+    # Pods of a DaemonSet tolerate the taints of the node lifecycle controller.
     taints = [taint for taint in taints if not taint["key"].startswith("node.kubernetes.io/")]
     return all(any(_tolerates(each, taint) for each in given) for taint in taints)
 

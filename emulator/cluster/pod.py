@@ -1,4 +1,4 @@
-"""One pod of the local kubelet, from its appearance to its removal."""
+"""One pod of the local kubelet, from its creation to its deletion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import threading
 import time
 from datetime import UTC, datetime
 
-from emulator.cluster.api import ApiError, Object, unless_gone
+from emulator.cluster.api import ApiError, Object, is_ready, unless_gone
 from emulator.cluster.container import Container
 from emulator.cluster.errors import MissingError, UnknownImageError, UnsupportedError
 from emulator.cluster.node import NODE_ADDRESS
@@ -28,10 +28,10 @@ _STOP_GRACE = 4.0
 
 
 class PodWorker:
-    """Runs one pod in a thread of its own until it is gone from the API server, or until `stop`.
+    """Runs one pod in its own thread until it is deleted from the API server, or until `stop`.
 
-    The thread looks at the pod, brings reality a step nearer to it, writes the status if it changed and sleeps until
-    something happens or is due. The pod's sandbox is made once everything that it needs is there.
+    The thread compares the pod with its processes, takes a step, writes the status if it changed, and sleeps until an
+    event or a due time. It creates the pod's sandbox when everything that the sandbox needs exists.
     """
 
     def __init__(self, host: Host, pod: Object, address: str) -> None:
@@ -41,7 +41,7 @@ class PodWorker:
         self.uid: str = pod["metadata"]["uid"]
         before = pod.get("status") or {}
         conditions = before.get("conditions") or []
-        self.was_ready = any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
+        self.was_ready = is_ready(pod)
         self._host = host
         self._pod = pod
         self._folder = host.pods / self.uid
@@ -64,20 +64,20 @@ class PodWorker:
 
     @property
     def ready(self) -> bool:
-        """Whether every container runs and is ready."""
+        """Whether all containers run and are ready."""
         return all(container.state.started is not None and container.state.ready for container in self._containers)
 
     def wake(self) -> None:
-        """Have the worker look again: the pod, or something it may use, has changed."""
+        """Make the worker look again, because the pod or an object that it uses has changed."""
         self._wake.set()
 
     def stop(self) -> None:
-        """End the pod's processes and the thread; the pod stays in the API server."""
+        """Stop the pod's processes and the thread. The pod stays in the API server."""
         self._stopping = True
         self._wake.set()
 
     def connect(self, port: int) -> socket.socket:
-        """Return a socket connected to a port of the pod. Raises SandboxError when that is refused."""
+        """Return a socket connected to a port of the pod. Raises SandboxError if that fails."""
         current = self._sandbox
         if current is None:
             raise SandboxError(f"pod {self} is not running")
@@ -98,7 +98,7 @@ class PodWorker:
             self._wake.clear()
 
     def _step(self) -> float | None:
-        """Do what is due; return the seconds until the next look, or None when the pod is over."""
+        """Do what is due. Return the seconds until the next look, or None if the pod is finished."""
         if self._stopping:
             self._end(_STOP_GRACE)
             return None
@@ -121,7 +121,7 @@ class PodWorker:
         return pause
 
     def _sync(self) -> float:
-        """Bring the containers a step nearer to what they should be; return the seconds until the next step."""
+        """Take the next step for the containers; return the seconds until the following step."""
         if self._sandbox is None:
             self._set_up()
         self._take_events()
@@ -130,7 +130,7 @@ class PodWorker:
         try:
             self._content.write_volumes(self._pod)
         except MissingError as error:
-            # What is mounted stays as it was, as with a kubelet.
+            # Like in a kubelet, the mounted files stay unchanged.
             _log.info("pod %s: volumes not refreshed: %s", self, error)
         return min(self._start_due(self._sandbox), self._probe())
 
@@ -154,7 +154,7 @@ class PodWorker:
         while self._events:
             name, what, detail = self._events.popleft()
             if what == "gone":
-                # Somebody killed the sandbox: every container ended with it, and a new one has to be made.
+                # The sandbox was killed, and its containers with it. The next step creates a new one.
                 for container in self._containers:
                     if container.lives:
                         container.end(Termination(-signal.SIGKILL, container.state.started or now, now))
@@ -170,7 +170,7 @@ class PodWorker:
             _log.info("pod %s: container %s %s %s", self, name, what, detail)
 
     def _start_due(self, sandbox: PodSandbox) -> float:
-        """Start the containers whose time has come; return the seconds until the next one's."""
+        """Start the containers that are due; return the seconds until the next start."""
         pause = _TICK
         for container in self._containers:
             if container.lives or container.state.ended is not None:
@@ -192,7 +192,7 @@ class PodWorker:
         return pause
 
     def _probe(self) -> float:
-        """Run the probes that are due, kill what fails; return the seconds until the next one is due."""
+        """Run the probes that are due and kill containers that fail; return the seconds until the next probe."""
         pause = _TICK
         for container in self._containers:
             if container.state.started is not None:
@@ -213,14 +213,14 @@ class PodWorker:
             state.started = None
         with contextlib.suppress(ApiError):
             self._report()
-        # For good, now that its processes have ended.
+        # Deletes the pod finally, now that its processes have ended.
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
         with unless_gone():
             self._host.api.delete(self._path, {**options, "preconditions": {"uid": self.uid}})
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _end(self, grace: float) -> None:
-        """SIGTERM to every container and a wait of at most `grace` seconds; what is left dies with the sandbox."""
+        """Send SIGTERM to all containers and wait at most `grace` seconds. Closing the sandbox kills the rest."""
         deadline = time.monotonic() + grace
         for container in self._containers:
             self._signal(container, signal.SIGTERM)

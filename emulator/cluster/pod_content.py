@@ -1,4 +1,4 @@
-"""What a pod's specification asks for, made real: its volumes on this machine, its containers for the sandbox."""
+"""The volumes of a pod on this machine, and its containers for the sandbox."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ from emulator.cluster.node import NODE_ADDRESS
 from emulator.cluster.pod_sandbox import API_PORT, ContainerRun, Mount
 from emulator.cluster.probes import Probe
 
-_RENEW_TOKEN_AT = 0.8  # of its lifetime, as a kubelet does
+_RENEW_TOKEN_AT = 0.8  # of its lifetime, like a kubelet
 
 
 @dataclass(frozen=True)
 class Host:
-    """What pods have from their kubelet.
+    """What a kubelet gives to its pods.
 
-    binaries: folder of the programs that stand for images. pods, logs: where their volumes and their output go.
-    isolation: the command that makes namespaces. server: host and port of the API server. join: what connects two
-    sockets, which are the other's from then on.
-    pod: (namespace, name) -> the pod as the API server has it. lookup: (kind, namespace, name) -> ConfigMap or Secret.
+    binaries: folder of the programs for images.
+    pods, logs: folders of volumes and of output.
+    isolation: the command that creates namespaces.
+    server: host and port of the API server.
+    join: connects two sockets and takes them over.
+    pod: (namespace, name) -> the pod in the API server.
+    lookup: (kind, namespace, name) -> ConfigMap or Secret.
     """
 
     api: Api
@@ -43,7 +46,7 @@ class Host:
 
 
 class PodContent:
-    """The files and processes of one pod, beneath a folder of its own."""
+    """The files and processes of one pod, in its own folder."""
 
     def __init__(self, host: Host, folder: Path, address: str) -> None:
         self._host = host
@@ -52,9 +55,9 @@ class PodContent:
         self._tokens: dict[tuple[str, int], tuple[float, str]] = {}
 
     def check(self, pod: Object) -> None:
-        """Write the volumes and see that every container could start.
+        """Write the volumes and check that all containers could start.
 
-        Raises UnsupportedError for what would otherwise be left out silently, UnknownImageError and MissingError.
+        Raises UnsupportedError for a feature that would be missing silently, UnknownImageError and MissingError.
         """
         _refuse_unsupported(pod["spec"])
         for spec in pod["spec"]["containers"]:
@@ -64,9 +67,9 @@ class PodContent:
             self._environment(pod, spec, {})
 
     def write_volumes(self, pod: Object) -> None:
-        """Bring the volumes to what their sources hold now. Raises MissingError.
+        """Write the current content of the volumes' sources. Raises MissingError.
 
-        One that no container mounts is passed over (kubernetes, pkg/kubelet/volumemanager/populator).
+        Ignores volumes that no container mounts (kubernetes, pkg/kubelet/volumemanager/populator).
         """
         mounted = {mount["name"] for each in pod["spec"]["containers"] for mount in each.get("volumeMounts") or []}
         for volume in pod["spec"].get("volumes") or []:
@@ -85,7 +88,7 @@ class PodContent:
                 volumes.write(folder, files)
 
     def container(self, pod: Object, spec: Object) -> ContainerRun:
-        """Return how a container is started. Raises MissingError."""
+        """Return what a container needs to start. Raises MissingError."""
         image = images.resolve(spec["image"], self._host.binaries)
         variables = self._environment(pod, spec, self._base(pod, spec))
         command = (*(spec.get("command") or image.entrypoint), *(spec.get("args") or []))
@@ -115,7 +118,7 @@ class PodContent:
         )
 
     def _copies(self, container: str, copies: Mapping[str, str]) -> list[Mount]:
-        """Return the folders of an image that a container may write to, each time as they are in the image."""
+        """Return new copies of the image's folders that a container may write to."""
         found = []
         for path, source in copies.items():
             own = self._folder / "copies" / container / path.strip("/")
@@ -125,7 +128,7 @@ class PodContent:
         return found
 
     def _base(self, pod: Object, spec: Object) -> dict[str, str]:
-        """Return the variables that every container has."""
+        """Return the variables of every container."""
         return {
             "PATH": images.resolve(spec["image"], self._host.binaries).path,
             "HOME": "/root",
@@ -136,7 +139,7 @@ class PodContent:
         }
 
     def _environment(self, pod: Object, spec: Object, base: dict[str, str]) -> dict[str, str]:
-        """Return a container's own variables on top of others."""
+        """Return a container's own variables, added to `base`."""
         return downward.environment(
             spec,
             {**pod, "status": self._addresses},
@@ -145,7 +148,7 @@ class PodContent:
         )
 
     def _data(self, kind: str, namespace: str, reference: Object) -> dict[str, str] | None:
-        """Return what an environment reference names; see `downward.environment`."""
+        """Return the keys of an environment reference; see `downward.environment`."""
         found = self._host.lookup(kind, namespace, reference["name"])
         values = {} if found is None else volumes.data_of(found)
         wanted = reference.get("key")
@@ -175,7 +178,7 @@ class PodContent:
         account = pod["spec"].get("serviceAccountName") or "default"
         path = f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}/token"
         status = self._host.api.create(path, request)["status"]
-        # The API server may extend the validity; what was asked for decides when to renew.
+        # The API server may extend the lifetime; the requested one decides about renewal.
         lifetime = min(seconds, datetime.fromisoformat(status["expirationTimestamp"]).timestamp() - time.time())
         token = str(status["token"])
         self._tokens[audience, seconds] = (time.time() + _RENEW_TOKEN_AT * lifetime, token)
@@ -185,7 +188,7 @@ class PodContent:
         source = self._folder / "volumes" / mount["name"]
         sub_path = downward.sub_path(mount, self._environment(pod, spec, {}))
         if sub_path:
-            # Resolved now and bound as a file: later updates of the volume do not reach it, as with a kubelet.
+            # Like in a kubelet: resolved once and bound as a file, so later updates of the volume do not reach it.
             source = (source / sub_path).resolve()
             if not source.is_relative_to(self._folder):
                 raise MissingError(f"subPath {sub_path} leaves the volume {mount['name']}")
@@ -203,6 +206,6 @@ def _refuse_unsupported(spec: Object) -> None:
             raise UnsupportedError(f"the local kubelet does not support {key}")
     for container in spec["containers"]:
         if container.get("lifecycle"):
-            raise UnsupportedError(f"container {container['name']}: the local kubelet runs no lifecycle hooks")
+            raise UnsupportedError(f"container {container['name']}: the local kubelet does not support lifecycle hooks")
         for kind in PROBES:
             Probe.of(container, kind, 0.0)

@@ -1,4 +1,4 @@
-"""The kubelet's side of a pod's sandbox: namespaces of its own for the pod, containers and connections in them."""
+"""The kubelet's side of a pod's sandbox: its namespaces, containers and connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from emulator.cluster import sandbox
 from emulator.cluster.relay import RelayError
 
 API_PORT = 443
-"""Port on 127.0.0.1 at which a pod finds the API server."""
+"""Port on 127.0.0.1 where a pod reaches the API server."""
 
 _log = logging.getLogger(__name__)
 _START_SECONDS = 15.0
@@ -29,12 +29,12 @@ _CONNECT_SECONDS = 3.0
 
 
 class SandboxError(Exception):
-    """A sandbox could not be made, or a connection into it was refused."""
+    """A sandbox cannot be created, or refused a connection."""
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A file or folder of this machine at a path of the container."""
+    """A file or folder of this machine, mounted at a path of the container."""
 
     source: str
     target: str
@@ -45,8 +45,10 @@ class Mount:
 class ContainerRun:
     """What the sandbox needs to start a container.
 
-    root:  an empty folder of this machine on which the container's root file system is mounted, unseen by others.
-    files: container path -> file or folder of this machine, read-only. links: container path -> target.
+    root:  an empty folder of this machine where the container's root file system is mounted, invisible to other
+        processes.
+    files: container path -> file or folder of this machine, read-only.
+    links: container path -> target.
     etc:   name -> content of a small file in /etc.
     """
 
@@ -63,13 +65,13 @@ class ContainerRun:
 
 
 def isolation() -> tuple[str, ...]:
-    """Return the unshare(1) command with which sandboxes are made, tried out.
+    """Return the unshare(1) command that creates sandboxes, after a test run.
 
-    Raises SandboxError that says how to allow it when the kernel refuses namespaces.
+    Raises SandboxError with the fix if the kernel does not allow namespaces.
     """
     unshare = shutil.which("unshare")
     if unshare is None:
-        raise SandboxError("the program `unshare` is missing: install util-linux")
+        raise SandboxError("the program `unshare` is missing. Install util-linux")
     spaces = ("--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child=KILL")
     users = ("--user", "--map-root-user")
     problem = ""
@@ -81,19 +83,18 @@ def isolation() -> tuple[str, ...]:
         if os.geteuid() != 0:
             break
     raise SandboxError(
-        f"the kernel does not let this user make namespaces ({problem}). Allow it with "
+        f"the kernel does not let this user create namespaces ({problem}). Allow it with "
         "`sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu 23.10 and later) or "
         "`sudo sysctl user.max_user_namespaces=15000`, or run as root"
     )
 
 
 class PodSandbox:
-    """One pod's namespaces, alive from construction to `close`.
+    """One pod's namespaces, from construction to `close`.
 
-    `event` is called from a thread of the sandbox with (container name, what, detail): ("started", ""),
-    ("failed", reason), ("exited", exit code as text, negative for a signal), and with ("", "gone", "") when the
-    sandbox itself has ended. `join` connects two sockets, which are no longer the sandbox's then; it may raise
-    RelayError.
+    `event` is called from a thread of the sandbox with (container name, what, detail): ("started", ""), ("failed",
+    reason), ("exited", exit code as text, negative for a signal), and with ("", "gone", "") when the sandbox itself has
+    ended. `join` connects two sockets and takes them over; it may raise RelayError.
     """
 
     def __init__(
@@ -121,16 +122,16 @@ class PodSandbox:
         self._control.settimeout(_START_SECONDS)
         try:
             _, (listener,), _, _ = socket.recv_fds(self._control, sandbox.MESSAGE_LIMIT, 1)
-        except (OSError, ValueError) as error:  # too late, or ended without a word
+        except (OSError, ValueError) as error:  # timeout, or it ended without a message
             self.close()
-            raise SandboxError(f"the pod's namespaces could not be set up; see {log}") from error
+            raise SandboxError(f"the pod's namespaces cannot be created; see {log}") from error
         self._control.settimeout(None)
         self._listener = socket.socket(fileno=listener)
         threading.Thread(target=self._read, name=f"sandbox {host_name}", daemon=True).start()
         threading.Thread(target=self._serve_api, args=(api_address,), name="api connections", daemon=True).start()
 
     def start_container(self, container: ContainerRun, log: Path) -> None:
-        """Start a container; an event tells how that went. The container's output is appended to `log`."""
+        """Start a container. An event reports the result. The container's output is appended to `log`."""
         descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._send({"op": "start", "container": asdict(container)}, descriptor)
@@ -144,7 +145,7 @@ class PodSandbox:
     def connect(self, port: int) -> socket.socket:
         """Return a socket connected to 127.0.0.1:port in the pod's network.
 
-        Raises SandboxError when nothing listens there.
+        Raises SandboxError if nothing listens there.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours:
@@ -160,7 +161,7 @@ class PodSandbox:
         return socket.socket(fileno=descriptors[0])
 
     def close(self) -> None:
-        """End the sandbox and every process in it; returns when they are gone."""
+        """End the sandbox and all its processes; returns after their end."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         try:
@@ -184,13 +185,13 @@ class PodSandbox:
                 message = json.loads(data)
                 detail = str(message.get("error", message.get("code", "")))
                 self._event(message["name"], message["op"], detail)
-        # Wakes the thread in accept(), which a mere close() does not.
+        # Wakes the thread in accept(); close() would not.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._event("", "gone", "")
 
     def _serve_api(self, address: tuple[str, int]) -> None:
-        """Connect what the pod's processes open to the API server's address with the API server itself."""
+        """Connect the pod's connections to the API server's address with the API server."""
         with self._listener:
             while True:
                 try:

@@ -1,4 +1,4 @@
-"""A pod's status, computed from the state of its containers the way a kubelet does (pkg/kubelet, `getPhase`)."""
+"""A pod's status, computed from the state of its containers like in a kubelet (pkg/kubelet, `getPhase`)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 from emulator.cluster.api import Object
 
 SIMULATED = "Simulated"
-"""Reason that `stages.yaml` gives in the status of a pod whose images nothing stands for; kubectl shows it."""
+"""Reason in the status of a pod without programs for its images, from `stages.yaml`; kubectl shows it."""
 
 FINISHED = ("Succeeded", "Failed")
-"""Phases that a pod does not leave."""
+"""Final phases of a pod."""
 
 CREATING = ("ContainerCreating", "")
-"""Reason and message of a container that waits for its first start."""
+"""Reason and message of a container before its first start."""
 
 
 def timestamp(moment: datetime) -> str:
-    """Return a moment as metav1.Time: UTC, whole seconds."""
+    """Return a time as metav1.Time: UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)
 class Termination:
-    """How a container's process ended. A negative code is the number of the signal that ended it."""
+    """The end of a container's process. A negative code is the number of the signal that ended it."""
 
     code: int
     started: datetime
@@ -36,12 +36,12 @@ class Termination:
 
     @property
     def exit_code(self) -> int:
-        """The exit code as a shell reports it: 128 + n for signal n."""
+        """The exit code in a shell's notation: 128 + n for signal n."""
         return 128 - self.code if self.code < 0 else self.code
 
     @classmethod
     def of(cls, found: Object | None) -> Termination | None:
-        """Return what a ContainerStateTerminated says, None for none."""
+        """Return a ContainerStateTerminated as Termination, None without one."""
         if not found:
             return None
         code = -found["signal"] if found.get("signal") else found["exitCode"]
@@ -68,9 +68,10 @@ class Termination:
 
 @dataclass
 class ContainerState:
-    """One container now: running since `started`, else ended for good (`ended`), else waiting for a reason.
+    """The state of one container: running since `started`, else ended finally (`ended`), else waiting.
 
-    previous: how the run before this one ended. startup_passed: whether its startup probe, if any, has succeeded.
+    previous: the end of the previous run.
+    startup_passed: whether its startup probe, if any, has succeeded.
     """
 
     name: str
@@ -107,7 +108,7 @@ class ContainerState:
 
 
 def phase(containers: Sequence[ContainerState]) -> str:
-    """Return the pod's phase. A container that ended but will run again must be waiting, with `previous` set."""
+    """Return the pod's phase. A container that will run again must be waiting, with `previous` set."""
     if all(container.ended is not None for container in containers):
         failed = any(container.ended.code for container in containers if container.ended)
         return "Failed" if failed else "Succeeded"
@@ -118,13 +119,13 @@ def phase(containers: Sequence[ContainerState]) -> str:
 
 
 def will_restart(policy: str, code: int) -> bool:
-    """Tell whether a container that ended with `code` is started again under the pod's restart policy."""
+    """Tell whether the pod's restart policy restarts a container that ended with `code`."""
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
 @dataclass
 class StatusWriter:
-    """Computes the status of one pod and remembers when each condition last changed."""
+    """Computes the status of one pod and records when each condition last changed."""
 
     node_ip: str
     pod_ip: str
@@ -132,14 +133,14 @@ class StatusWriter:
     _since: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def remember(self, conditions: Sequence[Object]) -> None:
-        """Take over the transition times of conditions written earlier."""
+        """Keep the transition times of conditions written earlier."""
         for condition in conditions:
             self._since[condition["type"]] = (condition["status"], condition.get("lastTransitionTime") or "")
 
     def compute(self, pod: Object, containers: Sequence[ContainerState], *, sandboxed: bool, now: datetime) -> Object:
         """Return the PodStatus fields that a kubelet owns.
 
-        sandboxed: whether its containers have what they start in.
+        sandboxed: whether the pod has a sandbox.
         """
         current = phase(containers)
         done = current in FINISHED
@@ -187,7 +188,7 @@ class StatusWriter:
         before = self._since.get(kind)
         if before is None or before[0] != status:
             self._since[kind] = before = (status, timestamp(now))
-        # A strategic merge patch keeps what is not named: an old reason has to be overwritten.
+        # A strategic merge patch keeps missing fields, so an old reason needs an explicit null.
         return {
             "type": kind,
             "status": status,

@@ -1,4 +1,4 @@
-"""The TCP ports of one local cluster: chosen free at the first start and kept afterwards."""
+"""The TCP ports of one local cluster, chosen at the first start and kept."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from pathlib import Path
 from emulator.openstack.folder import SERVICES
 from runner.files import write_private
 
-# Below the kernel's ephemeral range (from 32768 by default, ip-sysctl.rst): no outgoing connection takes a kept port.
-# And below those of tunnels to VMs (components/openstack/access/kubeconfig.py), each of which is the same everywhere.
+# Below the kernel's ephemeral range (from 32768 by default, ip-sysctl.rst), so that no outgoing connection takes a kept
+# port, and below the ports of tunnels to VMs (components/openstack/access/kubeconfig.py), which are the same
+# everywhere.
 _LOWEST = 10000
 _HIGHEST = 19999
 
 
 @dataclass(frozen=True)
 class Ports:
-    """One port number on 127.0.0.1 for each listener."""
+    """The ports on 127.0.0.1, one for each listener."""
 
     api: int
     controller_manager: int
@@ -36,7 +37,7 @@ class Ports:
 
     @property
     def openstack(self) -> dict[str, int]:
-        """The port of each service of OpenStack."""
+        """The port of each OpenStack service."""
         return {service: getattr(self, service) for service in SERVICES}
 
 
@@ -46,7 +47,7 @@ NAMES = tuple(field.name for field in fields(Ports))
 def is_free(port: int) -> bool:
     """Tell whether a server could listen on 127.0.0.1:port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As the servers themselves do: a port whose last connections are in TIME_WAIT counts as free.
+        # Like the servers: a port with connections only in TIME_WAIT is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -57,10 +58,10 @@ def is_free(port: int) -> bool:
 
 
 def choose(seed: str, kept: Mapping[str, int], free: Callable[[int], bool] = is_free) -> Ports:
-    """Return a port for every listener: the kept one while it is free, else the next free one.
+    """Return a port for each listener: the kept one if it is free, else the next free one.
 
-    The search starts at a place derived from `seed` (the state folder), so that two checkouts rarely meet and a wiped
-    environment gets the same ports again. Raises RuntimeError when no free port is left in 10000..19999.
+    The search starts at a port derived from `seed` (the state folder). So two checkouts rarely conflict, and an emptied
+    environment gets the same ports again. Raises RuntimeError if no port in 10000..19999 is free.
     """
     chosen = {name: kept[name] for name in NAMES if isinstance(kept.get(name), int) and free(kept[name])}
     span = _HIGHEST - _LOWEST + 1
@@ -71,13 +72,13 @@ def choose(seed: str, kept: Mapping[str, int], free: Callable[[int], bool] = is_
             continue
         port = next((port for port in candidates if port not in chosen.values() and free(port)), None)
         if port is None:
-            raise RuntimeError(f"no free TCP port on 127.0.0.1 between {_LOWEST} and {_HIGHEST}: stop other servers")
+            raise RuntimeError(f"no free TCP port on 127.0.0.1 between {_LOWEST} and {_HIGHEST}. Stop other servers")
         chosen[name] = port
     return Ports(**chosen)
 
 
 def load(path: Path) -> dict[str, int]:
-    """Return the ports written by `save`; an absent or damaged file gives none."""
+    """Return the ports that `save` wrote, none if the file is missing or damaged."""
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -88,5 +89,5 @@ def load(path: Path) -> dict[str, int]:
 
 
 def save(path: Path, ports: Ports) -> None:
-    """Keep the ports for the next start."""
+    """Save the ports for the next start."""
     write_private(path, json.dumps(asdict(ports), indent=2) + "\n")

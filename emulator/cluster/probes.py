@@ -1,4 +1,4 @@
-"""Readiness, liveness and startup probes of a container: when they are due, what they ask and what they conclude."""
+"""Readiness, liveness and startup probes of a container: schedule, requests and results."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from emulator.cluster.api import Object
 from emulator.cluster.errors import UnsupportedError
 
 Connect = Callable[[int], socket.socket]
-"""Port -> a socket connected to it in the pod's network; raises an Exception when refused."""
+"""Port -> a socket connected to it in the pod's network; raises an Exception if refused."""
 
 
 @dataclass
 class Probe:
-    """One probe of a running container (k8s.io/api/core/v1, Probe), with the results so far.
+    """One probe of a running container (k8s.io/api/core/v1, Probe), with its results.
 
-    The state starts at `initially` and turns after `failureThreshold` failures or `successThreshold` successes in a
-    row. Times are seconds of time.monotonic().
+    The state changes after `failureThreshold` failures or `successThreshold` successes in a row. Times are seconds of
+    time.monotonic().
 
-    eager: ask every half second until the first success, whatever the delay and period say: the state can only become
-           better sooner, and a local start-up is a matter of seconds.
+    passed: the current state.
+    eager: run every half second until the first success, ignoring delay and period. The state can only improve
+           earlier, and a local start takes seconds.
     """
 
     spec: Object
@@ -37,7 +38,7 @@ class Probe:
 
     @classmethod
     def of(cls, container: Object, kind: str, now: float) -> Probe | None:
-        """Return the container's probe of a kind (`readinessProbe`, ...), or None when it has none.
+        """Return the container's probe of a kind (`readinessProbe`, ...), or None.
 
         Raises UnsupportedError for exec and gRPC probes.
         """
@@ -46,14 +47,14 @@ class Probe:
             return None
         if "httpGet" not in spec and "tcpSocket" not in spec:
             name = container["name"]
-            raise UnsupportedError(f"container {name}: the local kubelet runs httpGet and tcpSocket probes only")
+            raise UnsupportedError(f"container {name}: the local kubelet supports only httpGet and tcpSocket probes")
         ports = {port["name"]: port["containerPort"] for port in container.get("ports") or [] if "name" in port}
         probe = cls(spec, ports, passed=kind == "livenessProbe", eager=kind != "livenessProbe", started=now)
         probe.due = now if probe.eager else now + spec.get("initialDelaySeconds", 0)
         return probe
 
     def run(self, connect: Connect, now: float) -> bool:
-        """Ask if that is due; return whether the probe's state is passed."""
+        """Run the probe if it is due; return whether its state is passed."""
         if now < self.due:
             return self.passed
         self._conclude(self._ask(connect))
@@ -62,7 +63,7 @@ class Probe:
         return self.passed
 
     def is_hopeless(self, now: float) -> bool:
-        """Tell whether a startup probe has failed for as long as it may."""
+        """Tell whether a startup probe has failed until its time limit."""
         patience: float = (self.spec.get("failureThreshold") or 3) * (self.spec.get("periodSeconds") or 10)
         return now > self.started + float(self.spec.get("initialDelaySeconds") or 0) + patience
 
@@ -92,7 +93,7 @@ class Probe:
 
 def _get(connection: socket.socket, action: Object) -> bool:
     if action.get("scheme") == "HTTPS":
-        # A kubelet does not check the certificate either.
+        # A kubelet does not verify the certificate either.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

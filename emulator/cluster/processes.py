@@ -1,6 +1,6 @@
-"""Finding and ending the processes of one cluster, whoever started them and whatever became of their parents.
+"""Finds and ends the processes of one cluster, independent of their parents.
 
-Every process carries the state folder in its environment (`layout.MARKER`), so nothing depends on files of process ids.
+Each process has the state folder in its environment (`layout.MARKER`), so no files with process ids are needed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 def die_with_parent() -> Callable[[], None]:
-    """Return a `preexec_fn` that has the kernel kill the child when the calling thread ends, however that happens.
+    """Return a `preexec_fn` that makes the kernel kill the child when the calling thread ends.
 
-    Call both this function and Popen from the thread that lives longest: the signal follows the thread, prctl(2).
+    Call this function and Popen from the thread that lives longest, because the signal follows the thread, prctl(2).
     """
     parent = os.getpid()
     prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -34,12 +34,12 @@ def die_with_parent() -> Callable[[], None]:
 
 
 def find(layout: Layout) -> dict[int, str]:
-    """Return the live processes of the cluster: process id -> command line. The calling process is left out."""
+    """Return the running processes of the cluster without the caller: process id -> command line."""
     entry = f"{MARKER}={layout.paths.state}".encode()
     found: dict[int, str] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            # proc(5): the state follows the command name, which is in parentheses and may hold any character.
+            # proc(5): the state follows the command name, which is in parentheses and can contain any character.
             state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
             if entry in (folder / "environ").read_bytes().split(b"\0") and state != "Z":
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
@@ -49,7 +49,7 @@ def find(layout: Layout) -> dict[int, str]:
 
 
 def kill_all(layout: Layout, seconds: float = 10.0) -> dict[int, str]:
-    """Kill every process of the cluster and wait until they are gone; return those that are still there after that."""
+    """Kill all processes of the cluster, wait for their end, and return those that still run."""
     deadline = time.monotonic() + seconds
     while (left := find(layout)) and time.monotonic() < deadline:
         for process in left:

@@ -1,10 +1,10 @@
-"""What provisioners of volumes do for claims, done in their name while their pods are simulated.
+"""Simulates provisioners of volumes for claims, while their pods are simulated.
 
-Each acts with the rights of its pod's own service account. No folder is made, for there is neither a server nor a disk.
-Sources: kubernetes-sigs/nfs-subdir-external-provisioner, cmd/nfs-subdir-external-provisioner/provisioner.go;
-rancher/local-path-provisioner v0.0.31, provisioner.go, as kind sets it up (kubernetes-sigs/kind v0.30.0,
-pkg/build/nodeimage/const_storage.go); and what both are made of, sigs.k8s.io/sig-storage-lib-external-provisioner,
-controller/controller.go.
+Each request uses the rights of the service account of the provisioner's pod. No folder is created, because there is
+neither a server nor a disk. Sources: kubernetes-sigs/nfs-subdir-external-provisioner,
+cmd/nfs-subdir-external-provisioner/provisioner.go; rancher/local-path-provisioner v0.0.31, provisioner.go, with kind's
+setup (kubernetes-sigs/kind v0.30.0, pkg/build/nodeimage/const_storage.go); and the library of both,
+sigs.k8s.io/sig-storage-lib-external-provisioner, controller/controller.go.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from emulator.cluster.store import Store
 
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
-"""Annotation by which the claims' controller says who is to make the volume."""
+"""Annotation of a claim with its provisioner, set by the claims' controller."""
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-"""Annotation by which the scheduler says where the first pod with the claim is to run."""
+"""Annotation of a claim with the node of its first pod, set by the scheduler."""
 LOCAL_PATH: Final = "rancher.io/local-path"
 
 _NFS_IMAGE: Final = "/nfs-subdir-external-provisioner:"
@@ -34,31 +34,31 @@ _LOCAL_PATH_FOLDER: Final = "/var/local-path-provisioner"
 _ONE_NODE: Final = frozenset({"ReadWriteOnce", "ReadWriteOncePod"})
 _VOLUMES: Final = "/api/v1/persistentvolumes"
 _SYNC_SECONDS: Final = 30.0
-_RETRY_SECONDS: Final = 5.0  # after a refusal
+_RETRY_SECONDS: Final = 5.0  # after a rejection
 _PACE_SECONDS: Final = 0.2
 _log = logging.getLogger("volumes")
 
 
 @dataclass(frozen=True)
 class Provisioner(ABC):
-    """A provisioner that runs: its name in storage classes, and the user as which it acts."""
+    """A running provisioner. name: in storage classes. user: the user of its requests."""
 
     name: str
     user: str
 
     def gives(self, claim: Object) -> bool:
-        """Tell whether it makes volumes as the claim asks for one."""
+        """Tell whether it provides volumes like the claimed one."""
         spec = claim["spec"]
         return not spec.get("selector") and spec.get("volumeMode", "Filesystem") == "Filesystem"
 
     @abstractmethod
     def place(self, claim: Object, volume: str) -> Object:
-        """Return the members of a volume's spec that say where it is. volume: its name."""
+        """Return the fields of a volume's spec with its location. volume: its name."""
 
 
 @dataclass(frozen=True)
 class NfsProvisioner(Provisioner):
-    """Makes folders of an export of a server."""
+    """Provides folders of an NFS server's export."""
 
     server: str
     path: str
@@ -71,15 +71,15 @@ class NfsProvisioner(Provisioner):
 
 @dataclass(frozen=True)
 class LocalPathProvisioner(Provisioner):
-    """Makes folders of the node where the first pod with the claim runs, for pods of that node alone."""
+    """Provides folders of the node where the claim's first pod runs, only for pods of that node."""
 
     def gives(self, claim: Object) -> bool:
-        """Tell whether one node mounts the volume, and which one is known."""
+        """Tell whether only one node mounts the volume, and that node is known."""
         modes = frozenset(claim["spec"]["accessModes"])
         return super().gives(claim) and modes <= _ONE_NODE and bool(_annotation(claim, SELECTED_NODE))
 
     def place(self, claim: Object, volume: str) -> Object:
-        """Return the folder, and the node that has it."""
+        """Return the folder and its node."""
         metadata = claim["metadata"]
         path = f"{_LOCAL_PATH_FOLDER}/{volume}_{metadata['namespace']}_{metadata['name']}"
         here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [_annotation(claim, SELECTED_NODE)]}
@@ -104,7 +104,7 @@ def provisioners(pods: Iterable[Object]) -> Iterator[Provisioner]:
 
 
 def wants_volume(claim: Object, provisioner: Provisioner) -> bool:
-    """Tell whether a claim waits for a volume of this provisioner, and asks for nothing that it cannot give."""
+    """Tell whether a claim waits for a volume of this provisioner, which it can provide."""
     asked = _annotation(claim, STORAGE_PROVISIONER) == provisioner.name and not claim["spec"].get("volumeName")
     return asked and "deletionTimestamp" not in claim["metadata"] and provisioner.gives(claim)
 
@@ -133,7 +133,7 @@ def volume(claim: Object, storage_class: Object, provisioner: Provisioner) -> Ob
 
 
 def is_released(found: Object, provisioner: Provisioner) -> bool:
-    """Tell whether a volume is the provisioner's to delete."""
+    """Tell whether the provisioner must delete a volume."""
     made = _annotation(found, PROVISIONED_BY) == provisioner.name
     released = (found.get("status") or {}).get("phase") == "Released"
     deleted = found["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
@@ -145,7 +145,7 @@ def _annotation(found: Object, name: str) -> str:
 
 
 class Provisioners:
-    """Serves the claims of every provisioner that runs; idle while the cluster has no storage class."""
+    """Serves the claims of all running provisioners; idle while the cluster has no storage class."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -156,7 +156,7 @@ class Provisioners:
         self._pods, self._claims, self._found = self._others
 
     def start(self) -> None:
-        """Serve from now on, in a thread of its own."""
+        """Start to serve, in a thread."""
         threading.Thread(target=self._run, name="volumes", daemon=True).start()
 
     def _run(self) -> None:
@@ -171,7 +171,7 @@ class Provisioners:
         while True:
             self._serve()
             self._wake.wait(_RETRY_SECONDS)
-            # A cluster of thousands of pods changes all the time, and each round looks at all of them.
+            # A cluster with thousands of pods changes all the time, and each round reads all of them.
             time.sleep(_PACE_SECONDS)
             self._wake.clear()
 

@@ -1,4 +1,4 @@
-"""How a process of the cluster says that it is ready: it accepts connections on a Unix socket."""
+"""Readiness of a process of the cluster: it accepts connections on a Unix socket."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def announce(path: Path) -> None:
-    """Accept, and close, connections from now on; nothing that outlives the process could say so by mistake."""
+    """Accept and close connections from now on. Unlike a file, the socket cannot outlive the process."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(path))

@@ -1,4 +1,4 @@
-"""Bytes between two connected sockets, copied by a process of its own (`emulator/tools/relay`)."""
+"""A process that copies bytes between two connected sockets (`emulator/tools/relay`)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _END_SECONDS = 3.0
 
 
 class RelayError(Exception):
-    """The relay's process cannot be started, has ended, or takes nothing any more."""
+    """The relay's process cannot be started, has ended, or refuses sockets."""
 
 
 class Relay:
-    """Joins pairs of sockets, from construction to `close`; safe to use from threads.
+    """Joins pairs of sockets, from construction to `close`. Thread-safe.
 
-    program: the built tool. Raises RelayError where it cannot be started.
+    program: the built tool. Raises RelayError if it cannot be started.
     """
 
     def __init__(self, program: Path) -> None:
@@ -28,17 +28,17 @@ class Relay:
         with theirs:
             try:
                 self._process = subprocess.Popen([program], stdin=theirs.fileno())
-            except OSError as error:  # a checkout that was brought up to date under a running cluster has none yet
+            except OSError as error:  # not built yet if the checkout was updated under a running cluster
                 self._control.close()
-                raise RelayError(f"{program} does not start ({error.strerror}): `make up` builds it") from error
+                raise RelayError(f"{program} does not start ({error.strerror}). Build it with `make up`") from error
 
     @property
     def ended(self) -> bool:
-        """Whether the process has: then no pod reaches the API server, which reaches none."""
+        """Whether the process has ended. Then pods and API server cannot reach each other."""
         return self._process.poll() is not None
 
     def join(self, left: socket.socket, right: socket.socket) -> None:
-        """Have bytes copied in both directions until both have ended. Both sockets are the relay's from here on.
+        """Copy bytes in both directions until both ends close. Takes both sockets over.
 
         Raises RelayError.
         """
@@ -46,10 +46,10 @@ class Relay:
             try:
                 socket.send_fds(self._control, [b"join"], [left.fileno(), right.fileno()])
             except OSError as error:
-                raise RelayError(f"connections are not relayed any more: {error}") from error
+                raise RelayError(f"connections are no longer relayed: {error}") from error
 
     def close(self) -> None:
-        """End the process, and with it all connections."""
+        """End the process and all connections."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         try:

@@ -1,4 +1,4 @@
-"""Which pod a Service's address leads to."""
+"""Finds the pod behind a Service's address."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ _SERVICE_NAME = "kubernetes.io/service-name"  # label of an EndpointSlice, k8s.i
 
 
 class NoRouteError(Exception):
-    """There is no way to a target; the message is one line that says why."""
+    """A target cannot be reached; the message gives the reason in one line."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """A ready endpoint: the pod's address and the port in the pod."""
+    """A ready endpoint: address of the pod, and port in the pod."""
 
     address: str
     port: int
 
 
 def resolve(host: str, port: int, services: Iterable[Object], slices: Iterable[Object]) -> Route:
-    """Return a ready endpoint for a Service's cluster IP, or its name `name.namespace.svc`, and port.
+    """Return a ready endpoint for a port of a Service, given by cluster IP or name `name.namespace.svc`.
 
-    Raises NoRouteError when the Service, the port or a ready endpoint is missing.
+    Raises NoRouteError if the Service, the port or a ready endpoint is missing.
     """
     service = next((found for found in services if _is(found, host)), None)
     if service is None:
@@ -42,7 +42,7 @@ def resolve(host: str, port: int, services: Iterable[Object], slices: Iterable[O
         if target is None or not target.get("port"):
             continue
         for endpoint in found.get("endpoints") or []:
-            # An absent condition counts as ready (EndpointConditions, k8s.io/api/discovery/v1).
+            # A missing condition counts as ready (EndpointConditions, k8s.io/api/discovery/v1).
             if (endpoint.get("conditions") or {}).get("ready") is not False:
                 return Route(endpoint["addresses"][0], target["port"])
     raise NoRouteError(f"Service {namespace}/{name} has no ready endpoint for port {port}")

@@ -1,15 +1,15 @@
-"""The first process of a pod's sandbox: starts containers in the pod's namespaces and hands out connections to them.
+"""The first process of a pod's sandbox: starts containers in the pod's namespaces and opens connections to them.
 
-Run by the kubelet inside new user, network, mount, process, host name and IPC namespaces (unshare(1)), with nothing
-but the standard library. It talks JSON over a SOCK_SEQPACKET socket; sockets and log files travel as descriptors, and
-a socket keeps the network namespace it was made in, so no byte of a connection passes through this process:
+The kubelet runs it in new user, network, mount, process, host name and IPC namespaces (unshare(1)). It imports only the
+standard library. It exchanges JSON over a SOCK_SEQPACKET socket. Sockets and log files travel as descriptors. A socket
+keeps the network namespace where it was created, so this process copies no bytes of connections:
 
     kubelet -> sandbox   start {container}, with the log file | signal {name, signal} |
-                         connect {port}, with a socket to which the connection, or why there is none, is sent
+                         connect {port}, with a socket that receives the connection or the error
     sandbox -> kubelet   ready, with a listening socket for the API server's address | started {name} |
                          failed {name, error} | exited {name, code}
 
-When the kubelet ends, its end of the socket closes, this process ends and the kernel kills every other process of the
+When the kubelet ends, its end of the socket closes, this process ends, and the kernel kills all other processes of the
 sandbox's process namespace.
 """
 
@@ -32,7 +32,7 @@ _CLONE_NEWNS = 0x00020000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
 _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x20, 0x1000, 0x4000, 0x40000
 _MNT_DETACH = 2
-# statvfs flag -> mount flag, of those that the kernel locks in a user namespace: a remount must repeat them.
+# statvfs flag -> mount flag, for those that the kernel locks in a user namespace; a remount must repeat them.
 _LOCKED_FLAGS = {0x2: _MS_NOSUID, 0x4: _MS_NODEV, 0x8: _MS_NOEXEC, 1024: 1024, 2048: 2048, 4096: 1 << 21}
 
 _SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -48,7 +48,7 @@ _SYSTEM_FILES = (
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 MESSAGE_LIMIT = 128 * 1024
-_LOOK_SECONDS = 0.1  # how long the end of a process may go unnoticed
+_LOOK_SECONDS = 0.1  # longest delay until an ended process is noticed
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -72,7 +72,7 @@ def _make_read_only(target: str) -> None:
 
 
 def _bind(source: str, target: str, *, read_only: bool) -> None:
-    """Bind a file or folder; the place for it is made."""
+    """Bind-mount a file or folder; creates the target."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     else:
@@ -85,7 +85,7 @@ def _bind(source: str, target: str, *, read_only: bool) -> None:
 
 
 def _build_root(container: dict[str, Any]) -> None:
-    """Make the container's root file system and move into it."""
+    """Create the container's root file system and enter it."""
     _check(_libc.unshare(_CLONE_NEWNS), "unshare the mounts")
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     root = container["root"]
@@ -129,19 +129,20 @@ def _bind_system(root: str) -> None:
         _bind(f"/dev/{name}", f"{root}/dev/{name}", read_only=False)
     for name, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
         os.symlink(f"/proc/self/{target}", f"{root}/dev/{name}")
-    # Where this machine's own /proc has parts masked (in a container, say) the kernel refuses a new one: then none.
+    # If parts of this machine's /proc are masked (e.g. in a container), the kernel rejects a new one; then there is
+    # none.
     with contextlib.suppress(OSError):
         _mount("proc", f"{root}/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
 
 def _run_container(container: dict[str, Any], log: int, errors: int) -> None:
-    """Become the container's process; on failure write why to `errors`. Called in the forked child; never returns."""
+    """Become the container's process in the forked child. Writes an error to `errors`. Never returns."""
     try:
-        # Python ignores SIGPIPE and SIGXFSZ, and ignored signals survive exec.
+        # Python ignores SIGPIPE and SIGXFSZ, and exec keeps ignored signals.
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(ignored, signal.SIG_DFL)
         os.setsid()
-        os.umask(0o022)  # as container runtimes have it; the cluster's processes have a stricter one
+        os.umask(0o022)  # like container runtimes; the cluster's processes have a stricter one
         nothing = os.open("/dev/null", os.O_RDONLY)
         for number, descriptor in enumerate((nothing, log, log)):
             os.dup2(descriptor, number)
@@ -154,7 +155,7 @@ def _run_container(container: dict[str, Any], log: int, errors: int) -> None:
 
 
 class Sandbox:
-    """The loop of the first process."""
+    """The main loop of the first process."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -186,7 +187,7 @@ class Sandbox:
         return True
 
     def _start(self, container: dict[str, Any], log: int) -> None:
-        read, write = os.pipe()  # closed by exec: an empty answer means that the program runs
+        read, write = os.pipe()  # exec closes it, so an empty answer means that the program runs
         process = os.fork()
         if process == 0:
             _run_container(container, log, write)
@@ -225,7 +226,7 @@ class Sandbox:
                 return
             name = self._names.pop(process, None)
             if name is not None:
-                # What the container left running in its session goes with it.
+                # Also kill what the container left running in its session.
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process, signal.SIGKILL)
                 self._tell({"op": "exited", "name": name, "code": os.waitstatus_to_exitcode(status)})
@@ -235,7 +236,7 @@ class Sandbox:
 
 
 def _raise_loopback() -> None:
-    """Bring up `lo`, which a new network namespace has but leaves down (netdevice(7))."""
+    """Bring up `lo`, which is down in a new network namespace (netdevice(7))."""
     flags_get, flags_set, up = 0x8913, 0x8914, 0x1
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         request = struct.pack("16sH14s", b"lo", 0, b"")
@@ -244,7 +245,7 @@ def _raise_loopback() -> None:
 
 
 def main() -> int:
-    """Arguments: descriptor of the control socket, host name, port on which the pod finds the API server."""
+    """Run the sandbox. Arguments: descriptor of the control socket, host name, the API server's port for the pod."""
     descriptor, host_name, api_port = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     os.set_inheritable(descriptor, False)
     control = socket.socket(fileno=descriptor)

@@ -1,4 +1,4 @@
-"""What a stack's cluster has before the program first runs: the project's `local/seeds/<stack>.yaml`."""
+"""Objects that a stack's cluster has before the program first runs: the project's `local/seeds/<stack>.yaml`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class SeedError(Exception):
 
 
 def plant(api: Api, file: Path) -> int:
-    """Apply a file's manifests to the cluster unless that was done before; return how many were.
+    """Apply a file's manifests to the cluster, once in the life of its content. Return their number.
 
-    Done once in the life of a cluster's content, whatever becomes of the objects and of the file later. Waits until
-    the nodes among them are Ready. Raises SeedError when an object is refused or a node does not become Ready.
+    Later changes of the objects or of the file have no effect. Waits until the nodes among them are Ready. Raises
+    SeedError if an object is rejected or a node does not become Ready.
     """
     if not file.exists():
         return 0
@@ -32,7 +32,7 @@ def plant(api: Api, file: Path) -> int:
     documents = [document for document in yaml.safe_load_all(file.read_text()) if document]
     for document in documents:
         try:
-            # A new node keeps the status that it is created with, and has no other way to its resources.
+            # A new node keeps the status of its creation; it has no other source of resources.
             api.apply(path_of(api, document), document, _MANAGER)
         except ApiError as error:
             raise SeedError(f"{file}: {document.get('kind')} {document['metadata']['name']}: {error}") from error

@@ -1,4 +1,4 @@
-"""What the project simulates of its own programs on nodes without a process: its `local/simulations.yaml`."""
+"""Simulations of the project's own programs on nodes without processes: its `local/simulations.yaml`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from pathlib import Path
 import yaml
 
 NEEDS = ("gpus", "infiniband", "nvme")
-"""What an agent can need of a machine: the numbers in `devices.Hardware`."""
+"""Hardware that an agent can need: the numbers in `devices.Hardware`."""
 
 _LABEL_LIMIT = 63  # of a label's value, k8s.io/apimachinery/pkg/util/validation
 
 
 class SimulationError(Exception):
-    """The file cannot be used; the message names it and what is wrong."""
+    """The file cannot be used; the message names it and the problem."""
 
 
 @dataclass(frozen=True)
 class NodeAgent:
-    """A program that labels the node on which it runs.
+    """A program that labels its node.
 
-    daemonset: the name of its DaemonSet. needs: what the machine must have, one of `NEEDS`, or nothing.
+    daemonset: the name of its DaemonSet.
+    needs: the hardware that it needs, one of `NEEDS`, or empty.
     value: the label's value; `{node}` in it is the node's name.
     """
 
@@ -31,12 +32,12 @@ class NodeAgent:
     needs: str = ""
 
     def value_on(self, node: str) -> str:
-        """Return the label's value on a node, cut to what a label may hold."""
+        """Return the label's value on a node, cut to the allowed length."""
         return self.value.replace("{node}", node)[:_LABEL_LIMIT]
 
 
 def node_agents(file: Path) -> tuple[NodeAgent, ...]:
-    """Return the agents that a file lists, none where there is no file. Raises SimulationError for an unusable one."""
+    """Return the agents in a file, none without a file. Raises SimulationError for an invalid file."""
     if not file.exists():
         return ()
     try:
@@ -45,5 +46,5 @@ def node_agents(file: Path) -> tuple[NodeAgent, ...]:
         raise SimulationError(f"{file}: {error}") from error
     for agent in agents:
         if agent.needs and agent.needs not in NEEDS:
-            raise SimulationError(f"{file}: {agent.daemonset} needs {agent.needs!r}, which is none of {NEEDS}")
+            raise SimulationError(f"{file}: {agent.daemonset} needs {agent.needs!r}, which is not in {NEEDS}")
     return agents

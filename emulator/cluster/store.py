@@ -1,7 +1,7 @@
-"""Live copies of collections, as the kubelet and the device simulator look at them.
+"""Current copies of collections, for the kubelet and the simulators.
 
-The `kubernetes` package's informer would do, but keeps models, which take a hundred times as long to make as plain
-objects (6.5 ms against 0.07 ms a pod), and importing it doubles the time until the kubelet runs (0.5 s against 0.25 s).
+The `kubernetes` package's informer creates model objects, which takes a hundred times as long as plain objects (6.5 ms
+and 0.07 ms for each pod). Importing it doubles the start time of the kubelet (0.5 s instead of 0.25 s).
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 0.5
 
 Key = tuple[str, str]
-"""Namespace, empty for a cluster's own object, and name."""
+"""Namespace, empty for cluster-scoped objects, and name."""
 
 
 class Store:
-    """A copy of one collection, kept by list and watch in a thread of its own.
+    """A copy of one collection, updated by list and watch in a thread.
 
-    collection: its API path, with a selector as query if need be. changed: called, from the thread of the store, with
-    the key of each object that was added, changed or deleted. Objects must not be changed by readers.
+    collection: its API path, optionally with a selector as query.
+    changed: called in the store's thread with the key of each object that was added, changed or deleted. Readers must
+        not change objects.
     """
 
     def __init__(self, api: Api, collection: str, changed: Callable[[Key], None] = lambda key: None) -> None:
@@ -44,12 +45,12 @@ class Store:
         return self._synced.wait(timeout)
 
     def get(self, namespace: str, name: str) -> Object | None:
-        """Return one object of the copy."""
+        """Return one object of the copy, or None."""
         with self._lock:
             return self._objects.get((namespace, name))
 
     def all(self) -> list[Object]:
-        """Return every object of the copy."""
+        """Return all objects of the copy."""
         with self._lock:
             return list(self._objects.values())
 

@@ -1,8 +1,7 @@
 """The daemon that keeps the local cluster's processes running.
 
-Started by `emulator.cluster.start` in a session of its own. It holds a lock for as long as it lives, so there is one
-for each state folder; the kernel kills its children when it dies, even by SIGKILL; and it answers, live, whoever
-connects to its socket.
+`emulator.cluster.start` starts it in a new session. It holds a lock while it runs, so each state folder has only one.
+The kernel kills its children when it ends, even after SIGKILL. It reports its state to clients of its socket.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from emulator.paths import Paths
 from runner.files import UMASK
 
 STATUS, WIPE = b"status", b"wipe"
-"""What can be asked of a supervisor: it answers with its state as JSON, after a wipe if that was asked for."""
+"""Requests to a supervisor. It returns its state as JSON, after a wipe if requested."""
 
 _log = logging.getLogger("supervisor")
 _LOOK_SECONDS = 0.1
@@ -39,10 +38,10 @@ _LOOK_SECONDS = 0.1
 
 @dataclass
 class Supervisor:
-    """Starts the children in order, restarts those that end and stops all of them.
+    """Starts the children in order, restarts those that end, and stops all of them.
 
-    data: the folders that hold the cluster's content. owner: descriptor of a process (pidfd_open(2)) with whose end, by
-    whatever it may come, everything ends. wipes: how often the folders were emptied.
+    data: folders with the cluster's content.
+    owner: descriptor of a process (pidfd_open(2)); the cluster stops when it ends.
     """
 
     children: list[Child]
@@ -52,10 +51,9 @@ class Supervisor:
     data: Sequence[Path] = ()
     owner: int | None = None
     stopping: bool = field(default=False, init=False)
-    wipes: int = field(default=0, init=False)
 
     def run(self, listener: socket.socket) -> None:
-        """Supervise, and answer what is asked over the socket, until told to stop; then stop everything."""
+        """Supervise children and serve requests until `stopping` is set; then stop all children."""
         before = processes.die_with_parent()
         watched: list[socket.socket | int] = [listener] if self.owner is None else [listener, self.owner]
         while not self.stopping:
@@ -68,28 +66,27 @@ class Supervisor:
             if listener in found:
                 self._answer(listener)
             if self.owner in found:
-                _log.info("the process has ended for which the cluster was started")
+                _log.info("the owner of the cluster has ended")
                 self.stopping = True
         self.stop()
 
     def describe(self) -> dict[str, Any]:
-        """Return the state, as `emulator.cluster.status` reports it."""
+        """Return the state for `emulator.cluster.status`."""
         described = [asdict(each.status) for each in self.children]
-        return {"pid": os.getpid(), "processes": described, "wipes": self.wipes, **self.facts}
+        return {"pid": os.getpid(), "processes": described, **self.facts}
 
     def wipe(self) -> None:
-        """Stop what works on the cluster's content, throw that away, and let everything start anew."""
+        """Stop the processes that use the cluster's content, delete it, and let them start again."""
         concerned = [each for each in self.children if each.spec.name != controlplane.AZURE]
         child.stop(concerned)
         for folder in self.data:
             shutil.rmtree(folder, ignore_errors=True)
         for each in concerned:
             each.forget()
-        self.wipes += 1
-        _log.info("the cluster's content is gone; starting anew")
+        _log.info("the cluster's content is deleted; starting again")
 
     def stop(self) -> None:
-        """End all children."""
+        """Stop all children."""
         child.stop(self.children)
 
     def _may_start(self, wanted: Child) -> bool:
@@ -111,11 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
     parser.add_argument("--without-azure", action="store_true", help="run without the emulated Azure")
     parser.add_argument("--without-admission-policies", action="store_true", help="run without that API")
-    parser.add_argument("--openshift", action="store_true", help="be an OpenShift")
-    parser.add_argument("--operator-hub", action="store_true", help="be one that installs operators from a catalog")
-    parser.add_argument("--openstack", action="store_true", help="run an OpenStack beside the cluster")
-    parser.add_argument("--content", action="store_true", help="be filled with the content that the state folder has")
-    parser.add_argument("--owner", type=int, help="the process with whose end the cluster ends, too")
+    parser.add_argument("--openshift", action="store_true", help="run an OpenShift")
+    parser.add_argument("--operator-hub", action="store_true", help="install operators from a catalog")
+    parser.add_argument("--openstack", action="store_true", help="also run an OpenStack")
+    parser.add_argument("--content", action="store_true", help="fill the cluster with the content in the state folder")
+    parser.add_argument("--owner", type=int, help="stop when this process ends")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
@@ -129,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if lock.take(layout.lock) is None:
         _log.info("another supervisor runs for %s", layout.paths.state)
         return controlplane.LOCK_HELD
-    # What an earlier life left, should the kernel not have finished with it, is in the way of ports and of etcd's data.
+    # Processes of an earlier supervisor, if any still run, would block ports and etcd's data.
     left = processes.kill_all(layout)
     if left:
         _log.error("cannot end the processes of an earlier start: %s", left)

@@ -1,4 +1,4 @@
-"""What a pod's volumes hold, and how files reach a folder so that a reader sees all of an update or nothing."""
+"""Contents of a pod's volumes, and atomic updates of their folders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Lookup = Callable[[str, str], Object | None]
 """(ConfigMap or Secret, name) -> the object of the pod's namespace, or None."""
 
 Token = Callable[[str, int], str]
-"""(audience or "", seconds of validity) -> a token of the pod's service account."""
+"""(audience or "", lifetime in seconds) -> a token of the pod's service account."""
 
 _DATA = "..data"
 _DEFAULT_MODE = 0o644
@@ -37,8 +37,7 @@ class File:
 def content(volume: Object, pod: Object, lookup: Lookup, token: Token) -> dict[str, File] | None:
     """Return the files of a volume by their relative path, or None for an emptyDir.
 
-    Raises MissingError when a ConfigMap, Secret or key that is not optional is absent, UnsupportedError for other
-    volume types.
+    Raises MissingError if a required ConfigMap, Secret or key is missing, UnsupportedError for other volume types.
     """
     if "emptyDir" in volume:
         return None
@@ -75,7 +74,7 @@ def _source(source: Object, mode: int, pod: Object, lookup: Lookup, token: Token
 
 def _downward(item: Object, pod: Object) -> str:
     if "fieldRef" not in item:
-        raise UnsupportedError(f"downward API file {item['path']}: the local kubelet knows fieldRef only")
+        raise UnsupportedError(f"downward API file {item['path']}: the local kubelet supports only fieldRef")
     return field_value(item["fieldRef"]["fieldPath"], pod)
 
 
@@ -110,11 +109,11 @@ def data_of(found: Object) -> dict[str, bytes]:
 
 
 def write(folder: Path, files: Mapping[str, File]) -> bool:
-    """Make `folder` show exactly `files`; tell whether something changed.
+    """Make the content of `folder` exactly `files`; tell whether it changed.
 
-    Works as a kubelet's volumes do: the files lie in a folder of their own that `..data` points to, and each top-level
-    name points into `..data`; an update replaces `..data` in one step (pkg/volume/util/atomic_writer.go).
-    Raises ValueError when a path leaves the folder.
+    Like in a kubelet, the files are in a subfolder. `..data` links to it, and each top-level name links into `..data`.
+    An update replaces `..data` in one step (pkg/volume/util/atomic_writer.go). Raises ValueError if a path leaves the
+    folder.
     """
     for path in files:
         parts = Path(path).parts

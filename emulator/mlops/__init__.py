@@ -1,4 +1,4 @@
-"""What stands for the OSS MLOps platform in the local environment."""
+"""The stub of the OSS MLOps platform in the local environment."""
 
 from __future__ import annotations
 

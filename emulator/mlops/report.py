@@ -1,4 +1,4 @@
-"""Says of the local environment what of the OSS MLOps platform is not the real one."""
+"""Reports which parts of the local OSS MLOps platform are not real."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from emulator.charts.sources import STUB_OF
 
 
 def report(workloads: Sequence[Mapping[str, Any]]) -> str:
-    """Return what is to be said, by the platform's Deployments; nothing where there are none."""
+    """Return the report for the platform's Deployments, empty without any."""
     if not workloads:
         return ""
     annotations = workloads[0]["metadata"].get("annotations") or {}
-    lines = ["OSS MLOps platform", f"  its {len(workloads)} Deployments run nothing: their pods are simulated"]
+    lines = ["OSS MLOps platform", f"  its {len(workloads)} Deployments run no programs: their pods are simulated"]
     if STUB_OF in annotations:
         lines.append(
-            "  a stub: each of its objects by name, definitions that take anything, webhooks that call nobody: "
+            "  a stub: its objects have names only, definitions without validation, webhooks without calls: "
             f"{annotations[STUB_OF]}"
         )
     return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""A stub of the repository of the OSS MLOps platform: its ten overlays, with every object that they have, by name.
+"""A stub of the repository of the OSS MLOps platform: its ten overlays with all their objects, by name.
 
-These are the objects that there are with Kubeflow's pipelines in the place of its own, whose repository has a stub with
-nothing in it. The repositories are no Go modules, so that nothing of them can be had here. A site with internet access
-fetches the archives that the catalogue of the program names.
+The overlays use Kubeflow's pipelines from their own repository, which has an empty stub. Neither repository is a Go
+module, so their files are not available here. A site with internet access downloads the archives that the program's
+catalogue names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMMIT: Final = "087a88b2fd8b7c38f349b85efa222b671840ce3b"
 SOURCE: Final = f"https://github.com/OSS-MLOPS-PLATFORM/oss-mlops-platform/tree/{COMMIT}"
 
 PIPELINES: Final = ("kubeflow-manifests", "d8d643f1a736b28c525bd9b8ee5c9b2f4a661b39")
-"""Name and commit of the other repository."""
+"""Name and commit of the repository of Kubeflow's pipelines."""
 
 _CONTENT: Final = Path(__file__).with_name("stub.yaml")
 _PARTS: Final = "deployment/stub"
@@ -29,9 +29,9 @@ _GROUP: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kusto
 
 
 def fill(mirror: Path) -> None:
-    """Put the archives into the mirror where they are missing, or older than what they are made from.
+    """Write archives that are missing or older than their sources into the mirror.
 
-    The archive of a repository itself is left alone, whoever has put it there.
+    An archive of the real repository is not replaced.
     """
     pipelines = mirror / f"{'-'.join(PIPELINES)}.tar.gz"
     if not pipelines.exists():
@@ -46,7 +46,7 @@ def fill(mirror: Path) -> None:
 
 
 def files() -> dict[str, bytes]:
-    """Return the files of the repository, as far as overlays refer to them."""
+    """Return the files of the repository that overlays refer to."""
     content = yaml.safe_load(_CONTENT.read_text())
     found: dict[str, bytes] = {}
     for overlay, parts in content["overlays"].items():
@@ -93,7 +93,7 @@ def _object(version: str, kind: str, namespace: str, name: str, **body: Any) -> 
 
 
 def _definition(scope: str, group: str, kind: str, plural: str, versions: Sequence[str]) -> dict[str, Any]:
-    """Return a definition that takes whatever one writes into an object of its kind."""
+    """Return a definition without validation."""
     names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     served = [
@@ -107,15 +107,15 @@ def _definition(scope: str, group: str, kind: str, plural: str, versions: Sequen
         spec={"group": group, "scope": scope, "names": names, "versions": served},
     )
     if group.endswith(".k8s.io"):
-        # The API server refuses groups of Kubernetes' own without it (kubernetes/enhancements, KEP 1111).
+        # The API server requires it for Kubernetes' own groups (kubernetes/enhancements, KEP 1111).
         found["metadata"]["annotations"]["api-approved.kubernetes.io"] = SOURCE
     return found
 
 
 def _least(kind: str, name: str) -> dict[str, Any]:
-    """Return the least that the API server asks of an object, and nothing that it leaves out, as it does empty lists.
+    """Return the smallest body that the API server accepts, without fields that it drops, such as empty lists.
 
-    A webhook would be called at pods that are simulated.
+    Webhooks stay empty, because their pods are simulated.
     """
     selector = {"matchLabels": {"app": name}}
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}

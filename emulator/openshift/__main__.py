@@ -1,4 +1,4 @@
-"""The process of OpenShift's own: puts its objects in place, then serves namespaces and Routes as they come."""
+"""The process of the local OpenShift: creates its objects, then serves namespaces and Routes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLLECTIONS = {
     "ServiceAccount": "/api/v1{0}/serviceaccounts",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1{0}/rolebindings",
 }
-"""Of what each namespace has, by kind; with the namespace in the middle, or nothing for all of them."""
+"""API paths of the objects in each namespace, by kind. {0} is the namespace, or empty for all."""
 _SYNC_SECONDS = 30.0
 _RESYNC_SECONDS = 5.0
 
@@ -32,7 +32,7 @@ _log = logging.getLogger("openshift")
 
 
 class Attendant:
-    """Gives each namespace what it lacks, and says of each Route whether it is served."""
+    """Creates the missing objects of each namespace, and sets the status of each Route."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -44,7 +44,7 @@ class Attendant:
         }
 
     def start(self) -> None:
-        """Follow namespaces, what they have, and Routes. Raises TimeoutError when the API server does not list them."""
+        """Follow namespaces, their objects, and Routes. Raises TimeoutError if the API server does not list them."""
         stores = (self._namespaces, self._routes, *self._made.values())
         for store in stores:
             store.start()
@@ -52,7 +52,7 @@ class Attendant:
             raise TimeoutError(f"the API server did not list namespaces and Routes in {_SYNC_SECONDS:.0f} s")
 
     def attend(self) -> None:
-        """Serve what there is; what is refused is tried again the next time."""
+        """Serve all namespaces and Routes once. The next call retries what was rejected."""
         try:
             self._allot()
             self._admit()
@@ -61,7 +61,7 @@ class Attendant:
             _log.info("%s", error)
 
     def wait(self) -> None:
-        """Wait for a change, or a moment."""
+        """Wait for a change, or for the resync interval."""
         self._changed.wait(_RESYNC_SECONDS)
         self._changed.clear()
 
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m emulator.openshift", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
-    parser.add_argument("--operator-hub", action="store_true", help="install operators from a catalog, too")
+    parser.add_argument("--operator-hub", action="store_true", help="also install operators from a catalog")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     layout = Layout(Paths.of(root=options.root, state=options.state))
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     try:
-        # A definition of half a megabyte may take a busy machine a while.
+        # On a busy machine, a definition of half a megabyte takes a while.
         api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()), timeout=60.0)
         platform.install(api, definitions.read(layout.paths))
         if options.operator_hub:
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _log.error("%s", error)
         return 1
     announce(layout.socket("openshift"))
-    _log.info("the cluster has what every OpenShift has")
+    _log.info("the cluster is an OpenShift now")
     while not stop.is_set():
         attendant.wait()
         attendant.attend()

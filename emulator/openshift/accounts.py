@@ -1,9 +1,8 @@
-"""The service accounts and grants that OpenShift makes in each namespace, and makes anew where they are deleted.
+"""The service accounts and role bindings of each namespace in OpenShift, recreated if deleted.
 
-They are there where the cluster has the capabilities Build, DeploymentConfig and ImageRegistry, as every OpenShift from
-4.16 on has unless its installation leaves them out. Sources: openshift/openshift-controller-manager,
-pkg/authorization/defaultrolebindings/project_policy.go and pkg/cmd/controller/serviceaccount.go. No image registry runs
-here, and so no account gets a pull secret.
+Clusters with the capabilities Build, DeploymentConfig and ImageRegistry have them, which is the default from 4.16 on.
+Sources: openshift/openshift-controller-manager, pkg/authorization/defaultrolebindings/project_policy.go and
+pkg/cmd/controller/serviceaccount.go. Without an image registry here, accounts do not get pull secrets.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from emulator.cluster.store import Key
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _ACCOUNTS: Final = {"builder": "system:image-builder", "deployer": "system:deployer"}
-"""The role of each account; the binding is called like it, with an s."""
+"""The role of each account. The name of its binding is the role's, with an s."""
 _PULLER: Final = "system:image-puller"
 
 
 def lacking(namespaces: Iterable[Object], accounts: Container[Key], bindings: Container[Key]) -> Iterator[Object]:
-    """Yield the accounts and RoleBindings that namespaces have not yet. accounts, bindings: those that there are."""
+    """Yield the missing accounts and RoleBindings of namespaces. accounts, bindings: the existing ones."""
     for namespace in namespaces:
         if "deletionTimestamp" in namespace["metadata"]:
             continue

@@ -1,7 +1,7 @@
-"""The catalog of certified operators: NVIDIA's GPU operator in one version, whose pod is simulated.
+"""The catalog of certified operators: one version of NVIDIA's GPU operator, whose pod is simulated.
 
-What OLM makes of the bundle is real: its definition, account, rights and Deployment. Read in NVIDIA/gpu-operator, tag
-v26.3.3, bundle/manifests; the definition takes any field, and the rights are those that OpenShift asks for.
+OLM really creates the bundle's definition, account, rights and Deployment. Source: NVIDIA/gpu-operator, tag v26.3.3,
+bundle/manifests. The definition accepts any field; the rights are those that OpenShift requires.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INSTALLS: Final = {"OwnNamespace": True, "SingleNamespace": True, "MultiNamespa
 
 
 def manifests() -> list[Object]:
-    """Return what the bundle carries: its version, and the definition of ClusterPolicy."""
+    """Return the objects of the bundle: its ClusterServiceVersion, and the definition of ClusterPolicy."""
     definition = json.loads((STUBS / "gpu-operator" / "crds" / "clusterpolicies.nvidia.com.json").read_text())
     return [_version(), definition]
 
@@ -70,7 +70,7 @@ def _version() -> Object:
 
 
 def _rules() -> list[Object]:
-    """Return by what its pods mount a file of their node, and what it looks after."""
+    """Return the rights to mount a file of the node, and on its custom resources."""
     constraints = {"apiGroups": ["security.openshift.io"], "resources": ["securitycontextconstraints"]}
     policies = {"apiGroups": ["nvidia.com"], "resources": ["clusterpolicies", "clusterpolicies/status"]}
     return [

@@ -1,4 +1,4 @@
-"""The definitions that every OpenShift has, from the Go modules that hold them."""
+"""The definitions of every OpenShift, from their Go modules."""
 
 from __future__ import annotations
 
@@ -36,21 +36,23 @@ _MONITORING_KINDS: Final = (
     "servicemonitors",
     "thanosrulers",
 )
-"""What OpenShift's monitoring defines; upstream has two more (openshift/cluster-monitoring-operator, manifests)."""
+"""The definitions of OpenShift's monitoring; upstream has two more (openshift/cluster-monitoring-operator,
+manifests).
+"""
 
 
 _EQUALS: Final = re.compile(r"^(\s*- )=$", re.MULTILINE)
-"""An operator in a list of values; YAML 1.1, which PyYAML reads, has a meaning of its own for the plain sign."""
+"""An operator in a list of values. In YAML 1.1, which PyYAML reads, a plain `=` has a special meaning."""
 
 
 def read(paths: Paths) -> list[Object]:
-    """Return the definitions that `fill` put into the mirror."""
+    """Return the definitions that `fill` wrote into the mirror."""
     texts = (_EQUALS.sub(r"\1'='", file.read_text()) for file in sorted(_folder(paths).glob("*.yaml")))
     return [yaml.load(text, Loader=yaml.CSafeLoader) for text in texts]
 
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
-    """Copy the definitions into the mirror. Raises ToolchainError when a module cannot be had."""
+    """Copy the definitions into the mirror. Raises ToolchainError if a module cannot be downloaded."""
     api = toolchain.module_folder(KUBERNETES_1_34, _API)
     monitoring = toolchain.module_folder(DEFINITIONS, _MONITORING) / "example" / "prometheus-operator-crd"
     files = [api / name for name in _API_FILES]

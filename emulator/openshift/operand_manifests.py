@@ -1,8 +1,8 @@
-"""The manifests that OpenShift AI's operator installs its components from: what its image has in `/opt/manifests`.
+"""The manifests of OpenShift AI's components, which are in its operator's image (`/opt/manifests`).
 
-Kueue's are those of OpenShift AI 2.16. KubeRay and the training operator are upstream's, in the versions that the
-local environment builds, below the paths and variables that the product's forks have. In the CodeFlare operator's place
-is the AppWrapper that is made for this Kueue, with upstream's own configuration. What stays `Removed` here is empty.
+Kueue's are those of OpenShift AI 2.16. KubeRay's and the training operator's are upstream's, in the locally built
+versions, with the paths and variables of the product's forks. AppWrapper, in the version for this Kueue and with
+upstream's configuration, replaces the CodeFlare operator. Components that are always `Removed` here are empty.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _IMAGE_VARIABLE: Final = {"varReference": [{"path": "spec/template/spec/containe
 
 
 def write(target: Path, toolchain: Toolchain) -> None:
-    """Write all manifests into a folder. Raises ToolchainError when a module cannot be had."""
+    """Write all manifests into a folder. Raises ToolchainError if a module cannot be downloaded."""
     kueue = _copy(toolchain.module_folder(OPENDATAHUB_KUEUE, "sigs.k8s.io/kueue") / "config", target / "kueue")
     (kueue / "rhoai" / "params.env").write_text(f"odh-kueue-controller-image={IMAGES['kueue']}\n")
     _ray(toolchain.module_folder(KUBERNETES_1_34, "github.com/ray-project/kuberay/ray-operator"), target / "ray")
@@ -75,7 +75,7 @@ def _training_operator(module: Path, target: Path) -> None:
 
 
 def _codeflare(module: Path, target: Path) -> None:
-    """Write AppWrapper's manifests under the CodeFlare operator's names, with that one's Deployment and account."""
+    """Write AppWrapper's manifests with the names, Deployment and account of the CodeFlare operator."""
     _copy(module / "config", target)
     service = target / "webhook" / "service.yaml"
     service.write_text(service.read_text().replace("control-plane: controller-manager", _SELECTOR))
@@ -104,7 +104,7 @@ def _codeflare(module: Path, target: Path) -> None:
 
 
 def _appwrapper_config(module: Path) -> dict[str, Any]:
-    """Return AppWrapper's own configuration, with the names under which it finds its webhooks here."""
+    """Return AppWrapper's own configuration, with the local names of its webhooks."""
     document: dict[str, Any] = yaml.safe_load((module / "config" / "default" / "config.yaml").read_text())
     names = {
         "mutatingWebhookConfigName": "mutating-webhook-configuration",
@@ -127,7 +127,7 @@ _SELECTOR: Final = "app.kubernetes.io/name: codeflare-operator"
 def _overlay(
     folder: Path, resources: list[str], component: str, *patches: str, variable: str = "image", **more: object
 ) -> None:
-    """Write a kustomization in whose Deployments $(<variable>) stands for the component's image."""
+    """Write a kustomization whose Deployments have the component's image in place of $(<variable>)."""
     parameters = f"{component}-parameters"
     reference = {"kind": "ConfigMap", "name": parameters, "apiVersion": "v1"}
     kustomization = {
@@ -166,7 +166,7 @@ def _nothing(folder: Path, **metadata: str) -> None:
 
 
 def _copy(source: Path, target: Path) -> Path:
-    """Copy a folder of Go's module cache, in which nothing may be written, to where it may be."""
+    """Copy a folder of Go's read-only module cache, and make the copy writable."""
     shutil.copytree(source, target, copy_function=shutil.copyfile)
     for path in (target, *target.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)

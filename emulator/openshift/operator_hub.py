@@ -1,8 +1,8 @@
-"""OperatorHub: the Operator Lifecycle Manager, and two catalogs of one operator each.
+"""OperatorHub: the Operator Lifecycle Manager, and two catalogs with one operator each.
 
-Real: OLM's two operators and its server of catalogs; Open Data Hub's operator 2.21, of which OpenShift AI 2.16 is
-made, with the bundle of its module. The other catalog has the GPU operator (`certified`). A bundle carries its
-manifests inside, so that none has to be unpacked from an image.
+Real: OLM's two operators, its catalog server, and Open Data Hub's operator 2.21, the base of OpenShift AI 2.16, with
+its module's bundle. The other catalog has the GPU operator (`certified`). Bundles contain their manifests, so OLM does
+not unpack them from an image.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ _AGGREGATED: Final = {
     "oauth.openshift.io": {"OAuthClient": "Cluster"},
     "user.openshift.io": {"Group": "Cluster", "User": "Cluster"},
 }
-"""Kinds that servers of OpenShift's own have. The operator asks for them; here they are empty."""
+"""Kinds of OpenShift's aggregated servers. The operator needs them; here they have no objects."""
 _CATALOGS: Final = {
     "redhat-operators": ("Red Hat Operators", "/configs", 50051),
     "certified-operators": ("Certified Operators", "/certified", 50052),
 }
-"""Name of each catalog; what it is called, the folder that is served, and on which port."""
+"""Name of each catalog -> display name, served folder, port."""
 
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
-    """Write definitions, catalog and the operator's manifests into the mirror, unless they are there.
+    """Write definitions, catalogs and the operator's manifests into the mirror, unless they exist.
 
-    Raises ToolchainError when a module cannot be had.
+    Raises ToolchainError if a module cannot be downloaded.
     """
     target = folder(paths.mirror)
     if (target / "certified").exists():
@@ -82,20 +82,20 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
 
 
 def folder(mirror: Path) -> Path:
-    """Return where a mirror has all of it."""
+    """Return the folder of OperatorHub in a mirror."""
     return mirror / "operator-hub"
 
 
 def definitions(paths: Paths) -> list[Object]:
-    """Return OLM's definitions, and what the operator asks for beside a plain OpenShift's."""
+    """Return OLM's definitions, and those that the operator needs in addition to OpenShift's."""
     texts = (file.read_text() for file in sorted((folder(paths.mirror) / "definitions").glob("*.yaml")))
     return [*(yaml.load(text, Loader=yaml.CSafeLoader) for text in texts), *_empty()]
 
 
 def objects() -> Iterator[Object]:
-    """Yield what runs OLM and the catalogs (operator-lifecycle-manager, deploy/chart/templates).
+    """Yield the objects that run OLM and the catalogs (operator-lifecycle-manager, deploy/chart/templates).
 
-    The catalogs' servers run beside the operator that asks them: pods reach the API server alone here.
+    The catalog servers run in the pod of OLM's catalog operator, because pods here reach only the API server.
     """
     for name in (NAMESPACE, MARKETPLACE, "openshift-operators"):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -194,7 +194,7 @@ def _catalog(package: str, version: str, channels: Sequence[str], manifests: Seq
 
 
 def _as_openshift_ai(csv: Object) -> None:
-    """Make Open Data Hub's version that of OpenShift AI, which has another name, image and platform."""
+    """Change Open Data Hub's version into OpenShift AI's: name, image and platform."""
     csv["metadata"]["name"] = CSV
     csv["spec"]["version"] = VERSION
     csv["spec"].pop("replaces", None)
@@ -204,7 +204,7 @@ def _as_openshift_ai(csv: Object) -> None:
     for variable in container["env"]:
         if variable["name"] == "ODH_PLATFORM_TYPE":
             variable["value"] = "SelfManagedRHOAI"
-    # Set by whoever subscribes.
+    # The Subscription sets it.
     container["env"] = [variable for variable in container["env"] if variable["name"] != "DISABLE_DSC_CONFIG"]
 
 

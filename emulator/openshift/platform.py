@@ -1,4 +1,4 @@
-"""Puts into the API server what every OpenShift has: definitions, SecurityContextConstraints, roles, its version."""
+"""Creates the objects of every OpenShift: definitions, SecurityContextConstraints, roles, its version."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import yaml
 from emulator.cluster.api import Api, Object, path_of
 
 VERSION: Final = "4.21.0"
-"""The OpenShift whose Kubernetes is that of the local cluster's, 1.34."""
+"""The OpenShift version with the local cluster's Kubernetes version, 1.34."""
 
 DOMAIN: Final = "apps.local.invalid"
-"""The domain of Routes that name no host."""
+"""The domain of Routes without a host."""
 
 _HERE: Final = Path(__file__).resolve().parent
 _MANAGER: Final = "cluster-version-operator"
@@ -25,9 +25,9 @@ _AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 
 
 def install(api: Api, definitions: Sequence[Object]) -> None:
-    """Apply all of it; done again it puts back what was changed, as the cluster version operator does.
+    """Apply all objects. A second call reverts changes, like the cluster version operator.
 
-    Raises ApiError when something is refused, TimeoutError when a definition is not served in time.
+    Raises ApiError if the API server rejects an object, TimeoutError if a definition is not served in time.
     """
     define(api, definitions)
     apply(api, (*constraints(), *roles(), *_objects()))
@@ -42,7 +42,7 @@ def define(api: Api, definitions: Sequence[Object]) -> None:
 
 
 def apply(api: Api, documents: Iterable[Object]) -> None:
-    """Apply objects, and their status where they have one."""
+    """Apply objects, and their status if they have one."""
     for document in documents:
         status = document.pop("status", None)
         path = path_of(api, document)
@@ -61,7 +61,7 @@ def constraints() -> Iterator[Object]:
 
 
 def roles() -> Iterator[Object]:
-    """Yield a ClusterRole for the use of each of them, and the binding by which everybody may use restricted-v2."""
+    """Yield a ClusterRole to use each constraint, and the binding of all users to restricted-v2."""
     for constraint in constraints():
         name = constraint["metadata"]["name"]
         rule = {

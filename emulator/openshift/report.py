@@ -1,4 +1,4 @@
-"""The report of the local OpenShift, for `make status`: what of it is OpenShift's own program, and what is played."""
+"""The report of the local OpenShift for `make status`: what is real, and what is simulated."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 Objects = Iterable[Mapping[str, Any]]
 
 _NOTES = (
-    "pods are judged by OpenShift's own admission plugin, in Kubernetes' API server",
-    "played: users of namespaces, Routes (no router answers), volumes of an NFS provisioner (no folder is made)",
-    "not here: projects, users, groups, images, builds, Services' certificates; the GPU operator, but its labels",
+    "OpenShift's own admission plugin, in Kubernetes' API server, checks pods",
+    "simulated: users of namespaces, Routes (without a router), volumes of an NFS provisioner (without folders)",
+    "missing: projects, users, groups, images, builds, Services' certificates; the GPU operator except its labels",
 )
 _NO_CATALOG = "no OperatorHub: a stack with openshift.operators: openshift-ai has one"
 
 
 def report(versions: Objects, routes: Sequence[Mapping[str, Any]], volumes: Objects, catalogs: Objects) -> str:
-    """Return the report; empty where the cluster is no OpenShift.
+    """Return the report, empty if the cluster is not an OpenShift.
 
-    Each is the cluster's: ClusterVersions, Routes, PersistentVolumes, and the CatalogSources of OLM.
+    Arguments: all ClusterVersions, Routes, PersistentVolumes, and CatalogSources of OLM in the cluster.
     """
     found = [version["status"]["desired"]["version"] for version in versions]
     if not found:
@@ -26,9 +26,9 @@ def report(versions: Objects, routes: Sequence[Mapping[str, Any]], volumes: Obje
     folders = [volume for volume in volumes if "nfs" in volume["spec"]]
     names = ", ".join(catalog["metadata"]["name"] for catalog in catalogs)
     hub = (
-        f"operators come from OLM's catalogs {names}, which have OpenShift AI and the GPU operator alone"
+        f"operators come from OLM's catalogs {names}, which have only OpenShift AI and the GPU operator"
         if names
         else _NO_CATALOG
     )
-    counted = f"played now: Routes {len(routes)}, volumes {len(folders)}"
+    counted = f"simulated now: Routes {len(routes)}, volumes {len(folders)}"
     return "\n".join([f"OpenShift {found[0]}", *(f"  {note}" for note in (*_NOTES, hub, counted))])

@@ -1,7 +1,7 @@
-"""What OpenShift's router says of a Route: whether it serves it, and under which host. No router runs here.
+"""The status that OpenShift's router gives to a Route: its host, and whether it is admitted. No router runs here.
 
-Host and status: openshift/library-go, pkg/route/hostassignment; openshift/router, pkg/router/controller: `status.go`,
-`unique_host.go`. A host is its first namespace's, and a path of it its first Route's.
+Sources: openshift/library-go, pkg/route/hostassignment; openshift/router, pkg/router/controller: `status.go`,
+`unique_host.go`. A host belongs to the first namespace that uses it, and a path of the host to its first Route.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROUTER: Final = "default"
 
 
 def with_host(route: Object, domain: str) -> Object | None:
-    """Return the merge patch that gives a Route a host below the cluster's domain, None where it has one."""
+    """Return the merge patch that gives a Route a host below the cluster's domain, None if it has a host."""
     metadata, spec = route["metadata"], route["spec"]
     if spec.get("host"):
         return None
@@ -27,7 +27,7 @@ def with_host(route: Object, domain: str) -> Object | None:
 
 
 def verdicts(routes: Iterable[Object], domain: str) -> Iterator[tuple[Object, Object]]:
-    """Yield each Route whose status does not say what the router decided, with the status that does."""
+    """Yield each Route whose status differs from the router's decision, with the right status."""
     owners: dict[str, str] = {}
     taken: dict[tuple[str, str], str] = {}
     for route in sorted(routes, key=_age):

@@ -1,8 +1,8 @@
-"""A real OpenStack on this machine, as CSC's cPouta shows itself to one of its projects.
+"""A real OpenStack on this machine, set up like a project of CSC's cPouta.
 
-Keystone, Placement, Glance, Neutron, Cinder and Nova as released, unprivileged, on loopback: a process for each, with
-SQLite and messaging inside the process. What they rule on is real: policies, quotas, scheduling, names, addresses,
-states. What lies beneath them is not there: no guest boots, no packet flows, a volume has no bytes.
+Keystone, Placement, Glance, Neutron, Cinder and Nova are the released programs. Each runs unprivileged on loopback in
+one process, with SQLite and in-process messaging. Policies, quotas, scheduling, names, addresses and states are real.
+Guests do not boot, networks carry no packets, and volumes store no bytes.
 
-This package is imported in two Python environments, the project's and (`inside`) OpenStack's own: it imports nothing.
+Two Python environments import this package, the project's and (`inside`) OpenStack's, so it imports nothing.
 """

@@ -1,13 +1,13 @@
-"""Act in the local OpenStack behind the engine's back, as other people of the project and the cloud's operators do.
+"""Act in the local OpenStack without the engine, like other members of the project and the cloud's operators.
 
 open      open a security group to more addresses
-detach    take a volume off its server
-delete    delete a server, as the failure of its host does
+detach    detach a volume from its server
+delete    delete a server, as if its host failed
 quota     set quotas of the project: cores=22 ram=152000 gigabytes=100 floatingip=0
-move      give the machine that runs the engine another address, as a laptop has elsewhere; `move --off` ends that
-full      fill the hosts with servers of others; `full --off` ends that
-fault     let the next calls of a service fail
-clear     drop the planned faults
+move      give the engine's machine another address, like a laptop in another network; `move --off` ends it
+full      fill the hosts with servers of another project; `full --off` ends it
+fault     make the next calls of a service fail
+clear     remove the planned faults
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from emulator.paths import Paths
 
 _WAIT_SECONDS = 60
 _OTHERS = "0c5c0000-0000-4000-8000-000000000001"
-"""Whom the hosts are full with."""
+"""The project that fills the hosts."""
 
 _QUOTAS: Mapping[str, tuple[str, ...]] = {
     "compute": ("instances", "cores", "ram", "key_pairs", "server_groups"),
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Deployment(paths).folder
     try:
         if not folder.ports_file.exists():
-            raise ValueError(f"stack {options.stack} has no local OpenStack; `make up STACK={options.stack}` starts it")
+            raise ValueError(f"stack {options.stack} has no local OpenStack. Run `make up STACK={options.stack}`")
         options.command(folder, options)
     except (SDKException, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -59,8 +59,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m emulator.openstack", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--stack", default="cpouta", help="whose local environment")
-    common.add_argument("--state", type=Path, help="the environment's state folder, in place of the stack's")
+    common.add_argument("--stack", default="cpouta", help="stack of the local environment")
+    common.add_argument("--state", type=Path, help="state folder of the environment, instead of the stack's")
     commands = parser.add_subparsers(required=True, metavar="command")
 
     def command(name: str, function: Any) -> argparse.ArgumentParser:
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     command("detach", _detach).add_argument("--volume", required=True, help="name or id")
     command("delete", _delete).add_argument("--server", required=True, help="name or id")
     names = ", ".join(name for known in _QUOTAS.values() for name in known)
-    command("quota", _quota).add_argument("quotas", nargs="+", metavar="name=limit", help=f"{names}; -1 is no limit")
+    command("quota", _quota).add_argument("quotas", nargs="+", metavar="name=limit", help=f"{names}; -1 means no limit")
     moved = command("move", _move).add_mutually_exclusive_group(required=True)
     moved.add_argument("--to", metavar="ADDRESS")
     moved.add_argument("--off", action="store_true")
@@ -102,7 +102,7 @@ def _open(folder: Folder, options: argparse.Namespace) -> None:
         port_range_max=options.port,
         remote_ip_prefix=options.cidr,
     )
-    print(f"{group.name} takes port {options.port} from {options.cidr}")
+    print(f"{group.name} admits {options.cidr} to port {options.port}")
 
 
 def _detach(folder: Folder, options: argparse.Namespace) -> None:
@@ -111,7 +111,7 @@ def _detach(folder: Folder, options: argparse.Namespace) -> None:
     for attachment in volume.attachments:
         cloud.compute.delete_volume_attachment(attachment["server_id"], volume.id)
     cloud.block_storage.wait_for_status(volume, "available", interval=1, wait=_WAIT_SECONDS)
-    print(f"{options.volume} is attached to no server")
+    print(f"{options.volume} is detached")
 
 
 def _delete(folder: Folder, options: argparse.Namespace) -> None:
@@ -119,7 +119,7 @@ def _delete(folder: Folder, options: argparse.Namespace) -> None:
     server = cloud.compute.find_server(options.server, ignore_missing=False, all_projects=True)
     cloud.compute.delete_server(server.id)
     cloud.compute.wait_for_delete(server, interval=1, wait=_WAIT_SECONDS)
-    print(f"{options.server} is gone")
+    print(f"{options.server} is deleted")
 
 
 def _quota(folder: Folder, options: argparse.Namespace) -> None:
@@ -142,27 +142,27 @@ def _limit(text: str) -> tuple[str, int]:
     name, _, limit = text.partition("=")
     known = [each for names in _QUOTAS.values() for each in names]
     if name not in known or not limit.removeprefix("-").isdigit():
-        raise ValueError(f"{text!r} is no quota: <name>=<number> is wanted, where a name is one of {', '.join(known)}")
+        raise ValueError(f"{text!r} is not a quota. Give <name>=<number> with one of the names {', '.join(known)}")
     return name, int(limit)
 
 
 def _move(folder: Folder, options: argparse.Namespace) -> None:
-    """Change the address that callers of guests come from; the gateway to them reads it."""
+    """Change the source address of connections to guests; the guests' gateway reads it."""
     if options.off:
         folder.caller_file.unlink(missing_ok=True)
-        print("whoever a rule names is let in")
+        print("callers have any address that a rule admits")
         return
     folder.caller_file.write_text(str(ip_address(options.to)))
-    print(f"callers come from {options.to}, and connections from elsewhere break")
+    print(f"callers now have the address {options.to}; connections from other addresses break")
 
 
 def _full(folder: Folder, options: argparse.Namespace) -> None:
-    """Allot all memory that is left to a server of somebody else's: of Placement, which the scheduler asks."""
+    """Allocate all free memory to a server of another project in Placement, which the scheduler reads."""
     cloud = seed.administrator(folder)
     others = f"/allocations/{_OTHERS}"
     cloud.placement.delete(others)
     if options.off:
-        print("the hosts have room")
+        print("the hosts have free memory again")
         return
     free = {}
     for provider in cloud.placement.resource_providers():
@@ -174,19 +174,19 @@ def _full(folder: Folder, options: argparse.Namespace) -> None:
     owner = {"project_id": _OTHERS, "user_id": _OTHERS, "consumer_generation": None}
     answer = cloud.placement.put(others, json={"allocations": free, **owner}, microversion="1.28")
     raise_from_response(answer)
-    print("no host has room for another server")
+    print("no host has free memory for another server")
 
 
 def _fault(folder: Folder, options: argparse.Namespace) -> None:
     if options.times < 1:
-        raise ValueError(f"--times is {options.times}; 1 or more is allowed")
+        raise ValueError(f"--times: {options.times} is less than 1. Give 1 or more")
     Faults(folder.faults_file).plan(Fault(options.on, options.call, options.kind, options.times))
-    print(f"the next {options.times} calls {options.call!r} of {options.on} {options.kind}")
+    print(f"planned for the next {options.times} calls {options.call!r} of {options.on}: {options.kind}")
 
 
 def _clear(folder: Folder, options: argparse.Namespace) -> None:
     Faults(folder.faults_file).clear()
-    print("no fault is planned")
+    print("all planned faults are removed")
 
 
 if __name__ == "__main__":

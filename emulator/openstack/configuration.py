@@ -1,4 +1,4 @@
-"""Writes the configuration of each service for one folder and its ports, from `templates`."""
+"""Writes the configuration files of all services for one folder and its ports, from `templates`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ user_domain_name = Default
 project_domain_name = Default
 region_name = $region
 valid_interfaces = public""")
-"""How a service signs in to the others (keystoneauth1, `identity/v3/password.py`)."""
+"""How a service authenticates to the others (keystoneauth1, `identity/v3/password.py`)."""
 
 _TOKENS: Final = Template("""\
 interface = public
@@ -46,15 +46,17 @@ service_token_roles = service
 service_token_roles_required = True
 memcache_security_strategy = None
 token_cache_time = 60""")
-"""How a service judges tokens (keystonemiddleware, `auth_token/_opts.py`)."""
+"""How a service validates tokens (keystonemiddleware, `auth_token/_opts.py`)."""
 
 
 def write(folder: Folder, python: Path, ports: Mapping[str, int], facts: Mapping[str, Any]) -> None:
     """Write the files of all services.
 
-    python: the interpreter of OpenStack's packages. ports: of each service. facts: `facts.yaml`.
+    python: the interpreter of OpenStack's packages.
+    ports: of each service.
+    facts: `facts.yaml`.
     """
-    etc = python.parent.parent / "etc"  # where the packages put what they read besides
+    etc = python.parent.parent / "etc"  # the packages' own configuration files
     for name in _FOLDERS:
         (folder.path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     secrets = folder.secrets()
@@ -80,10 +82,10 @@ def write(folder: Folder, python: Path, ports: Mapping[str, int], facts: Mapping
         folder.configuration(service).mkdir(mode=0o700, parents=True, exist_ok=True)
         text = Template((_TEMPLATES / f"{service}.conf").read_text()).substitute(values)
         write_private(folder.configuration_file(service), text)
-    # Nova looks for it beside its configuration alone.
+    # Nova looks for it only next to its configuration.
     shutil.copyfile(etc / "nova" / "api-paste.ini", folder.configuration("nova") / "api-paste.ini")
 
 
 def _literal(path: Path) -> str:
-    """Return a path as oslo.config takes it for itself: a `$` would refer to another option."""
+    """Return a path with escaped `$`, which oslo.config would read as a reference to another option."""
     return str(path).replace("$", "$$")

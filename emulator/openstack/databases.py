@@ -1,7 +1,7 @@
-"""Makes the databases that every environment begins with.
+"""Creates the initial databases of all environments, once for each set of releases.
 
-Made once for each set of releases, as an administrator would install OpenStack: each service's own command creates its
-tables, the services are started, and what they hold is put in through their APIs.
+This follows an administrator's installation of OpenStack: each service's own command creates its tables, the services
+start, and their APIs create the content.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _LOG_LINES: Final = 15
 
 
 def make(path: Path, python: Path) -> None:
-    """Make the databases with what `facts.yaml` says, in a new folder.
+    """Create the databases with the content of `facts.yaml` in a new folder.
 
-    python: the interpreter of OpenStack's packages. Raises OpenStackError when a service fails.
+    python: the interpreter of OpenStack's packages. Raises OpenStackError if a service fails.
     """
     folder = Folder(private_folder(path))
     names = ("admin", "service", "member")
@@ -83,7 +83,7 @@ def _create(folder: Folder, python: Path, service: str) -> None:
 
 @contextlib.contextmanager
 def _running(folder: Folder, python: Path, services: Sequence[str]) -> Iterator[None]:
-    """Run services while databases are made; what they say is kept in the folder."""
+    """Run services while databases are created. Their logs stay in the folder."""
     started: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for service in services:
@@ -110,7 +110,7 @@ def _await(folder: Folder, service: str, process: subprocess.Popen[bytes]) -> No
                 return
         if process.poll() is not None or time.monotonic() > deadline:
             said = _tail(_log(folder, service).read_text(errors="replace"))
-            raise OpenStackError(f"{service} does not start; the end of what it said:\n{said}")
+            raise OpenStackError(f"{service} does not start. The end of its log:\n{said}")
         time.sleep(_POLL_SECONDS)
 
 
@@ -123,7 +123,7 @@ def _tail(text: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of OpenStack's processes: no proxy, no credentials of the user's."""
+    """Return the environment of OpenStack's processes, without proxies and the user's credentials."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR") if name in os.environ}
     return {**kept, "PYTHONPATH": str(_ROOT)}
 

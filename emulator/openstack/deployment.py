@@ -1,4 +1,4 @@
-"""The OpenStack of one environment: its copy of the databases, fitted to its place, and what reaches it."""
+"""The OpenStack of one environment: its copy of the databases, adapted to folder and ports, and its credentials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runner.files import write_private
 
 PACKAGES_LINK: Final = "openstack"
 DATABASES_LINK: Final = "openstack-databases"
-"""Where `paths.bin` leads to what is installed."""
+"""Names of the links in `paths.bin` to the installed packages and databases."""
 
 
 class Deployment:
@@ -32,17 +32,17 @@ class Deployment:
 
     @property
     def installed(self) -> bool:
-        """Whether its packages and databases are there."""
+        """Whether its packages and databases are installed."""
         return os.access(self._python, os.X_OK) and self._databases.path.exists()
 
     @property
     def foreign(self) -> bool:
-        """Whether its databases were made by other packages than are installed now."""
+        """Whether other packages than the installed ones created its databases."""
         made = self.folder.packages_file
         return made.exists() and made.read_text() != self._databases.packages_file.read_text()
 
     def ensure(self, ports: Mapping[str, int]) -> None:
-        """Begin with the databases as they were made, where there are none yet."""
+        """Copy the initial databases, if there are none yet."""
         if self.folder.path.exists():
             return
         unfinished = self.folder.path.with_suffix(".unfinished")
@@ -52,10 +52,10 @@ class Deployment:
         self.fit(ports)
 
     def fit(self, ports: Mapping[str, int]) -> None:
-        """Fit everything to its place and its ports; nothing may run.
+        """Adapt everything to its folder and ports. No service may run.
 
         Most of it is configuration. Three addresses are in databases: Keystone's endpoints, the databases of Nova's
-        cells, the files of Glance's images.
+        cells, and the files of Glance's images.
         """
         folder = self.folder
         configuration.write(folder, self._python, ports, facts())
@@ -79,7 +79,7 @@ class Deployment:
         return command(self._python, self.folder, service, port)
 
     def variables(self) -> dict[str, str]:
-        """Return what a sourced `openrc` file of the project's application credential exports."""
+        """Return the variables that an `openrc` file of the project's application credential exports."""
         secrets = self.folder.secrets()
         return {
             "OS_AUTH_TYPE": "v3applicationcredential",

@@ -1,5 +1,5 @@
-"""What goes wrong when the local OpenStack is made."""
+"""Errors of the installation of the local OpenStack."""
 
 
 class OpenStackError(Exception):
-    """The local OpenStack cannot be installed or made; the message says what to look at."""
+    """The local OpenStack cannot be installed; the message names the cause or a log."""

@@ -1,4 +1,4 @@
-"""What the local OpenStack has when it is new (`facts.yaml`)."""
+"""The initial content of the local OpenStack (`facts.yaml`)."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ FILE: Final = Path(__file__).with_name("facts.yaml")
 
 @cache
 def facts() -> dict[str, Any]:
-    """Return what the file says."""
+    """Return the content of the file."""
     return dict(yaml.safe_load(FILE.read_text()))

@@ -1,4 +1,4 @@
-"""Faults that are planned for calls to services: kept in a file, taken by whoever serves the call."""
+"""Planned faults of calls to services, in a file that the services read."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ FAIL: Final = "fail"
 TIMEOUT: Final = "timeout"
 HANG: Final = "hang"
 KINDS: Final = {
-    FAIL: "the call is not done, and answered 503 Service Unavailable",
-    TIMEOUT: "the call is done, and answered 504 Gateway Timeout, as by a proxy that did not wait for the answer",
-    HANG: "the call is begun a minute late",
+    FAIL: "do not run the call, answer 503 Service Unavailable",
+    TIMEOUT: "run the call, answer 504 Gateway Timeout, like a proxy that did not wait for the response",
+    HANG: "run the call a minute late",
 }
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to the next calls of a kind.
+    """A fault of the next matching calls.
 
-    service: whose. call: a pattern (fnmatch) for method and path, as `POST */servers`. kind: of KINDS. times: how often
-    still.
+    service: the service.
+    call: a pattern (fnmatch) for method and path, such as `POST */servers`.
+    kind: one of KINDS.
+    times: the number of remaining calls.
     """
 
     service: str
@@ -43,24 +45,24 @@ class Faults:
         self._file = file
 
     def planned(self) -> list[Fault]:
-        """Return what is still to happen."""
+        """Return the remaining faults."""
         try:
             return [Fault(**each) for each in json.loads(self._file.read_text())]
         except FileNotFoundError:
             return []
 
     def plan(self, fault: Fault) -> None:
-        """Have it happen, after what is planned."""
+        """Add a fault after the planned ones."""
         with self._changing() as faults:
             faults.append(fault)
 
     def clear(self) -> None:
-        """Drop all."""
+        """Remove all faults."""
         with self._changing() as faults:
             faults.clear()
 
     def take(self, service: str, call: str) -> str | None:
-        """Return the kind of the first fault that is planned for a call, which is spent with it; else None."""
+        """Return the kind of the first fault planned for a call, and count it. None without one."""
         if not any(_meets(each, service, call) for each in self.planned()):
             return None
         with self._changing() as faults:

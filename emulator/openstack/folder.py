@@ -1,4 +1,4 @@
-"""Where an OpenStack keeps its files: databases, configuration, keys, the bytes of images."""
+"""The folder of an OpenStack: databases, configuration, keys, images."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 SERVICES: Final = ("keystone", "placement", "glance", "neutron", "cinder", "nova")
-"""A process each; Nova's and Cinder's workers are threads of theirs."""
+"""Each is one process; the workers of Nova and Cinder are its threads."""
 
 CATALOG: Final = {
     "keystone": ("identity", "/v3"),
@@ -25,7 +25,7 @@ DATABASES: Final = (*SERVICES, "nova_api", "nova_cell0")
 
 @dataclass(frozen=True)
 class Folder:
-    """The files of one OpenStack, all beneath one folder, which can be copied while nothing runs."""
+    """The files of one OpenStack, all in one folder, which can be copied while no service runs."""
 
     path: Path
 
@@ -34,7 +34,7 @@ class Folder:
         return self.path / "etc" / service
 
     def configuration_file(self, service: str) -> Path:
-        """Return the file that a service reads."""
+        """Return the configuration file of a service."""
         return self.configuration(service) / ("glance-api.conf" if service == "glance" else f"{service}.conf")
 
     def database(self, name: str) -> Path:
@@ -43,7 +43,7 @@ class Folder:
 
     @property
     def ports_file(self) -> Path:
-        """The ports for which everything here is written."""
+        """The ports that the files here refer to."""
         return self.path / "ports.json"
 
     @property
@@ -53,21 +53,21 @@ class Folder:
 
     @property
     def faults_file(self) -> Path:
-        """The faults that are planned."""
+        """The planned faults."""
         return self.path / "faults.json"
 
     @property
     def caller_file(self) -> Path:
-        """The address that callers of guests come from."""
+        """The source address of connections to guests."""
         return self.path / "caller"
 
     @property
     def packages_file(self) -> Path:
-        """Names the packages that made the databases, and can read them."""
+        """The packages that created the databases and can read them."""
         return self.path / "packages"
 
     def caller(self) -> str | None:
-        """Return the address that callers of guests come from, None where it is any that a rule names."""
+        """Return the source address of connections to guests, None for any address that a rule admits."""
         return self.caller_file.read_text() if self.caller_file.exists() else None
 
     def ports(self) -> dict[str, int]:
@@ -75,12 +75,12 @@ class Folder:
         return {name: int(port) for name, port in json.loads(self.ports_file.read_text()).items()}
 
     def secrets(self) -> dict[str, str]:
-        """Return what `secrets_file` holds."""
+        """Return the content of `secrets_file`."""
         return dict(json.loads(self.secrets_file.read_text()))
 
 
 def url(port: int) -> str:
-    """Return the address of what listens on a port of this machine."""
+    """Return the address of a port of this machine."""
     return f"http://127.0.0.1:{port}"
 
 

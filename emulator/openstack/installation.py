@@ -1,4 +1,4 @@
-"""Installs OpenStack's packages, and the databases made with them, into the user's cache: once for all environments."""
+"""Installs OpenStack's packages and databases into the user's cache, once for all environments."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _REQUIREMENTS: Final = _HERE.parent / "tools" / "openstack" / "requirements.txt"
 _MAKES_DATABASES: Final = ("facts.yaml", "seed.py", "databases.py", "configuration.py", "inside/create.py")
 
 PACKAGES: Final = "installing OpenStack's packages (once; kept in the cache)"
-DATABASES: Final = "making OpenStack's databases (once; kept in the cache)"
+DATABASES: Final = "creating OpenStack's databases (once; kept in the cache)"
 
 
 class Installation:
-    """OpenStack in the cache: a Python environment of its own, and the databases that environments copy.
+    """OpenStack in the cache: its own Python environment, and the databases that environments copy.
 
-    `paths.bin` gets a link to each, by the names that `emulator.openstack.deployment` has for them.
+    `paths.bin` gets a link to each, with the names in `emulator.openstack.deployment`.
     """
 
     def __init__(self, paths: Paths) -> None:
@@ -50,9 +50,9 @@ class Installation:
         return [step for step, result in steps if not result.exists()]
 
     def install(self, progress: Progress) -> None:
-        """Install what is missing, one progress step each.
+        """Install what is missing, with one progress step each.
 
-        Raises OpenStackError when packages cannot be had or a service fails.
+        Raises OpenStackError if packages cannot be downloaded or a service fails.
         """
         missing = self.missing()
         private_folder(self._folder)
@@ -70,7 +70,7 @@ class Installation:
     def _install_packages(self) -> None:
         if self._whole.exists():
             return
-        # A Python environment knows its place, and cannot be moved there once it is whole.
+        # A Python environment contains its path, so it cannot be moved when it is complete.
         shutil.rmtree(self._packages, ignore_errors=True)
         _uv("venv", "--python", sys.executable, self._packages)
         options = ("--require-hashes", "--no-deps", "--compile-bytecode", "--python", self._packages / "bin" / "python")
@@ -81,7 +81,7 @@ class Installation:
     def _make_databases(self) -> None:
         if self._databases.exists():
             return
-        from emulator.openstack import databases  # imports OpenStack's SDK, for which nothing else here need wait
+        from emulator.openstack import databases  # slow to import and needed only here
 
         unfinished = self._databases.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -91,7 +91,7 @@ class Installation:
 
 
 def _register(environment: Path) -> None:
-    """Make Neutron's way of binding ports known to its packages, which look for it by entry point alone."""
+    """Register Neutron's driver for port bindings with its packages, which find it only by entry point."""
     site = next((environment / "lib").glob("python*/site-packages"))
     folder = site / "mlbatch_openstack-1.dist-info"
     folder.mkdir()

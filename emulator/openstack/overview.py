@@ -1,4 +1,4 @@
-"""The local OpenStack in words: for `make status`."""
+"""The local OpenStack as text, for `make status`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from emulator.openstack.folder import Folder
 from emulator.paths import Paths
 from runner.report import table
 
-_TITLE = "OpenStack (its own services; the hypervisor, the network and the store are played)"
+_TITLE = "OpenStack (real services; hypervisor, network and storage are simulated)"
 
 
 def report(paths: Paths) -> str:
-    """Return the tables of what the project has and of planned faults; empty where there is no OpenStack."""
+    """Return the tables of the project's resources and of planned faults, empty without an OpenStack."""
     folder = Deployment(paths).folder
     if not folder.ports_file.exists():
         return ""
@@ -24,7 +24,7 @@ def report(paths: Paths) -> str:
 
 
 def _resources(folder: Folder) -> list[tuple[str, str, str, str]]:
-    # Only here: most environments have no OpenStack, and need not wait for the import of its SDK.
+    # Imported here because OpenStack's SDK is slow to import and most environments do not need it.
     from openstack.exceptions import SDKException
 
     from emulator.openstack.seed import administrator

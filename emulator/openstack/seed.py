@@ -1,4 +1,4 @@
-"""Puts into new services what `facts.yaml` says, through their own APIs."""
+"""Creates the content of `facts.yaml` in new services, through their own APIs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def administrator(folder: Folder) -> Connection:
 
 
 def identity(folder: Folder) -> None:
-    """Make the catalog, the services' account, the project and its member; Keystone alone has to run."""
+    """Create the catalog, the services' account, the project and its member. Only Keystone must run."""
     names, secrets = facts(), folder.secrets()
     keystone = _identity(administrator(folder))
     for service, (kind, path) in CATALOG.items():
         if service == "keystone":
-            continue  # made when Keystone was bootstrapped
+            continue  # Keystone's bootstrap creates it
         entry = keystone.create_service(name=service, type=kind)
         address = url(folder.ports()[service]) + path
         keystone.create_endpoint(service_id=entry.id, interface="public", url=address, region_id=names["region"])
@@ -43,7 +43,7 @@ def identity(folder: Folder) -> None:
 
 
 def credential(folder: Folder) -> dict[str, str]:
-    """Make the member's application credential; return its id and its secret, which nothing tells again."""
+    """Create the member's application credential; return its id and its secret, which cannot be read later."""
     names = facts()
     member = _connection(folder, names["user"], folder.secrets()["member"], names["project"])
     made = _identity(member).create_application_credential(
@@ -61,7 +61,7 @@ def project_id(cloud: Connection) -> str:
 
 
 def content(folder: Folder) -> None:
-    """Make flavors, images, networks, types of volumes and quotas; all services have to run."""
+    """Create flavors, images, networks, volume types and quotas. All services must run."""
     cloud, names = administrator(folder), facts()
     project = project_id(cloud)
     for name, flavor in names["flavors"].items():
@@ -73,12 +73,12 @@ def content(folder: Folder) -> None:
             disk_format="raw",
             container_format="bare",
             visibility="public",
-            root_device_name="/dev/vda",  # as libvirt names disks of virtio, and Nova's fake driver does not
+            root_device_name="/dev/vda",  # libvirt's name for virtio disks; Nova's fake driver uses another
             **properties,
         )
     for name, description in names["volume_types"].items():
         cloud.block_storage.create_type(name=name, description=description)
-    unnamed = cloud.block_storage.find_type("__DEFAULT__", ignore_missing=False)  # of Cinder's own migrations
+    unnamed = cloud.block_storage.find_type("__DEFAULT__", ignore_missing=False)  # from Cinder's own migrations
     cloud.block_storage.delete_type(unnamed.id)
     _networks(cloud, project, names)
     cloud.compute.update_quota_set(project, **names["quotas"]["compute"])
@@ -119,7 +119,7 @@ def _networks(cloud: Connection, project: str, names: dict[str, Any]) -> None:
 
 
 def _identity(cloud: Connection) -> Any:
-    """Return Keystone's API, which the SDK types as that of either version; the second has no domains."""
+    """Return Keystone's API. The SDK types it as either version, and the second has no domains."""
     return cloud.identity
 
 

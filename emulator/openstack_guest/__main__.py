@@ -1,4 +1,4 @@
-"""Stand for a VM of the local OpenStack: python -m emulator.openstack_guest --user-data FILE --address A --port P."""
+"""Emulate a VM of the local OpenStack: python -m emulator.openstack_guest --user-data FILE --address A --port P."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runner.files import UMASK
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until the process is ended; return the exit code."""
+    """Serve until the process ends; return the exit code."""
     options = _parser().parse_args(arguments)
     os.umask(UMASK)
     try:
@@ -38,11 +38,11 @@ async def _forever(first_boot: FirstBoot, address: str, port: int) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m emulator.openstack_guest", description=__doc__)
     parser.add_argument("--user-data", type=Path, required=True, help="file with the instance's user data")
-    parser.add_argument("--address", default="127.0.0.1", help="address to listen at")
-    parser.add_argument("--port", type=int, default=22, help="port to listen at")
+    parser.add_argument("--address", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=22, help="port to listen on")
     parser.add_argument("--kubeconfig", type=Path, help="file with the kubeconfig of its cluster")
-    parser.add_argument("--seconds", type=float, default=0.0, help="how long the first boot takes")
-    parser.add_argument("--fails", metavar="STEP", help="step in which the first boot fails")
+    parser.add_argument("--seconds", type=float, default=0.0, help="duration of the first boot")
+    parser.add_argument("--fails", metavar="STEP", help="step where the first boot fails")
     return parser
 
 

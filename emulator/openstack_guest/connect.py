@@ -1,6 +1,6 @@
 """Connect to a port of a floating address of the local OpenStack: connect.py SOCKET ADDRESS PORT.
 
-The ProxyCommand of the local environment's `ssh`, which runs this file by itself: it imports nothing of the project.
+The ProxyCommand of the local environment's `ssh` runs this file as a script, so it imports nothing from the project.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _CHUNK = 65536
 
 
 def main(path: str, address: str, port: str) -> int:
-    """Carry bytes between the standard input and output and that port until one end closes; return the exit code."""
+    """Copy bytes between standard input and output and the port until one end closes; return the exit code."""
     with socket.socket(socket.AF_UNIX) as gateway:
         try:
             gateway.connect(path)
@@ -32,7 +32,7 @@ def main(path: str, address: str, port: str) -> int:
 
 
 def _line(gateway: socket.socket) -> str:
-    """Read the gateway's answer, and nothing of what follows it: empty where the port is reached."""
+    """Return the gateway's error, empty if the port is reached. Does not read the bytes after it."""
     found = b""
     while not found.endswith(b"\n"):
         byte = gateway.recv(1)

@@ -1,4 +1,4 @@
-"""The first boot as a guest plays it: what its files say, at a time."""
+"""The simulated first boot of a guest: the content of its files at each time."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _GPU_CHECKS = ("gpus-in-cluster", "nbody", "nvcc", "nvidia-smi")
 
 @dataclass
 class FirstBoot:
-    """A first boot that takes `seconds`, evenly for its steps, and fails in one of them if it is told.
+    """A first boot that takes `seconds`, divided evenly among its steps. It fails in the step `fails`, if given.
 
-    kubeconfig: of the cluster that stands for the VM's own; None where there is none.
+    kubeconfig: of the cluster that replaces the VM's own; None without a cluster.
     """
 
     user_data: UserData
@@ -31,7 +31,7 @@ class FirstBoot:
     begun: float = field(default_factory=time.monotonic)
 
     def read(self, path: str) -> str | None:
-        """Return what a file of the VM has now; None when it is not there."""
+        """Return the current content of a file of the VM, None if it does not exist."""
         marker = self._marker()
         if path == MARKER:
             return json.dumps(marker)
@@ -41,12 +41,12 @@ class FirstBoot:
 
     @property
     def api_port(self) -> int | None:
-        """Where the API server listens on the VM's loopback."""
+        """The API server's port on the VM's loopback, None without a cluster."""
         return self.user_data.api_port if self.kubeconfig is not None else None
 
     @property
     def api_server(self) -> tuple[str, int]:
-        """Where it really is."""
+        """The real address of the API server."""
         server = urlsplit(yaml.safe_load(self.kubeconfig or "")["clusters"][0]["cluster"]["server"])
         return server.hostname or "127.0.0.1", server.port or 443
 
@@ -56,7 +56,9 @@ class FirstBoot:
         at = len(steps) if passed >= self.seconds else int(passed / self.seconds * len(steps))
         if self.fails in steps[: at + 1]:
             message = f"step '{self.fails}' ended with 1"
-            return self._state("failed", str(self.fails), message, (f"{self.fails}: attempt 3 of 3", "played failure"))
+            return self._state(
+                "failed", str(self.fails), message, (f"{self.fails}: attempt 3 of 3", "simulated failure")
+            )
         if at < len(steps):
             return self._state("running", steps[at])
         return self._state("ready", steps[-1])
@@ -68,7 +70,7 @@ class FirstBoot:
         ready = state == "ready"
         versions = {name: told[variable] for name, variable in names.items() if variable in told} if ready else {}
         if "docker" in versions:
-            # Docker says its own version, without its package's build.
+            # Docker reports its version without the package's build.
             versions["docker"] = versions["docker"].partition("-")[0]
         checks = ["hello-world", *(_GPU_CHECKS if "CUDA_VERSION" in told else ())] if ready else []
         return {

@@ -1,7 +1,7 @@
-"""The way from floating addresses to guests: python -m emulator.openstack_guest.gateway --root R --state S.
+"""Connects floating addresses to guests: python -m emulator.openstack_guest.gateway --root R --state S.
 
-Who connects names an address and a port on one line, and is answered an empty line, then by the guest, or why there is
-none: what Neutron and Nova say at that time decides. A guest is there from the first connection until its VM is gone.
+A client sends an address and a port on one line. The response is an empty line, then the guest's bytes, or a line with
+an error. The current state in Neutron and Nova decides. A guest runs from its first connection until its VM is deleted.
 """
 
 from __future__ import annotations
@@ -25,30 +25,29 @@ from emulator.openstack import seed
 from emulator.openstack.deployment import Deployment
 from emulator.openstack_guest.first_boot import FirstBoot
 from emulator.openstack_guest.programs import SOCKET
-from emulator.openstack_guest.server import Guest
+from emulator.openstack_guest.server import Guest, copy
 from emulator.openstack_guest.user_data import UserData, UserDataError
 from emulator.paths import Paths
 from runner.files import UMASK
 
 SSH = 22
 _LOOK_SECONDS = 5.0
-_CHUNK = 65536
 
 
 class UnreachableError(Exception):
-    """Nothing answers there; the message is what a caller's system would say."""
+    """The target does not respond; the message is that of a client's system."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A guest, and where it listens on 127.0.0.1."""
+    """A guest, and its listener on 127.0.0.1."""
 
     guest: Guest
     acceptor: asyncssh.SSHAcceptor
 
 
 class Gateway:
-    """The guests of one OpenStack. kubeconfig: of the cluster that stands for the one on each VM."""
+    """The guests of one OpenStack. kubeconfig: of the cluster that replaces the cluster of each VM."""
 
     def __init__(self, paths: Paths) -> None:
         self._folder = Deployment(paths).folder
@@ -56,21 +55,21 @@ class Gateway:
         self._guests: dict[str, Running] = {}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one caller."""
+        """Serve one client."""
         try:
             address, port = (await reader.readline()).decode().split()
             near, far = await self._connect(address, int(port))
         except (UnreachableError, OSError, SDKException, ValueError) as error:
-            with contextlib.suppress(OSError):  # the caller did not wait for it
+            with contextlib.suppress(OSError):  # the client did not wait
                 writer.write(f"{' '.join(str(error).split())}\n".encode())
                 await writer.drain()
             writer.close()
             return
         writer.write(b"\n")
-        await asyncio.gather(_copy(reader, far), _copy(near, writer))
+        await asyncio.gather(copy(reader, far), copy(near, writer))
 
     async def look(self) -> None:
-        """Take away the guests whose VMs run no more, and break what is open from an old address, again and again."""
+        """Remove guests whose VMs no longer run, and break connections from an old address, in an endless loop."""
         caller = self._folder.caller()
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
@@ -91,13 +90,13 @@ class Gateway:
             try:
                 user_data = UserData.parse(base64.b64decode(server.user_data or "").decode())
             except UserDataError as error:
-                raise UnreachableError(f"nobody can sign in to server {server.name}: {error}") from None
+                raise UnreachableError(f"no user can log in to server {server.name}: {error}") from None
             guest = Guest(FirstBoot(user_data, self._kubeconfig.read_text()))
             self._guests[server.id] = Running(guest, await guest.listen("127.0.0.1", 0))
         return await asyncio.open_connection("127.0.0.1", self._guests[server.id].acceptor.get_port())
 
     def _behind(self, address: str, port: int) -> Any:
-        """Return the server that a packet to this address and port comes to."""
+        """Return the server that receives packets to this address and port. Raises UnreachableError."""
         cloud = seed.administrator(self._folder)
         found = list(cloud.network.ips(floating_ip_address=address))
         if not found or found[0].port_id is None:
@@ -120,29 +119,18 @@ class Gateway:
         try:
             server = seed.administrator(self._folder).compute.find_server(identifier)
         except SDKException:
-            return True  # Nova does not answer, which no guest notices
+            return True  # Nova does not respond; guests run on without it
         return server is not None and server.status == "ACTIVE"
 
 
 def lets_in(rule: Any, port: int, caller: str | None) -> bool:
-    """Tell whether a rule lets TCP packets to this port in. caller: where from; None for an address that it names."""
+    """Tell whether a rule admits TCP packets to this port. caller: source address, None for an admitted one."""
     if rule.ether_type != "IPv4" or rule.protocol not in (None, "tcp") or rule.remote_group_id is not None:
         return False
     source = rule.remote_ip_prefix
     if caller is not None and source is not None and ip_address(caller) not in ip_network(source):
         return False
     return rule.port_range_min is None or rule.port_range_min <= port <= rule.port_range_max
-
-
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    try:
-        while chunk := await source.read(_CHUNK):
-            target.write(chunk)
-            await target.drain()
-    except OSError:
-        pass
-    finally:
-        target.close()
 
 
 async def _forever(paths: Paths) -> None:
@@ -154,7 +142,7 @@ async def _forever(paths: Paths) -> None:
 
 
 def main() -> int:
-    """Serve until the process is ended."""
+    """Serve until the process ends."""
     parser = argparse.ArgumentParser(prog="python -m emulator.openstack_guest.gateway", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")

@@ -1,4 +1,4 @@
-"""The `ssh` of an environment with an OpenStack: OpenSSH's own, to which the floating addresses lead."""
+"""The `ssh` of an environment with an OpenStack: OpenSSH, configured to reach floating addresses."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from emulator.openstack_guest import connect
 from runner.files import private_folder, write_private
 
 SOCKET = "guests"
-"""Name of the Unix socket of the gateway to the guests."""
+"""Name of the Unix socket of the guests' gateway."""
 
 
 def install(layout: Layout) -> None:
-    """Write the program, its configuration and, once, the pair of keys that an engineer of the project would have.
+    """Write the program, its configuration and, once, the key pair of an engineer of the project.
 
-    Nothing of the user's own configuration and keys is read by it, and it reaches nothing but guests. Without OpenSSH
-    on this machine there is no program either, so that who needs it says so.
+    It does not read the user's own configuration and keys, and reaches only guests. Without OpenSSH on this machine the
+    program is missing too, so that its callers report that.
     """
-    import asyncssh  # of environments with an OpenStack alone, for which no other need wait
+    import asyncssh  # slow to import and needed only with an OpenStack
 
     for folder in (layout.guests, layout.guests_bin):
         private_folder(folder)

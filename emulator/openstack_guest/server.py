@@ -1,4 +1,4 @@
-"""The SSH server of a guest: one user, that user's key, files that can be read, one forwarded port."""
+"""The SSH server of a guest: one user with keys, readable files, one forwarded port."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _CHUNK = 65536
 
 
 class Guest:
-    """A VM as others reach it. connections: those that are open."""
+    """A VM with its SSH server. connections: the open ones."""
 
     def __init__(self, first_boot: FirstBoot) -> None:
         self.first_boot = first_boot
         self.connections: set[asyncssh.SSHServerConnection] = set()
 
     async def listen(self, address: str, port: int) -> asyncssh.SSHAcceptor:
-        """Listen as the VM would."""
+        """Start the SSH server and return it."""
         return await asyncssh.listen(
             address,
             port,
@@ -36,7 +36,7 @@ class Guest:
         )
 
     def drop(self) -> None:
-        """Cut all connections, as a VM does that boots."""
+        """Close all connections, like a VM that reboots."""
         for connection in tuple(self.connections):
             connection.abort()
 
@@ -54,21 +54,21 @@ class _Server(asyncssh.SSHServer):
         self._guest.connections.discard(self._connection)
 
     def begin_auth(self, username: str) -> bool:
-        """Know the one user by their keys, and nobody else at all."""
+        """Accept the keys of the only user; reject all others."""
         if username == self._first_boot.user_data.user:
             keys = "\n".join(self._first_boot.user_data.authorized_keys)
             self._connection.set_authorized_keys(asyncssh.import_authorized_keys(keys))
         return True
 
     def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> Any:
-        """Connect to the API server alone: nothing else listens on this VM's loopback."""
+        """Forward only to the API server: nothing else listens on the VM's loopback."""
         if dest_host in _LOOPBACK and dest_port == self._first_boot.api_port:
             return _forward(self._first_boot.api_server)
         raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, "Connection refused")
 
 
 async def _run(first_boot: FirstBoot, process: asyncssh.SSHServerProcess[str]) -> None:
-    """Print a file, or end with a code of the caller's where there is none: the one program that there is."""
+    """Run the only supported command: print a file, or exit with the given code if it does not exist."""
     found = _READ.fullmatch(process.command or "")
     if found is None:
         process.stderr.write(f"{process.command}: command not found: no system runs behind this SSH server\n")
@@ -85,12 +85,13 @@ async def _run(first_boot: FirstBoot, process: asyncssh.SSHServerProcess[str]) -
 def _forward(target: tuple[str, int]) -> Handler:
     async def connected(reader: asyncssh.SSHReader[bytes], writer: asyncssh.SSHWriter[bytes]) -> None:
         near, far = await asyncio.open_connection(*target)
-        await asyncio.gather(_copy(reader, far), _copy(near, writer))
+        await asyncio.gather(copy(reader, far), copy(near, writer))
 
     return connected
 
 
-async def _copy(source: Any, target: Any) -> None:
+async def copy(source: Any, target: Any) -> None:
+    """Copy bytes until the source ends or a side breaks; then close the target."""
     try:
         while chunk := await source.read(_CHUNK):
             target.write(chunk)

@@ -1,4 +1,4 @@
-"""What cloud-init takes from user data, as far as it is looked at from outside of the VM."""
+"""The part of cloud-init's user data that is visible from outside the VM."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ KIND_CONFIG = "/etc/mlbatch/kind.yaml"
 
 
 class UserDataError(ValueError):
-    """cloud-init would not make of the user data a VM that somebody can reach."""
+    """cloud-init would not create a reachable VM from the user data."""
 
 
 @dataclass(frozen=True)
 class UserData:
-    """user, authorized_keys: who may sign in. host_key: private, in OpenSSH's format. steps: of the first boot.
+    """User data of a VM.
 
-    told: what the steps are told. api_port: where kind would have the API server on loopback; None without a cluster.
+    user, authorized_keys: the user and their keys.
+    host_key: private, in OpenSSH's format.
+    steps: of the first boot.
+    told: environment variables of the steps.
+    api_port: port of kind's API server on loopback; None without a cluster.
     """
 
     user: str
@@ -33,9 +37,9 @@ class UserData:
 
     @classmethod
     def parse(cls, text: str) -> UserData:
-        """Read user data. Raises UserDataError that says what is missing."""
+        """Return the parsed user data. Raises UserDataError if something is missing."""
         if not text.startswith("#cloud-config\n"):
-            raise UserDataError("it does not begin with the line #cloud-config, and cloud-init ignores it")
+            raise UserDataError("it does not begin with the line #cloud-config, so cloud-init ignores it")
         config = yaml.safe_load(text)
         files = {file["path"]: file["content"] for file in config.get("write_files", ())}
         try:
@@ -50,7 +54,7 @@ class UserData:
                 api_port=_api_port(files),
             )
         except (KeyError, ValueError) as error:
-            raise UserDataError(f"it lacks what the first boot needs: {error}") from None
+            raise UserDataError(f"it lacks a field that the first boot needs: {error}") from None
 
 
 def _api_port(files: Mapping[str, str]) -> int | None:

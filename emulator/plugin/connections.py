@@ -1,8 +1,8 @@
-"""Provider resources, told apart by the engine's connections.
+"""Provider resources, identified by the engine's connections.
 
-An engine opens a connection of its own for every provider resource, in every run, and no call says which resource it
-is for (Pulumi SDK, `go/common/resource/plugin/provider_plugin.go`). So the peer's address is the key. A connection
-begins with Handshake, which starts afresh even where an address is used again.
+In every run an engine opens a connection for each provider resource, and calls do not name their provider resource
+(Pulumi SDK, `go/common/resource/plugin/provider_plugin.go`). So the peer's address is the key. A connection begins with
+Handshake, which resets the entry of a reused address.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Connection:
 
     @property
     def provider(self) -> Provider:
-        """What serves the resources. Raises ProviderError before Configure."""
+        """The provider of the resources. Raises ProviderError before Configure."""
         if self._provider is None:
             raise ProviderError(
                 "this connection has no configuration: the provider process was restarted during the run, or the "
-                "connection was idle for too long; run the command again"
+                "connection was idle for too long. Run the command again"
             )
         return self._provider
 
@@ -46,7 +46,7 @@ class Connection:
 
     @contextlib.contextmanager
     def operation(self, urn: str, **options: Any) -> Iterator[Operation]:
-        """Run an operation that `cancel` reaches. options: those of Operation."""
+        """Run an operation that `cancel` can end. options: those of Operation."""
         operation = Operation(urn, self.host, **options)
         with self._lock:
             if self._cancelled:
@@ -60,11 +60,11 @@ class Connection:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is running."""
+        """Whether no operation runs."""
         return not self._running
 
     def cancel(self) -> None:
-        """End what runs and refuse what comes."""
+        """Cancel running operations and reject new ones."""
         with self._lock:
             self._cancelled = True
             running = list(self._running)
@@ -73,14 +73,14 @@ class Connection:
 
 
 class Connections:
-    """The connections of all engine runs; idle ones are forgotten, the longest unused first."""
+    """The connections of all engine runs. Idle ones are removed, the longest unused first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._by_peer: OrderedDict[str, Connection] = OrderedDict()
 
     def begin(self, peer: str, address: str) -> Connection:
-        """Start afresh for a new connection of the engine that listens at the address."""
+        """Create a new entry for a connection of the engine that listens at the address."""
         connection = Connection(address)
         with self._lock:
             gone = [self._by_peer.pop(peer)] if peer in self._by_peer else []
@@ -92,7 +92,7 @@ class Connections:
         return connection
 
     def of(self, peer: str) -> Connection:
-        """Return a connection; one that began without Handshake begins with its first call."""
+        """Return a connection. One without Handshake begins with its first call."""
         with self._lock:
             connection = self._by_peer.get(peer)
             if connection is not None:

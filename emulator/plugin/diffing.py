@@ -1,4 +1,4 @@
-"""What differs between two property maps, and what follows for the resource."""
+"""Differences between two property maps, and whether they replace the resource."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADD, DELETE, UPDATE = "ADD", "DELETE", "UPDATE"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One differing input. kind: ADD, DELETE or UPDATE; replaces: whether it makes the engine replace the resource."""
+    """A changed input. kind: ADD, DELETE or UPDATE. replaces: whether the engine must replace the resource."""
 
     kind: str
     replaces: bool = False
@@ -22,7 +22,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What an update would have to do. changes: by rendered property path."""
+    """The changes of an update. changes: by rendered property path."""
 
     changes: Mapping[str, Change]
     delete_before_replace: bool = False
@@ -39,7 +39,7 @@ def differences(
     equal: Callable[[Any, Any, Path], bool] = lambda before, after, path: bool(before == after),
     path: Path = (),
 ) -> Iterator[tuple[Path, str]]:
-    """Yield each path at which two values differ, with ADD, DELETE or UPDATE."""
+    """Yield each path where two values differ, with ADD, DELETE or UPDATE."""
     if equal(before, after, path):
         return
     if isinstance(before, dict) and isinstance(after, dict):
@@ -63,7 +63,7 @@ def differences(
 
 
 def not_ignored(changes: Mapping[Path, Change], ignore: Sequence[str]) -> dict[str, Change]:
-    """Return the changes by rendered path, without those that the paths of `ignoreChanges` cover."""
+    """Return the changes by rendered path, without those covered by paths of `ignoreChanges`."""
     ignored = [paths.parse(path) for path in ignore]
     return {
         paths.render(path): change

@@ -1,4 +1,4 @@
-"""What can go wrong in a call of the engine; a plugin's own errors are kinds of these."""
+"""Errors of a call from the engine. A plugin's own errors are subclasses."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 
 class ProviderError(Exception):
-    """An operation that failed and changed nothing; the message is for the user and says what to do next."""
+    """An operation failed and changed nothing. The message is for the user and contains the fix."""
 
 
 class CancelledError(ProviderError):
-    """The engine cancelled the operation or went away."""
+    """The engine cancelled the operation or disconnected."""
 
 
 class PartialError(ProviderError):
-    """A resource that exists and has to be recorded in the state although the operation failed.
+    """The operation failed, but the resource exists and must be recorded in the state.
 
-    The engine keeps `properties` and `inputs`, and shows the message as the initialization error.
+    The engine stores `properties` and `inputs`, and shows the message as the initialization error.
     """
 
     def __init__(self, message: str, resource_id: str, properties: dict[str, Any], inputs: dict[str, Any]) -> None:

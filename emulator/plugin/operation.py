@@ -1,4 +1,4 @@
-"""One running call of the engine: how it shows its status and how it is cancelled."""
+"""One running call of the engine: its status messages and its cancellation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = 10.0
 
 
 class Host:
-    """The engine's end for messages; connects with the first one. A message that cannot be delivered is dropped."""
+    """The engine's receiver of messages; connects at the first one. Messages that cannot be delivered are dropped."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -24,7 +24,7 @@ class Host:
         self._pending: set[grpc.Future] = set()
 
     def show(self, urn: str, status: str) -> None:
-        """Show a status at a resource, in place of the previous one."""
+        """Show a status of a resource, instead of the previous one."""
         if not self._address:
             return
         with self._lock:
@@ -34,12 +34,12 @@ class Host:
             stub = self._stub
         request = engine_pb2.LogRequest(severity=engine_pb2.INFO, message=status, urn=urn, ephemeral=True)
         pending = stub.Log.future(request, timeout=_SECONDS)
-        # A call that nobody holds is cancelled, above all the first one, while the connection is being made.
+        # gRPC cancels calls without a reference, above all the first one, during the connection setup.
         self._pending.add(pending)
         pending.add_done_callback(self._pending.discard)
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         with self._lock:
             if self._channel is not None:
                 self._channel.close()
@@ -47,10 +47,11 @@ class Host:
 
 
 class Operation:
-    """A call on a resource. It can be cancelled from another thread, at which point waits end with CancelledError.
+    """A call on a resource. Another thread can cancel it; its waits then end with CancelledError.
 
-    urn: of the resource. preview: it may change no resource. ignore: the property paths of the resource option
-    ignoreChanges.
+    urn: of the resource.
+    preview: whether it must not change resources.
+    ignore: the property paths of the resource option ignoreChanges.
     """
 
     def __init__(self, urn: str, host: Host, *, preview: bool = False, ignore: Sequence[str] = ()) -> None:
@@ -67,7 +68,7 @@ class Operation:
         return self.urn.split("::", 3)[2].rpartition("$")[2]
 
     def cancel(self) -> None:
-        """End every wait of the operation."""
+        """End all waits of the operation."""
         self._cancelled.set()
 
     def sleep(self, seconds: float) -> None:
@@ -76,11 +77,11 @@ class Operation:
             raise CancelledError("the engine cancelled the operation")
 
     def status(self, message: str) -> None:
-        """Show what the operation waits for, in place of the previous status."""
+        """Show what the operation waits for, instead of the previous status."""
         if message != self._status:
             self._status = message
             self._host.show(self.urn, message)
 
     def clear_status(self) -> None:
-        """Take the status off the screen, if there is one."""
+        """Remove the status, if there is one."""
         self.status("")

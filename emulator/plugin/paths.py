@@ -1,4 +1,4 @@
-"""Property paths as the engine writes them: `spec.containers[0].image`, `metadata.annotations["a.b/c"]`, `spec.x[*].y`.
+"""Property paths in the engine's notation: `spec.containers[0].image`, `metadata.annotations["a.b/c"]`, `spec.x[*].y`.
 
 Source of the grammar: the Pulumi SDK, `go/common/resource/property_path.go`.
 """
@@ -15,7 +15,7 @@ _PART = re.compile(r'\[(\d+|\*)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[]+)')
 
 
 def render(path: Path) -> str:
-    """Write a path; keys with a dot, a quote or a bracket are quoted."""
+    """Return a path as text; keys with a dot, a quote or a bracket are quoted."""
     out = ""
     for part in path:
         if isinstance(part, int):
@@ -29,15 +29,15 @@ def render(path: Path) -> str:
 
 
 def parse(text: str) -> Path:
-    """Read a path; `[*]` and a key `*` become the wildcard. Raises ProviderError when it is malformed."""
+    """Return the path in a text; `[*]` and a key `*` become the wildcard. Raises ProviderError if it is malformed."""
     parts: list[str | int] = []
     at = 0
     while at < len(text):
         found = _PART.match(text, at + (text[at] == "." and at > 0))
         if found is None:
             raise ProviderError(
-                f"the property path {text!r} is malformed from {text[at:]!r} on: keys with dots between them, "
-                '[number], [*] and ["key"] are allowed'
+                f"the property path {text!r} is malformed from {text[at:]!r} on. Use keys separated by dots, "
+                '[number], [*] and ["key"]'
             )
         index, quoted, key = found.groups()
         if index is not None:
@@ -49,7 +49,7 @@ def parse(text: str) -> Path:
 
 
 def contains(outer: Path, inner: Path) -> bool:
-    """Tell whether `inner` is `outer` or lies below it; wildcards of `outer` match any key or index."""
+    """Tell whether `inner` is `outer` or below it; wildcards of `outer` match any key or index."""
     return len(outer) <= len(inner) and all(
         mine in (WILDCARD, theirs) for mine, theirs in zip(outer, inner, strict=False)
     )

@@ -1,7 +1,7 @@
-"""What an emulated provider consists of, in plain values: a plugin, its configured providers, their resources.
+"""The interfaces of an emulated provider, with plain values: a plugin, its configured providers, their resources.
 
-The server (`emulator.plugin.server`) turns the engine's calls into these. All of it is called from many threads at
-once. What is raised is a ProviderError (`emulator.plugin.errors`) with a message for the user.
+The server (`emulator.plugin.server`) calls them from many threads at once. They raise ProviderError
+(`emulator.plugin.errors`) with a message for the user.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from emulator.plugin.diffing import Difference
 from emulator.plugin.operation import Operation
 
 Properties = dict[str, Any]
-"""A property map; values that are not known before an update has run are `wire.UNKNOWN`."""
+"""A property map. Values that are unknown before an update has run are `wire.UNKNOWN`."""
 
 Failure = tuple[str, str]
-"""A property and what is wrong with it."""
+"""A property and its problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A resource that was read: its ID, its state and the inputs that would make it."""
+    """A resource that was read: its ID, its state, and the inputs that would create it."""
 
     id: str
     outputs: Properties
@@ -30,25 +30,25 @@ class Found:
 
 
 class Resources(Protocol):
-    """The operations on resources of one type, or of several; `operation.token` says of which."""
+    """The operations on resources of one or several types; `operation.token` is the type."""
 
     def check(self, olds: Properties, news: Properties, operation: Operation) -> tuple[Properties, Sequence[Failure]]:
-        """Return the completed inputs and what is wrong with them. olds: those of an existing resource, or empty."""
+        """Return the completed inputs and their problems. olds: inputs of an existing resource, or empty."""
 
     def diff(self, identifier: str, inputs: Properties, news: Properties, operation: Operation) -> Difference:
-        """Compare the recorded inputs of a resource with its new ones."""
+        """Return the differences between a resource's recorded inputs and the new ones."""
 
     def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        """Create a resource and return its ID and state; at preview, an ID is not needed."""
+        """Create a resource and return its ID and state. At preview, an ID is not needed."""
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
-        """Return a resource as it is now, None when it is gone; without inputs, import it."""
+        """Return the current resource, None if it does not exist. Without inputs, import it."""
 
     def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Properties:
-        """Bring a resource to its new inputs and return its state."""
+        """Update a resource to its new inputs and return its state."""
 
     def delete(self, identifier: str, operation: Operation) -> None:
-        """Delete a resource; one that is gone is a success."""
+        """Delete a resource. Succeeds if it does not exist."""
 
 
 class Provider(Protocol):
@@ -58,21 +58,21 @@ class Provider(Protocol):
         """Return the operations on a type, `package:module:Name`. Raises ProviderError for unknown ones."""
 
     def invoke(self, token: str, arguments: Properties) -> Properties:
-        """Return the answer of a function. Raises ProviderError for unknown ones."""
+        """Return the result of a function. Raises ProviderError for unknown ones."""
 
 
 class Plugin(Protocol):
     """The packages that one process emulates.
 
-    name, version: of the package; of several, that of the newest version, as the engine wants at least the SDK's and
-    does not say which it asks for.
+    name, version: of the package. With several packages, the newest version: the engine requires at least the SDK's,
+        and does not name the requested package.
     """
 
     name: str
     version: str
 
     def check_config(self, inputs: Properties) -> Sequence[Failure]:
-        """Return what is wrong with the inputs of a provider resource."""
+        """Return the problems of the inputs of a provider resource."""
 
     def configure(self, inputs: Properties) -> Provider:
-        """Return what serves a provider resource with these inputs. Raises ProviderError for bad ones."""
+        """Return the provider for a provider resource with these inputs. Raises ProviderError for invalid ones."""

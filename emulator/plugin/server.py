@@ -30,8 +30,8 @@ from emulator.plugin.provider import Failure, Plugin, Resources
 from emulator.plugin.wire import decode, encode
 
 _LOG = logging.getLogger(__name__)
-_LARGEST_MESSAGE = 400 * 1024 * 1024  # what the engine accepts and sends
-# A waiting operation holds a thread, and the engine may run any number of operations at once.
+_LARGEST_MESSAGE = 400 * 1024 * 1024  # the engine's limit in both directions
+# A waiting operation blocks a thread, and the engine runs any number of operations at once.
 _THREADS = 256
 _GRACE_SECONDS = 5.0
 
@@ -44,8 +44,8 @@ def _answering(
 ) -> Callable[[Servicer, Request, Context], Answer]:
     """Turn errors into gRPC statuses.
 
-    A status other than UNKNOWN tells the engine that nothing happened to the resource (Pulumi SDK,
-    `provider_plugin.go`, `resourceStateAndError`).
+    A status other than UNKNOWN means for the engine that the resource did not change (Pulumi SDK, `provider_plugin.go`,
+    `resourceStateAndError`).
     """
 
     @functools.wraps(method)
@@ -60,15 +60,15 @@ def _answering(
             _LOG.exception("%s failed", method.__name__)
             context.abort(
                 grpc.StatusCode.UNKNOWN,
-                f"the emulated provider {self.plugin.name} has a defect in {method.__name__}: {error!r}; its log has "
-                "the trace",
+                f"the emulated provider {self.plugin.name} has a defect in {method.__name__}: {error!r}. See the trace "
+                "in its log",
             )
 
     return call
 
 
 def _abort_partially(context: Context, error: PartialError) -> None:
-    """End a call with the detail that makes the engine keep a resource that did not become ready."""
+    """End a call with the detail that makes the engine keep a resource that is not ready."""
     status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(error))
     detail = protocol.ErrorResourceInitFailed(
         id=error.resource_id,
@@ -84,7 +84,7 @@ def _abort_partially(context: Context, error: PartialError) -> None:
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Serves any number of engines and provider resources at once; see `connections`.
 
-    The SDK's class answers the other calls of the protocol as not implemented.
+    The SDK's class answers all other calls with "not implemented".
     """
 
     def __init__(self, plugin: Plugin) -> None:
@@ -100,7 +100,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answering
     def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> Empty:
-        # Handshake has said already where the engine listens; this must succeed all the same.
+        # Must succeed, although Handshake has already passed the engine's address.
         return Empty()
 
     @_answering
@@ -119,7 +119,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answering
     def DiffConfig(self, request: protocol.DiffRequest, context: Context) -> protocol.DiffResponse:
-        # Says that the difference is unknown: the engine compares by itself, and replaces nothing.
+        # An unknown difference: the engine compares itself, and replaces nothing.
         return protocol.DiffResponse()
 
     @_answering
@@ -193,7 +193,7 @@ def _diff_response(difference: Difference) -> protocol.DiffResponse:
     some, none = protocol.DiffResponse.DIFF_SOME, protocol.DiffResponse.DIFF_NONE
     response = protocol.DiffResponse(
         changes=some if difference.changes else none,
-        # The engine's summary of a step shows of what has changed the properties that are named here.
+        # The engine's summary of a step lists these properties.
         diffs=list(dict.fromkeys(str(paths.parse(path)[0]) for path in difference.changes)),
         replaces=difference.replaces,
         deleteBeforeReplace=difference.delete_before_replace,
@@ -206,9 +206,9 @@ def _diff_response(difference: Difference) -> protocol.DiffResponse:
 
 
 def start(plugin: Plugin, port: int) -> tuple[grpc.Server, int]:
-    """Serve on loopback; port 0 takes a free one. Returns the running server and its port.
+    """Serve on loopback; port 0 means a free port. Return the running server and its port.
 
-    Raises OSError when the port is taken.
+    Raises OSError if the port is in use.
     """
     server = grpc.server(
         futures.ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="call"),
@@ -222,13 +222,13 @@ def start(plugin: Plugin, port: int) -> tuple[grpc.Server, int]:
     try:
         bound = server.add_insecure_port(f"127.0.0.1:{port}")
     except RuntimeError as error:
-        raise OSError(f"port {port} of 127.0.0.1 cannot be bound: {error}") from None
+        raise OSError(f"cannot bind port {port} of 127.0.0.1: {error}") from None
     server.start()
     return server, bound
 
 
 def serve(plugin: Plugin, port: int) -> int:
-    """Serve until a signal ends the process; return the exit code: 1 when the port cannot be had."""
+    """Serve until a signal ends the process; return the exit code: 1 if the port is in use."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -236,7 +236,7 @@ def serve(plugin: Plugin, port: int) -> int:
     try:
         server, bound = start(plugin, port)
     except OSError as error:
-        print(f"{error}. Choose another port, or stop what listens there.", file=sys.stderr)
+        print(f"{error}. Choose another port, or stop the process that uses it.", file=sys.stderr)
         return 1
     if port == 0:
         print(bound, flush=True)

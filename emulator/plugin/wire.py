@@ -1,8 +1,9 @@
-"""Property values on the wire: protobuf `Struct` messages to Python values and back.
+"""Property values on the wire: conversion of protobuf `Struct` messages to Python values and back.
 
-The engine marks unknowns, secrets, assets and references inside ordinary structs (source: the Pulumi SDK,
-`go/common/resource/plugin/rpc.go`, `go/common/resource/sig`). The handshake accepts no secrets, so the engine sends
-their plain values, and marks in the answers again what was secret in the inputs. Only Configure has marked ones.
+The engine marks unknowns, secrets, assets and references in ordinary structs (source: the Pulumi SDK,
+`go/common/resource/plugin/rpc.go`, `go/common/resource/sig`). The handshake does not accept secrets. So the engine
+sends their plain values, and marks values in the responses again if they were secret in the inputs. Only Configure
+receives marked secrets.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class _Unknown(Enum):
 
 
 UNKNOWN = _Unknown.VALUE
-"""The one value that is not known until an update has run."""
+"""The value that is unknown until an update has run."""
 
 
 def decode(message: Struct) -> dict[str, Any]:
     """Return the property map of a message; whole numbers become int.
 
-    Raises ProviderError for assets and archives, which the emulated resources cannot hold.
+    Raises ProviderError for assets and archives, which the emulated resources do not support.
     """
     return {name: _value(item) for name, item in message.fields.items()}
 
@@ -71,7 +72,7 @@ def _marked(message: Struct) -> Any:
     if signature == SECRET:
         return _value(message.fields["value"])
     what = "an asset or archive" if signature in (ASSET, ARCHIVE) else f"a value with the signature {signature}"
-    raise ProviderError(f"{what} cannot be part of a resource here: give its content as a string instead")
+    raise ProviderError(f"{what} cannot be part of a resource here. Give its content as a string instead")
 
 
 def encode(values: dict[str, Any]) -> Struct:
@@ -106,4 +107,4 @@ def _set(target: Value, item: Any) -> None:
     elif item is UNKNOWN:
         target.string_value = UNKNOWN_STRING
     else:
-        raise TypeError(f"a {kind.__name__} is no property value")
+        raise TypeError(f"a {kind.__name__} is not a property value")

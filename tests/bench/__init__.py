@@ -1,1 +1,1 @@
-"""`make bench`: what the platform costs, as ratios between figures of one run on one machine."""
+"""`make bench`: the platform's cost, as ratios between figures of one run on one machine."""

@@ -1,4 +1,4 @@
-"""Run the benchmarks on a local cluster of their own, and print each figure as soon as it is there."""
+"""Run the benchmarks on a new local cluster, and print each figure as soon as it is measured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.local.environment import ROOT
 
 BENCHMARKS = ("slack", "start", "teams", "admission", "packing")
 SHORT = ("slack", "start", "teams", "admission")
-"""What is measured unless somebody asks for more: the others take longer than all of these."""
+"""The default benchmarks. Each of the others takes longer than all of these."""
 MINUTES = 10.0
 TEAMS = (10, 100)
 REPEATS = 2
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def figures(paths: Paths, folder: Path, options: argparse.Namespace, budget: Budget) -> Iterator[str]:
-    """Yield the lines of each benchmark that is asked for, under the providers that are measured."""
+    """Yield the lines of each selected benchmark, after the measured providers."""
     yield from (f"provider {line}" for line in official.providers())
     lines = {
         "slack": lambda: slack.lines(budget),

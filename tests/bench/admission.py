@@ -1,8 +1,8 @@
-"""How fast jobs are admitted: Kueue as upstream limits its client, against what the platform sets.
+"""How fast jobs are admitted: upstream's limits of Kueue's client, compared with the platform's.
 
-As many AppWrappers as are asked for, of one GPU each, are submitted by ten teams at once, all within quota and on
-simulated nodes that hold them all. A row is one configuration of the same Kueue on the same cluster; its time runs from
-the first submission until the last job is admitted.
+Ten teams submit the requested number of AppWrappers at once, with one GPU each. All are within quota, and the simulated
+nodes have room for all. A row is one configuration of the same Kueue on the same cluster. Its time runs from the first
+submission to the last admission.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ _MANAGER: Final = "kueue-controller-manager"
 _MANAGERS: Final = "app.kubernetes.io/name=kueue,control-plane=controller-manager"
 _PATIENCE_SECONDS: Final = 900
 _SECONDS: Final = 80.0
-"""How long the platform and the first row take, more or less."""
+"""Approximate duration of the platform's start and the first row."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What Kueue's client may ask of the API server, and how many AppWrappers it looks at at once.
+    """Limits of Kueue's client, and its number of concurrent AppWrappers.
 
-    queries: a second; burst: in a row; None for what the platform sets. workers: None likewise.
+    queries: per second.
+    burst: in a row.
+    workers: concurrent AppWrappers. None for the platform's values.
     """
 
     title: str
@@ -62,7 +64,7 @@ ROWS: Final = (
     Limits("more queries", queries=1000, burst=2000),
     Limits("more queries, one worker", queries=1000, burst=2000, workers=1),
 )
-"""The two that matter come first; the others say what more requests of Kueue's client would bring."""
+"""The two important rows come first. The others show the effect of more requests."""
 
 
 def lines(paths: Paths, folder: Path, jobs: int, budget: Budget) -> Iterator[str]:
@@ -94,7 +96,7 @@ def lines(paths: Paths, folder: Path, jobs: int, budget: Budget) -> Iterator[str
 
 
 def line(row: Limits, submitted: float, admitted: float, ratio: float) -> str:
-    """Return a row of the table. submitted, admitted: jobs a second. ratio: of admitted to the first row's."""
+    """Return a row of the table. submitted, admitted: jobs per second. ratio: of admitted to the first row's."""
     configuration = row.configuration()
     client = configuration["clientConnection"]
     workers = configuration["controller"]["groupKindConcurrency"][kueue.APPWRAPPER_KIND]
@@ -105,7 +107,7 @@ def line(row: Limits, submitted: float, admitted: float, ratio: float) -> str:
 
 
 def bench_settings(mirror: Path | None, jobs: int) -> dict[str, Any]:
-    """The dev settings with ten teams whose quotas hold all jobs, and the nodes for them."""
+    """Return the dev settings with ten teams whose quotas fit all jobs, and enough nodes."""
     settings = dev_settings(mirror)
     each = math.ceil(jobs / TEAMS)
     quota = {"cpu": each, "memory": f"{each}Gi", names.GPU: each, "pods": each}
@@ -120,7 +122,7 @@ def team(index: int) -> str:
 
 
 def configure(cluster: Cluster, title: str, configuration: Mapping[str, Any]) -> None:
-    """Have Kueue run with a configuration, and wait until the new manager leads."""
+    """Restart Kueue with a configuration, and wait until the new manager leads."""
     system = names.SYSTEM_NAMESPACE
     body = {"data": {kueue.CONFIG_KEY: yaml.safe_dump(dict(configuration), sort_keys=False)}}
     cluster.patch("v1", "ConfigMap", kueue.CONFIG_MAP, body, system)
@@ -135,9 +137,9 @@ def configure(cluster: Cluster, title: str, configuration: Mapping[str, Any]) ->
 
 
 def started_anew(cluster: Cluster, title: str, deployment: str, namespace: str, selector: str) -> list[str]:
-    """Replace a Deployment's pods and wait until the new ones are ready and no old one is left; return their names.
+    """Replace a Deployment's pods, wait until only the new ones exist and are ready, and return their names.
 
-    title: of what they are started for; the same as before replaces nothing.
+    title: the purpose of the restart. The same title as before does not restart them.
     """
     old = set(readiness(cluster, namespace, selector))
     annotation = {"mlbatch.bench/row": title}
@@ -154,7 +156,7 @@ def started_anew(cluster: Cluster, title: str, deployment: str, namespace: str, 
 
 
 def readiness(cluster: Cluster, namespace: str, selector: str) -> dict[str, bool]:
-    """Return pods by their names, and whether each is ready."""
+    """Return pods by name, and whether each is ready."""
     pods = cluster.list("v1", "Pod", namespace, label_selector=selector)
     return {str(pod["metadata"]["name"]): is_ready(pod) for pod in pods}
 
@@ -165,7 +167,7 @@ def is_ready(pod: Mapping[str, Any]) -> bool:
 
 
 def measure(paths: Paths, cluster: Cluster, jobs: int) -> tuple[float, float]:
-    """Submit the jobs and await their admission; return how many a second were submitted, and admitted."""
+    """Submit the jobs and wait for their admission; return the submitted and the admitted jobs per second."""
     by_team = [
         [gang(f"job-{job}", team(index), pods=1, gpus=1) for job in range(index, jobs, TEAMS)] for index in range(TEAMS)
     ]
@@ -188,7 +190,7 @@ def measure(paths: Paths, cluster: Cluster, jobs: int) -> tuple[float, float]:
 
 
 def remove(cluster: Cluster) -> None:
-    """Remove all jobs, and wait until Kueue counts none."""
+    """Delete all jobs, and wait until Kueue counts none."""
     resource = cluster.kind(names.APPWRAPPER_API, "AppWrapper")
     for name in map(team, range(TEAMS)):
         cluster.client.delete(resource, namespace=name, field_selector=f"metadata.namespace={name}")
@@ -202,6 +204,6 @@ def remove(cluster: Cluster) -> None:
 
 
 def admitted(cluster: Cluster) -> int:
-    """Return how many jobs are admitted, as the queues count them."""
+    """Return the number of admitted jobs in the queues' status."""
     queues = cluster.list(names.KUEUE_API, "ClusterQueue")
     return sum(int((queue.get("status") or {}).get("admittedWorkloads") or 0) for queue in queues)

@@ -1,4 +1,4 @@
-"""How long a run of the benchmarks may take: what would not fit any more is not begun, and said to be left out."""
+"""The time limit of a benchmark run. Rows that would exceed it are skipped and reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from emulator.progress import duration
 
 
 class Budget:
-    """Some time for all benchmarks together, in seconds. left_out: the rows for which there was not enough."""
+    """A time limit for all benchmarks together, in seconds. left_out: the skipped rows."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -19,17 +19,17 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return self._clock() - self._began
 
     def allows(self, row: str, seconds: float) -> bool:
-        """Tell whether a row that is expected to take so long still fits; one that does not is left out."""
+        """Tell whether a row with this expected duration still fits. Otherwise skip it."""
         fits = self.spent + seconds <= self._seconds
         if not fits:
             self.left_out.append(row)
         return fits
 
     def report(self) -> str:
-        """Say how long it took and what was left out."""
+        """Return the total duration and the skipped rows."""
         missing = f"; left out, which `--minutes` makes room for: {', '.join(self.left_out)}" if self.left_out else ""
         return f"in all {duration(self.spent)}{missing}"

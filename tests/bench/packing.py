@@ -1,12 +1,12 @@
-"""What ways of packing lose on one trace: jobs, GPUs that stay idle, and time after a node got sick.
+"""The losses of each way of packing on one trace: jobs, idle GPUs, and time after a node fails.
 
-Four simulated nodes with eight GPUs each; eight GPUs are blue's and eight red's, the rest belongs to nobody. The trace:
+Four simulated nodes have eight GPUs each. Blue's quota is eight GPUs, red's eight, and the rest is slack. The trace:
 
-1.  Blue submits eight jobs of one GPU; then red one of eight GPUs, inside its quota; then blue a gang of two pods of
-    eight GPUs each, which it borrows. There are GPUs and quota for all ten. Who is not up after a while gets two more
-    tries.
-2.  On the empty cluster red submits a job of eight GPUs, and the GPUs of its node are reported broken. AppWrapper takes
-    the pod away and makes it again. Once more with a node that an administrator cordons, too.
+1.  Blue submits eight jobs with one GPU. Then red submits one job with eight GPUs, inside its quota. Then blue submits
+    a gang of two pods with eight GPUs each, which it borrows. All ten fit into GPUs and quota. A job that does not run
+    in time gets two more tries.
+2.  On the empty cluster red submits a job with eight GPUs, and the GPUs of its node are reported broken. AppWrapper
+    recreates the pod. This is repeated with a node that an administrator also cordons.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from tests.local.jobs import cordon, mark, phase, pods_of, running
 from tests.local.submission import submitted
 
 WAYS: Final = (Packing.NONE, Packing.COSCHEDULING, Packing.TOPOLOGY)
-"""Sakkara's scheduler does not run in the local environment."""
+"""Without Sakkara, whose scheduler does not run in the local environment."""
 NODES: Final = 4
 GPUS_PER_NODE: Final = 8
 SMALL: Final = 8
 SECONDS: Final = 80
-"""After which the first part of the trace is looked at: a job's three tries take less."""
+"""Seconds until the first part of the trace is evaluated; three tries of a job take less."""
 PATIENCE: Final = 90
 """Seconds after which the second part's job counts as lost."""
 _SECONDS: Final = 220.0
-"""How long the first row takes, more or less."""
+"""Approximate duration of the first row."""
 _PREFIX: Final = "workload.codeflare.dev.appwrapper/"
 TRIES: Final = {
     f"{_PREFIX}warmupGracePeriodDuration": "15s",
@@ -68,7 +68,7 @@ def lines(paths: Paths, folder: Path, budget: Budget) -> Iterator[str]:
 
 
 def bench_settings(mirror: Path | None, packing: Packing) -> dict[str, Any]:
-    """The dev settings with four nodes and one way of packing."""
+    """Return the dev settings with four nodes and one way of packing."""
     settings = dev_settings(mirror)
     settings["nodes"]["count"] = NODES
     settings["queueing"]["slack"] |= {"cpu": 448, "memory": "4000G", names.GPU: (NODES - 2) * GPUS_PER_NODE}
@@ -103,7 +103,7 @@ def fragmentation(cluster: Cluster, packing: Packing) -> str:
 
 
 def sick_node(cluster: Cluster, packing: Packing, *, is_cordoned: bool) -> str:
-    """Run the second part; return its column. is_cordoned: an administrator cordons the node, too."""
+    """Run the second part; return its column. is_cordoned: an administrator also cordons the node."""
     with submitted(cluster, job(packing, "whole", "red", pods=1, gpus=GPUS_PER_NODE)):
         running(cluster, "red", "whole", pods=1)
         (node,) = places(cluster)
@@ -127,7 +127,7 @@ def sick_node(cluster: Cluster, packing: Packing, *, is_cordoned: bool) -> str:
 
 
 def job(packing: Packing, name: str, namespace: str, pods: int, gpus: int) -> dict[str, Any]:
-    """A job as a user of the platform submits it; a gang has its PodGroup where those mean something."""
+    """Return a job as a user submits it. A gang has a PodGroup if the scheduler uses PodGroups."""
     wrapper = gang(name, namespace, pods, gpus, annotations=TRIES)
     if packing is Packing.COSCHEDULING and pods > 1:
         wrapped = wrapper["spec"]["components"][0]["template"]
@@ -144,7 +144,7 @@ def up(cluster: Cluster, namespace: str, name: str) -> Sequence[int]:
 
 
 def places(cluster: Cluster) -> list[str]:
-    """Return where the pods of red's job run."""
+    """Return the nodes of the running pods of red's job."""
     found = [pod for pod in pods_of(cluster, "red", "whole") if pod["status"].get("phase") == "Running"]
     return [pod["spec"]["nodeName"] for pod in found if not pod["metadata"].get("deletionTimestamp")]
 

@@ -1,8 +1,8 @@
-"""What the slack controller needs on a large cluster: memory, and the time from a lost node to a lower limit.
+"""The slack controller on a large cluster: memory, and time from a lost node to a lower limit.
 
-The controller runs as a process of its own against an API server of this module that holds nodes as large as real ones
-(50 images each) and the queues of 100 teams. Every node then reports once more, the queues report as often as jobs
-start, and a node is cordoned. The jobs' 20,000 workloads are there as well, for whoever asks.
+The controller runs as a process against an API server in this module, with nodes as large as real ones (50 images each)
+and the queues of 100 teams. Then each node reports once, the queues report as often as jobs start, and a node is
+cordoned. The API server also has the jobs' 20,000 workloads, in case a program lists them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.local.environment import ROOT
 NODES, TEAMS, WORKLOADS = 1500, 100, 20_000
 LIMIT_MIB = 100
 SECONDS = 40
-"""How long it takes, more or less."""
+"""Approximate duration in seconds."""
 GPU = "nvidia.com/gpu"
 SLACK = "slack-cluster-queue"
 NODE_PATH, QUEUE_PATH = "/api/v1/nodes", "/apis/kueue.x-k8s.io/v1beta1/clusterqueues"
@@ -45,7 +45,7 @@ Controller(Api(sys.argv[1], Path(sys.argv[2])), Settings.load(Path(sys.argv[2], 
 
 
 def node(number: int, version: int, *, cordoned: bool = False) -> dict[str, Any]:
-    """Return a node as a kubelet reports it."""
+    """Return a node in the form that a kubelet reports."""
     amounts = {"cpu": "224", "memory": "2113411288Ki", GPU: "8", "pods": "110", "ephemeral-storage": "1845Gi"}
     name = f"gpu-node-{number:05}"
     digest = f"{number:05}" * 12
@@ -71,7 +71,7 @@ def node(number: int, version: int, *, cordoned: bool = False) -> dict[str, Any]
 
 
 def queue(name: str, version: int, gpus: int, held: int) -> dict[str, Any]:
-    """Return a queue as Kueue reports it."""
+    """Return a queue in the form that Kueue reports."""
     quota = {"cpu": str(gpus * 28), "memory": f"{gpus * 200}Gi", GPU: str(gpus), "pods": "1000"}
     entries = [{"name": resource, "nominalQuota": amount} for resource, amount in quota.items()]
     usage = [{"name": resource, "total": str(held), "borrowed": "0"} for resource in quota]
@@ -83,7 +83,7 @@ def queue(name: str, version: int, gpus: int, held: int) -> dict[str, Any]:
 
 
 class Server(ThreadingHTTPServer):
-    """The API server. limited: when the slack queue's limit was first written. asked: for what."""
+    """The API server. limited: when the slack queue's limit was first written. asked: requested paths."""
 
     daemon_threads = True
 
@@ -103,12 +103,12 @@ class Server(ThreadingHTTPServer):
         return [queue(name, 1, gpus, 0) for name, gpus in list(self.queues.items())[first:last]]
 
     def send(self, path: str, item: dict[str, Any]) -> None:
-        """Tell the controller of a change."""
+        """Send a change to the controller."""
         self.watchers[path].put({"type": "MODIFIED", "object": item})
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Lists, watches and patches."""
+    """Serves list, watch and patch."""
 
     server: Server
 
@@ -142,13 +142,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def lines(budget: Budget) -> Iterator[str]:
-    """Yield the figures, where the time allows."""
+    """Yield the figures, if the time limit allows."""
     if budget.allows("slack controller", SECONDS):
         yield measure()
 
 
 def measure() -> str:
-    """Measure; return the figures. Fails where the controller takes more than it may."""
+    """Measure; return the figures. Fails if the controller exceeds its limits."""
     server = Server()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""How long the AKS stack takes to get going, against an empty program that only imports pulumi.
+"""Time until the AKS stack registers its first resource, compared with an empty program that only imports pulumi.
 
-The engine writes its events as they come; the first resource is there when the log tells of it. The stack's own entry,
-which the engine makes before any line of a program runs, counts for the empty program alone, which has no other.
+The engine writes its events at once, so the log shows the first resource. The engine creates the stack's own entry
+before the program runs. That entry counts only for the empty program, which has no other resource.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.local.environment import ROOT, Project, stack_settings
 STACK_TYPE = "pulumi:pulumi:Stack"
 _POLL_SECONDS = 0.005
 _SECONDS = 150
-"""How long it takes, more or less."""
+"""Approximate duration in seconds."""
 
 IMPORTS = """
 import time
@@ -48,7 +48,7 @@ print(core - began, azure - core, time.perf_counter() - azure)
 
 
 def lines(paths: Paths, folder: Path, repeats: int, budget: Budget) -> Iterator[str]:
-    """Measure, and yield each figure in words as it is there."""
+    """Measure, and yield each figure as text."""
     progress = Progress(5)
     with progress.step("imports"):
         core, azure, rest = (
@@ -79,7 +79,7 @@ def lines(paths: Paths, folder: Path, repeats: int, budget: Budget) -> Iterator[
 
 
 def imports() -> tuple[float, float, float]:
-    """Return the seconds that imports take: Pulumi's SDKs but Azure's, Azure's, what is left of the stack."""
+    """Return the seconds of imports: Pulumi's SDKs without Azure's, Azure's, and the rest of the stack."""
     done = subprocess.run([sys.executable, "-c", IMPORTS], cwd=ROOT, capture_output=True, text=True, check=True)
     core, azure, rest = map(float, done.stdout.split())
     return core, azure, rest
@@ -98,7 +98,7 @@ def empty_program(folder: Path, paths: Paths) -> Engine:
 
 
 def first_resource(engine: Engine, folder: Path, counts: Callable[[str], bool]) -> float:
-    """Return the seconds from the start of a preview to its first resource of a kind that counts."""
+    """Return the seconds from the start of a preview to its first counted resource."""
     log = folder / "events.json"
     log.unlink(missing_ok=True)
     engine.prepare()
@@ -120,20 +120,20 @@ def first_resource(engine: Engine, folder: Path, counts: Callable[[str], bool]) 
 
 
 def registered(log: Path) -> list[str]:
-    """Return the types of the resources that an event log tells of so far."""
+    """Return the types of the resources in an event log."""
     kinds = []
     for line in log.read_text().splitlines() if log.exists() else ():
         try:
             event = json.loads(line)
         except ValueError:
-            break  # the last line may be half written
+            break  # the last line may be incomplete
         if "resourcePreEvent" in event:
             kinds.append(event["resourcePreEvent"]["metadata"]["type"])
     return kinds
 
 
 def preview(project: Project) -> float:
-    """Return the seconds of a preview that finds no change."""
+    """Return the seconds of a preview without changes."""
     began = time.monotonic()
     project.unchanged()
     return time.monotonic() - began

@@ -1,10 +1,10 @@
-"""The engine on this program against kubectl on the same objects.
+"""The engine with this program, compared with kubectl, on the same objects.
 
-For each number of teams the dev platform is stood up without teams, then
+For each number of teams, the dev platform is installed without teams. Then:
 - `pulumi up` adds the teams, and later `kubectl apply --server-side` creates the same objects;
-- `pulumi preview` finds nothing to change, and `kubectl diff --server-side` finds the same of all objects.
-Both sides run as whole processes against the same API server. Pulumi writes its state once, as a first `make up` does.
-Figures are wall seconds, medians where repeated, and MiB of the largest process.
+- `pulumi preview` finds no changes, and `kubectl diff --server-side` finds none in all objects.
+Both sides run as whole processes against the same API server. Pulumi writes its state once, like a first `make up`.
+Figures are wall seconds, medians of repetitions, and MiB of the largest process.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from tests.local.environment import Project, dev_settings
 GPUS_PER_NODE = 8
 HEADER = "teams  objects |  up s  apply s  ratio  ms/team | preview s  diff s  ratio | MiB pulumi  kubectl"
 _DISCOVERY_SECONDS = 40.0
-"""Until the quota controller knows the kinds that the first update defined; it looks every 30 s. An update that comes
-earlier waits for it, and kubectl does not."""
+"""Seconds until the quota controller has the kinds that the first update defined; it checks every 30 s. An earlier
+update waits for it, and kubectl does not.
+"""
 _SECONDS = 90.0
-"""How long the first row takes, more or less."""
+"""Approximate duration of the first row."""
 _GROWTH = 0.7
-"""With which power of the number of teams the others take longer."""
+"""Estimated growth of the other rows: power of the number of teams."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What was measured with one number of teams. Seconds, MiB."""
+    """Measurements with one number of teams, in seconds and MiB."""
 
     teams: int
     objects: int
@@ -50,7 +51,7 @@ class Sample:
     kubectl_memory: float
 
     def row(self) -> str:
-        """Return it as a row of the table."""
+        """Return the row of the table."""
         return (
             f"{self.teams:5}  {self.objects:7} | {self.up:5.1f}  {self.apply:7.1f}  {self.up / self.apply:5.1f}  "
             f"{1000 * self.up / self.teams:7.0f} | {self.preview:9.1f}  {self.diff:6.1f}  "
@@ -59,7 +60,7 @@ class Sample:
 
 
 def lines(paths: Paths, folder: Path, counts: Sequence[int], repeats: int, budget: Budget) -> Iterator[str]:
-    """Measure each number of teams; yield a table, row by row, and how the cost grows from one row to the next."""
+    """Measure each number of teams; yield a table, row by row, and the growth of the cost."""
     progress = Progress(len(counts))
     expected = _SECONDS
     last: Sample | None = None
@@ -78,7 +79,7 @@ def lines(paths: Paths, folder: Path, counts: Sequence[int], repeats: int, budge
 
 
 def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Progress) -> Sample:
-    """Measure one number of teams on a stack of its own, and remove it again."""
+    """Measure one number of teams on a new stack, and delete it."""
     work = folder / f"teams-{teams}"
     work.mkdir()
     project = Project(work, paths, f"bench{teams}")
@@ -126,7 +127,7 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
 
 
 def bench_settings(mirror: Path | None, teams: int) -> dict[str, Any]:
-    """The dev settings with this many teams of one GPU and one user each, and the nodes that they need."""
+    """Return the dev settings with this number of teams of one GPU and one user each, and enough nodes."""
     settings = dev_settings(mirror)
     quota = {"cpu": 8, "memory": "64Gi", "nvidia.com/gpu": 1, "pods": 10}
     settings["nodes"] = {**settings["nodes"], "count": math.ceil(teams / GPUS_PER_NODE) + 1}
@@ -150,7 +151,7 @@ def start(project: Project, paths: Paths, command: Sequence[str]) -> subprocess.
 
 
 def peak(process: subprocess.Popen[str], allowed: Sequence[int]) -> float:
-    """Wait for a command; return the peak MiB of the largest of it and the processes that it started."""
+    """Wait for a command; return the peak MiB of the largest of its processes."""
     assert process.stdout is not None
     printed = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -160,14 +161,14 @@ def peak(process: subprocess.Popen[str], allowed: Sequence[int]) -> float:
 
 
 def manifest(file: Path, resources: Sequence[Mapping[str, Any]]) -> str:
-    """Write what the resources declare as one List, in the stack's order."""
+    """Write the resources' inputs as one List, in the stack's order."""
     items = [{key: value for key, value in r["inputs"].items() if not key.startswith("__")} for r in resources]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return str(file)
 
 
 def growth(first: Sample, last: Sample) -> Iterator[str]:
-    """Yield how the cost of a team grows from one row to another."""
+    """Yield the growth of a team's cost from one row to another."""
     for name in ("up", "preview"):
         power = math.log(getattr(last, name) / getattr(first, name)) / math.log(last.teams / first.teams)
         yield f"{name} grows with teams^{power:.2f} from {first.teams} to {last.teams} teams (1 is linear)"

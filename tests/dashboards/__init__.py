@@ -1,1 +1,1 @@
-"""Every panel of every dashboard, asked of a real Prometheus and drawn into one HTML file: `make dashboards`."""
+"""All panels of all dashboards, queried from a real Prometheus and drawn into one HTML file: `make dashboards`."""

@@ -1,6 +1,6 @@
-"""Draw every dashboard as it looks now: `python -m tests.dashboards --stack dev --html dashboards.html`.
+"""Draw all dashboards in their current state: `python -m tests.dashboards --stack dev --html dashboards.html`.
 
-Acts on the local cluster of a stack, which has to run. A minute of Prometheus is enough to show lines.
+Uses the running local cluster of a stack. One minute of Prometheus is enough for lines.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def answered(source: Prometheus, seconds: float) -> list[tuple[Dashboard, Sequence[Drawn]]]:
-    """Return every dashboard with what its panels show of the last seconds."""
+    """Return all dashboards with the data of their panels for the last seconds."""
     return [(dashboard, [asked(source, panel, seconds) for panel in dashboard.panels]) for dashboard in DASHBOARDS]
 
 

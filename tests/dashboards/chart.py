@@ -1,4 +1,6 @@
-"""What the chart kube-prometheus-stack makes of the platform's own values, by Helm, as on a real cluster."""
+"""The objects of the chart kube-prometheus-stack with the platform's values, rendered by Helm like on a real
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from tests.helm import helm
 def rendered(
     paths: Paths, release: str, namespace: str, receivers: Sequence[Receiver] = (), part: str = ""
 ) -> list[dict[str, Any]]:
-    """Return the chart's objects. part: a subchart alone; empty for all. Needs the mirror of `make build`."""
+    """Return the chart's objects. part: only one subchart; empty for all. Needs the mirror of `make build`."""
     chart = Mirror().chart(catalogue.find_chart("kube-prometheus-stack"))
     values = monitoring_values(
         MonitoringArgs(

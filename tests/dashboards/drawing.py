@@ -1,4 +1,4 @@
-"""Dashboards as one HTML file: a graph for each panel, with a line and a dash of its own for each series."""
+"""Dashboards as one HTML file: a graph for each panel, with a distinct line and dash for each series."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ class Graph:
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """A panel with what Prometheus said. lines: series by the name in the legend. error: its words where it refused."""
+    """A panel with Prometheus' data. lines: series by the name in the legend. error: Prometheus' message if it
+    failed.
+    """
 
     panel: Panel
     lines: Sequence[Line] = ()
     error: str = ""
     silent: Sequence[str] = ()
-    """Legends of the queries that found nothing."""
+    """Legends of the queries without data."""
 
     @property
     def graph(self) -> Graph:
@@ -59,7 +61,7 @@ class Drawn:
 
 
 def asked(prometheus: Prometheus, panel: Panel, seconds: float) -> Drawn:
-    """Ask all that a panel asks, for every value of its dashboard's variables."""
+    """Run all queries of a panel, for every value of its dashboard's variables."""
     lines: list[Line] = []
     silent = []
     for legend, query in panel.queries.items():

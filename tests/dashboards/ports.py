@@ -6,7 +6,7 @@ import socket
 
 
 def free_port() -> int:
-    """Return a port that nobody listens to now."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

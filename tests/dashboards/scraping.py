@@ -1,4 +1,4 @@
-"""A real Prometheus, and what it scrapes: controllers and objects of the cluster as they are, and what is simulated."""
+"""A real Prometheus and its targets: controllers and objects of the cluster, and simulated metrics."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from tests.dashboards.ports import free_port
 from tests.dashboards.state_metrics import state_metrics
 
 Series = list[tuple[Mapping[str, str], list[tuple[float, float]]]]
-"""Labels, and values by time, without those that are no number."""
+"""Labels, and values by time, without values that are not numbers."""
 _SCRAPED = "1s"
 _CONTROLLERS = ("kueue", "appwrapper", "slack-controller")
-"""Their monitors put the label `namespace` in place of theirs, which is then called `exported_namespace`."""
+"""Their monitors overwrite the label `namespace`; the original becomes `exported_namespace`."""
 
 
 class Prometheus:
@@ -44,7 +44,7 @@ class Prometheus:
         self._address = address
 
     def range(self, query: str, seconds: float) -> Series:
-        """Return what a query says of the last seconds; raises OSError where Prometheus refuses it."""
+        """Return the result of a query for the last seconds. Raises OSError if Prometheus rejects it."""
         end = time.time()
         asked = {"query": query, "start": f"{end - seconds:.3f}", "end": f"{end:.3f}", "step": "1"}
         answer = self._get("query_range", asked)
@@ -56,7 +56,7 @@ class Prometheus:
         return found
 
     def is_ready(self) -> bool:
-        """Whether every target has answered."""
+        """Whether every target has responded."""
         try:
             targets = self._get("targets", {})["activeTargets"]
         except OSError:
@@ -71,7 +71,7 @@ class Prometheus:
 
 @contextlib.contextmanager
 def prometheus(paths: Paths, folder: Path) -> Iterator[Prometheus]:
-    """Run Prometheus beside the local cluster of these paths, with the platform's rules; folder: for what it keeps."""
+    """Run Prometheus for the local cluster of these paths, with the platform's rules. folder: for its files."""
     controllers = {
         "simulated": simulated.exposition,
         "kueue": _operator(paths, "kueue"),
@@ -118,7 +118,7 @@ def _configuration(gateway: str, jobs: list[str]) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def _gateway(sources: Mapping[str, Callable[[float], str]]) -> Iterator[str]:
-    """Serve the text of each source under its name; yield host and port. A source is told the seconds since."""
+    """Serve the text of each source under its name; yield host and port. A source gets the seconds since the start."""
     begun = time.monotonic()
 
     class Handler(BaseHTTPRequestHandler):
@@ -128,7 +128,7 @@ def _gateway(sources: Mapping[str, Callable[[float], str]]) -> Iterator[str]:
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
-            with contextlib.suppress(BrokenPipeError):  # Prometheus waits a second, and no longer
+            with contextlib.suppress(BrokenPipeError):  # Prometheus waits only a second
                 self.wfile.write(text)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
@@ -144,14 +144,14 @@ def _gateway(sources: Mapping[str, Callable[[float], str]]) -> Iterator[str]:
 
 
 def _operator(paths: Paths, name: str) -> Callable[[float], str]:
-    """Return what reads an operator's own metrics, as an administrator who shows a token."""
+    """Return a reader of an operator's metrics, as an administrator with a token."""
     token = yaml.safe_load(paths.kubeconfig.read_text())["users"][0]["user"]["token"]
     address = _service(paths, f"{name}-controller-manager-metrics-service")
     return lambda _: _fetched(paths, address, 8443, {"Authorization": f"Bearer {token}"})
 
 
 def _slack_controller(paths: Paths) -> Callable[[float], str]:
-    """Return what reads the slack controller, by a Service that is made for it: on a real cluster its pod is read."""
+    """Return a reader of the slack controller's metrics, through a new Service. A real cluster scrapes its pod."""
     client = connect(paths.kubeconfig)
     services = client.resources.get(api_version="v1", kind="Service")
     ports = [{"name": slack.PORT_NAME, "port": 8080, "targetPort": slack.PORT_NAME}]
@@ -173,7 +173,7 @@ def _service(paths: Paths, name: str) -> str:
 
 
 def _fetched(paths: Paths, address: str, port: int, headers: Mapping[str, str] | None = None) -> str:
-    """Return `/metrics` of a Service, by the way that the API server takes to webhooks."""
+    """Return `/metrics` of a Service, through the proxy that the API server uses for webhooks."""
     with socket.socket(socket.AF_UNIX) as way:
         way.connect(str(paths.run / "egress.sock"))
         way.sendall(f"CONNECT {address}:{port} HTTP/1.1\r\nHost: {address}\r\n\r\n".encode())
@@ -193,7 +193,7 @@ def _fetched(paths: Paths, address: str, port: int, headers: Mapping[str, str] |
 
 
 def _encrypted(way: socket.socket) -> ssl.SSLSocket:
-    """Return the same with TLS. Operators make the certificate of this port themselves, so nobody can vouch for it."""
+    """Return the socket with TLS. The operators' certificates for this port are self-signed and cannot be verified."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context.wrap_socket(way)

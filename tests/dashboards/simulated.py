@@ -1,7 +1,7 @@
-"""What no local cluster has: metrics of GPUs, InfiniBand, Autopilot and of kubelets.
+"""Metrics that a local cluster does not have: GPUs, InfiniBand, Autopilot and kubelets.
 
-Every series carries `source="simulated"`, and moves with the time, so that rates have something to show. Names and
-labels are those of the exporters at the versions that the catalogue pins (components/observability/metrics.py).
+Every series has the label `source="simulated"`, and changes with time, so that rates are not zero. Names and labels are
+those of the exporters in the catalogue's versions (components/observability/metrics.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Sample = tuple[str, Mapping[str, str], float]
 
 
 def exposition(seconds: float) -> str:
-    """Return all metrics as they are after so many seconds, in Prometheus' text format."""
+    """Return all metrics after a number of seconds, in Prometheus' text format."""
     lines = []
     for name, labels, value in [*_gpus(seconds), *_infiniband(seconds), *_health(), *_volumes()]:
         shown = ",".join(f'{label}="{text}"' for label, text in {**labels, "source": "simulated"}.items())
@@ -76,7 +76,7 @@ def _health() -> Iterator[Sample]:
 
 
 def _volumes() -> Iterator[Sample]:
-    """Yield what kubelets tell of volumes: the local one has no disk of its own behind them."""
+    """Yield kubelets' metrics of volumes, because the local volumes have no disk."""
     for team in TEAMS:
         claim = {"namespace": team, "persistentvolumeclaim": "data"}
         yield "kubelet_volume_stats_capacity_bytes", claim, 1e12

@@ -1,4 +1,4 @@
-"""The real kube-state-metrics beside a local cluster, with the arguments, rules and rights that the chart gives it."""
+"""The real kube-state-metrics for a local cluster, with the chart's arguments, rules and rights."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.dashboards.chart import rendered
 from tests.dashboards.ports import free_port
 
 _NAME = "dashboards"
-"""Of the release, so that it is never mistaken for one that the stack has, and of its namespace."""
+"""Name of the release and its namespace, different from those of a stack."""
 _RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
 
 
 @contextlib.contextmanager
 def state_metrics(paths: Paths, folder: Path) -> Iterator[Callable[[float], str]]:
-    """Run it; yield what reads it. folder: for its files. Its account goes when it ends."""
+    """Run it; yield a reader of its metrics. folder: for its files. Its account is deleted at the end."""
     documents = {each["kind"]: each for each in rendered(paths, _NAME, _NAME, part="kube-state-metrics")}
     with _account(connect(paths.kubeconfig), documents) as token:
         kubeconfig, rules = folder / "kubeconfig", folder / "state-metrics.yaml"
@@ -52,7 +52,7 @@ def state_metrics(paths: Paths, folder: Path) -> Iterator[Callable[[float], str]
 
 
 def _arguments(deployment: Mapping[str, Any], rules: Path) -> Iterator[str]:
-    """Yield the arguments of the chart's container, but for its port and where its rules are."""
+    """Yield the arguments of the chart's container, without its port and the path of its rules."""
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     for argument in container["args"]:
         name, _, _ = argument.partition("=")
@@ -64,7 +64,7 @@ def _arguments(deployment: Mapping[str, Any], rules: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _account(client: DynamicClient, documents: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Make the chart's account with its rights, and nothing beyond; yield a token of it."""
+    """Create the chart's account with exactly its rights; yield a token of it."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAME}}
     made = [namespace, *(documents[kind] for kind in _RIGHTS)]
     try:
@@ -83,6 +83,6 @@ def _account(client: DynamicClient, documents: Mapping[str, Mapping[str, Any]]) 
 
 
 def _as_account(kubeconfig: Path, token: str) -> Mapping[str, Any]:
-    """Return the kubeconfig of an administrator as one of the account."""
+    """Return an administrator's kubeconfig with the account's token."""
     found: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
     return {**found, "users": [{"name": found["users"][0]["name"], "user": {"token": token}}]}

@@ -1,4 +1,4 @@
-"""A release's tools are taken where they can be had and are the pinned ones, and built otherwise."""
+"""A release's tools are used if they are reachable and match their pin, and built otherwise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder, and the address on loopback at which it is served."""
+    """Yield a folder, and its address on loopback."""
     folder = tmp_path / "served"
     folder.mkdir()
     handler = functools.partial(Quiet, directory=str(folder))
@@ -37,7 +37,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 
 @pytest.fixture
 def pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of pins. The tools that its archive has are those of one module, which are all that is needed."""
+    """Return the file of pins. The archive has the tools of one module, and no other module is needed."""
     modules = tmp_path / "modules"
     source = toolchain._MODULES / "relay"
     (modules / "relay" / "relay").mkdir(parents=True)
@@ -50,7 +50,7 @@ def pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the modules that are built from source."""
+    """Return the names of the modules that were built from source."""
     modules: list[str] = []
 
     def build(tools: Toolchain, need: Need) -> None:
@@ -65,14 +65,14 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def machine(folder: Path) -> Toolchain:
-    """Return the toolchain of a machine on which nothing has been built."""
+    """Return the toolchain of a machine without built tools."""
     return Toolchain(Paths.of(root=folder, state=folder / "state", cache=folder / "cache"))
 
 
 def released(folder: Path, file: Path, url: str, pin: Path) -> None:
-    """Pack the archive as a release does, and pin it as the command says."""
+    """Pack the archive like a release, and pin it with the command's output."""
     said = machine(folder).pack(file, Progress(0))
-    pin.write_text(said.replace("<where it is>", url))
+    pin.write_text(said.replace("<address>", url))
 
 
 def test_the_pinned_archive_is_taken_in_place_of_a_build(
@@ -107,10 +107,10 @@ def page(file: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (changed, "is another one than is pinned"),
-        (cut, "cannot be had"),
-        (page, "cannot be had: Not a gzipped file"),
-        (Path.unlink, "cannot be had: HTTP Error 404"),
+        (changed, "differs from its pin"),
+        (cut, "cannot be downloaded"),
+        (page, "cannot be downloaded: Not a gzipped file"),
+        (Path.unlink, "cannot be downloaded: HTTP Error 404"),
     ],
 )
 def test_an_archive_that_is_not_the_pinned_one_is_refused_and_its_tools_are_built(
@@ -146,7 +146,7 @@ def test_an_archive_of_another_platform_or_other_pins_is_not_asked_for(
     built.clear()
     machine(tmp_path / "user").install(toolchain.RELEASED, Progress(0))
     assert built == ["relay"]
-    assert "taking" not in capsys.readouterr().err
+    assert "downloading" not in capsys.readouterr().err
 
 
 def test_the_same_tools_make_the_same_archive(tmp_path: Path, pin: Path, built: list[str]) -> None:

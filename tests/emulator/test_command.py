@@ -1,4 +1,4 @@
-"""The command line: whose folders it touches, whom it lets in, what it asks of the local environment."""
+"""The command line: folders that it changes, access to them, and its calls to the local environment."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
-    """The folders of a checkout, which the command line takes for its own."""
+    """Yield the folders of a checkout that the command line uses as its own."""
     found = Paths.of(root=tmp_path / "checkout", cache=tmp_path / "cache")
     found.root.mkdir()
     (found.root / "Pulumi.yaml").write_text("name: mlbatch\nruntime: python\n")
     monkeypatch.setattr(Paths, "of", lambda: found)
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
-    # The command line changes both for good, and the umask.
+    # The command line changes these variables and the umask permanently.
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "")
     former = os.umask(0)
@@ -54,7 +54,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
 
 
 def serving(monkeypatch: pytest.MonkeyPatch, azure: int | None = 2) -> None:
-    """Let the local cluster run. azure: port of the emulated Azure, None if it does not run."""
+    """Make the local cluster appear to run. azure: port of the emulated Azure, None if it does not run."""
     running = ProcessStatus("etcd", 1, "running", 0, Path("etcd.log"))
     status = ClusterStatus(1, (running,), True, "https://127.0.0.1:1", {}, azure)
     monkeypatch.setattr(cluster, "status", lambda paths: status)
@@ -94,12 +94,12 @@ def test_the_built_plugin_has_the_version_of_the_sdk_and_follows_the_built_progr
 
 def test_without_the_emulated_azure_its_providers_are_named(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     serving(monkeypatch, azure=None)
-    with pytest.raises(EngineError, match="serves no provider for azure-native, random;"):
+    with pytest.raises(EngineError, match="does not run the providers azure-native, random\\."):
         environment(paths)
 
 
 def environment_of(folder: Path) -> Path:
-    """Make what a local environment leaves."""
+    """Create the files of a local environment."""
     for name in ("run", "pulumi-state", "pulumi-home", "config", "logs", "bin", "mirror"):
         (folder / name).mkdir(parents=True)
         (folder / name / "file").touch()
@@ -140,7 +140,9 @@ def test_nothing_is_stopped_below_an_update_that_runs(
     arguments: list[str],
     of_make: bool,
 ) -> None:
-    """Of make, or of a plain `pulumi` after `make env`: nor of the environments before it."""
+    """Applies to updates of make and of plain `pulumi` after `make env`. Earlier environments are not stopped
+    either.
+    """
     first, updated = environment_of(paths.state / "aks"), environment_of(paths.state / "dev")
     for way in ("stop", "reset"):
         monkeypatch.setattr(cluster, way, lambda each: pytest.fail(f"{each.state} was stopped"))
@@ -154,8 +156,8 @@ def test_nothing_is_stopped_below_an_update_that_runs(
         assert command.main(arguments) == 1
     said = capsys.readouterr().err
     assert f"process {os.getpid()}" in said
-    assert "wait for it, or stop it" in said
-    assert (f"remove its lock, below {locks}" in said) is not of_make
+    assert "Wait for it, or stop it" in said
+    assert (f"remove its lock below {locks}" in said) is not of_make
     assert (first / "pulumi-state" / "file").exists()
     assert (updated / "pulumi-state" / "file").exists()
 
@@ -181,13 +183,13 @@ def test_without_a_running_cluster_a_command_says_how_to_start_it(
 ) -> None:
     (paths.root / "Pulumi.aks.yaml").write_text("config: {}\n")
     assert command.main([name, "--stack", "aks"]) == 1
-    assert "`make up STACK=aks` starts it" in capsys.readouterr().err
+    assert "Start it with `make up STACK=aks`" in capsys.readouterr().err
     assert command.main([name, "--stack", "absent"]) == 1
     assert "Stacks of this checkout: aks." in capsys.readouterr().err
 
 
 def make(*arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run make as nobody's child: one that is a child says in which folder it works."""
+    """Run make as a top-level process; a nested make prints its folder."""
     alone = {name: value for name, value in environment.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     return subprocess.run(["make", *arguments], cwd=ROOT, env=alone, capture_output=True, text=True)
 
@@ -196,7 +198,7 @@ def make(*arguments: str, environment: Mapping[str, str]) -> subprocess.Complete
 def test_make_takes_no_kubeconfig(target: str) -> None:
     done = make("--dry-run", target, "KUBECONFIG=x", environment=os.environ)
     assert done.returncode != 0
-    assert "make acts on the local environment alone" in done.stderr
+    assert "make acts on the local environment only" in done.stderr
     assert "pulumi up --stack <name>" in done.stderr
     assert done.stdout == ""
 
@@ -214,7 +216,7 @@ def test_make_does_not_mind_a_kubeconfig_in_the_environment() -> None:
 
 
 class FakeEngine:
-    """An engine whose last update ended by itself."""
+    """An engine whose last update ended normally."""
 
     operations: tuple[str, ...] = ()
     was_killed_first = False
@@ -252,7 +254,7 @@ class FakeEngine:
 
 
 class KilledEngine(FakeEngine):
-    """An engine that was killed as it created something."""
+    """An engine that was killed while it created a resource."""
 
     operations = ("creating",)
 
@@ -299,7 +301,9 @@ def test_an_update_without_a_pending_creation_does_not_count_as_killed(
 def test_nobody_is_asked_in_a_cluster_that_an_update_has_taken_away(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, is_gone: bool
 ) -> None:
-    """A failed replacement goes on by itself; hundreds of objects cannot be read, and would end it before it begins."""
+    """The next update continues a failed replacement. A refresh would fail at the first of hundreds of missing
+    objects.
+    """
     serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     without_a_cluster(monkeypatch)
@@ -324,7 +328,7 @@ def test_nobody_is_asked_in_a_cluster_that_an_update_has_taken_away(
     assert command.main([name]) == 0
     expected = is_gone and name != "refresh"
     assert ("--refresh=false" in asked) is expected
-    assert ("note: an update has failed as it replaced the cluster" in capsys.readouterr().err) is expected
+    assert ("note: an update failed while it replaced the cluster" in capsys.readouterr().err) is expected
 
 
 def test_destroy_says_at_once_which_webhook_it_would_wait_for(
@@ -345,21 +349,21 @@ def test_destroy_says_at_once_which_webhook_it_would_wait_for(
     assert command.main(["destroy", "--stack", "aks"]) == 1
     assert asked == [{("kueue.x-k8s.io/v1beta2", "ClusterQueue")}]
     assert (
-        "error: nobody answers the webhooks of Service kueue-webhook-service in mlbatch-system, which the API server "
-        "asks to delete ClusterQueue. `pulumi destroy` would wait for them until it gives up. Bring them back with "
-        "`make up STACK=aks`, then run `make destroy STACK=aks` again; "
+        "error: no pod answers the webhooks of Service kueue-webhook-service in mlbatch-system, which the API server "
+        "asks to delete ClusterQueue, so `pulumi destroy` would wait until its timeout. Start them with "
+        "`make up STACK=aks`, then run `make destroy STACK=aks` again. "
     ) in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("name", "ending", "said"),
     [
-        ("up", {"code": -9}, "`pulumi up` was killed by signal 9; the next `make up` or `make destroy` finishes it"),
-        ("up", {"code": 255, "cancelled": True}, "cancelled, and has stopped; `make up` carries on"),
-        ("destroy", {"code": -15}, "`pulumi destroy` was killed by signal 15; the next `make up` or `make destroy`"),
-        ("refresh", {"code": 255, "cancelled": True}, "has stopped; `make refresh` carries on"),
-        ("refresh", {"code": -9}, "`pulumi refresh` was killed by signal 9; the next `make up` or `make destroy`"),
-        ("preview", {"code": -9}, "by signal 9, and has stopped; `make preview` carries on"),
+        ("up", {"code": -9}, "`pulumi up` was killed by signal 9. The next `make up` or `make destroy` finishes it"),
+        ("up", {"code": 255, "cancelled": True}, "cancelled. Continue with `make up`"),
+        ("destroy", {"code": -15}, "`pulumi destroy` was killed by signal 15. The next `make up` or `make destroy`"),
+        ("refresh", {"code": 255, "cancelled": True}, "cancelled. Continue with `make refresh`"),
+        ("refresh", {"code": -9}, "`pulumi refresh` was killed by signal 9. The next `make up` or `make destroy`"),
+        ("preview", {"code": -9}, "by signal 9. Continue with `make preview`"),
     ],
 )
 def test_an_update_that_was_stopped_has_no_error_to_fix(
@@ -452,7 +456,7 @@ def test_nothing_is_changed_while_a_killed_update_cannot_be_finished(
 
 
 def without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what comes before the engine do nothing."""
+    """Skip the steps before the engine."""
     monkeypatch.setattr(command, "install", lambda *what: None)
     monkeypatch.setattr(mirror, "fill", lambda *what, **parts: None)
     monkeypatch.setattr(cluster, "start", lambda *what, **parts: None)
@@ -470,14 +474,14 @@ def test_an_api_server_that_does_not_answer_is_told_once_before_the_engine_start
     assert command.main([name]) == 1
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith("error: the API server of stack dev, https://127.0.0.1:4711, does not answer")
-    assert "`make down` and `make up` start it anew, with its data" in told
+    assert "`make down`, then `make up`, which keeps its data" in told
 
 
 @pytest.mark.parametrize("of_make", [True, False])
 def test_a_preview_while_an_update_runs_does_not_take_it_for_killed(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], of_make: bool
 ) -> None:
-    """The state of an update that runs has pending creations, too."""
+    """The state of a running update also has pending creations."""
     serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     lock = None if of_make else "process 4711 of me on here since 2026-01-02 03:04:05 UTC"
@@ -490,7 +494,7 @@ def test_a_preview_while_an_update_runs_does_not_take_it_for_killed(
         if of_make
         else "process 4711 of me on here since 2026"
     )
-    assert re.search(f"note: the stack is being changed by {who}", said)
+    assert re.search(f"note: {who}.* is changing the stack", said)
     assert "was killed" not in said
 
 
@@ -505,7 +509,7 @@ def test_a_second_command_is_refused_before_it_does_anything(
         assert command.main([name]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"error: `make up`, process {os.getpid()}, since ")
-    assert "Nothing was changed: wait for it, or stop it" in said
+    assert "No change was made. Wait for it, or stop it" in said
     with alone(paths.of_stack("dev"), "make up"):
         pass
 
@@ -514,7 +518,7 @@ def test_a_second_command_is_refused_before_it_does_anything(
 def test_an_engine_that_nobody_of_make_has_started_is_no_killed_one(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """The state of a plain `pulumi up` that runs has pending creations, as that of a killed one."""
+    """The state of a running plain `pulumi up` has pending creations, like that of a killed one."""
     serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     without_a_cluster(monkeypatch)
@@ -542,7 +546,7 @@ def test_a_full_disk_is_told_without_a_trace(
         assert command.main(["up"]) == 1
         (said,) = capsys.readouterr().err.splitlines()
         assert said.startswith(
-            f"error: [Errno {number}] {os.strerror(number)}: 'some/file'. Make room where {paths.state}"
+            f"error: [Errno {number}] {os.strerror(number)}: 'some/file'. Free space in {paths.state}"
         )
         assert said.endswith("completed changes are kept")
 

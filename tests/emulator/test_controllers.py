@@ -1,4 +1,4 @@
-"""The local environment runs the versions that it installs, from upstream's own manifests, and names what differs."""
+"""The local environment runs the versions that it installs, from upstream's manifests, and reports differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UPSTREAM = {
     "scheduler-plugins-v0.29.7": "9f087fc69075dbbd136d38a110ffccf227c7dd24ec3f259ad4c658ec564b1c73",
     "scheduler-plugins-elasticquotas-v0.29.7": "d1144cfde1d36c483fedc41237368b1194978e2d5a92234cbe869f40451bb997",
 }
-"""Digests of the definitions at upstream's tags, as `canonical` writes them."""
+"""Digests of the definitions at upstream's tags, computed by `canonical`."""
 
 
 def canonical(manifest: str) -> str:
@@ -69,7 +69,7 @@ def test_the_report_says_nothing_of_the_default_versions() -> None:
 
 def test_an_autopilot_that_measures_nothing_is_said_to_be_one() -> None:
     mirrored = "registry.example.org/mirror/autopilot/autopilot:v2"
-    does = "is simulated: its pods measure nothing and mark no node; `kubectl label node` stands for its verdicts"
+    does = "is simulated: its pods do not measure or label nodes. Set its results with `kubectl label node`"
     said = controllers.report([pod(catalogue.AUTOPILOT.reference), pod(mirrored)]).splitlines()
     assert said == ["Not as released", f"  autopilot v2 {does}", f"  autopilot v2.1.3 {does}"]
     assert controllers.report([pod("registry.example.org/team/autopilot:1")]) == ""

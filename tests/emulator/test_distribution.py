@@ -1,4 +1,4 @@
-"""A stack's own file tells which distribution its local cluster is."""
+"""A stack's file selects the distribution of its local cluster."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_operators_of_jobs_are_there_for_the_stacks_that_switch_one_on(root: Pat
         assert has_older_kueue(root, name) == (name == "older"), name
 
 
-@pytest.mark.parametrize(("chosen", "said"), [("version: '2.19'", "'2.19'"), ("approve: true", "no key")])
+@pytest.mark.parametrize(("chosen", "said"), [("version: '2.19'", "'2.19'"), ("approve: true", "unset")])
 def test_what_the_local_cluster_does_not_bring_is_refused_before_anything_starts(
     root: Path, chosen: str, said: str
 ) -> None:
@@ -68,7 +68,7 @@ def test_what_the_local_cluster_does_not_bring_is_refused_before_anything_starts
     with pytest.raises(EngineError) as refused:
         require_brought(root, "ai")
     assert f"mlbatch:openshift.version is {said} in Pulumi.ai.yaml" in str(refused.value)
-    assert "the local cluster brings '2.16' alone" in str(refused.value)
+    assert "the local cluster supports only '2.16'" in str(refused.value)
     file.write_text("config: {'mlbatch:openshift': {operators: openshift-ai, version: '2.16'}}\n")
     require_brought(root, "ai")
     file.write_text("config: {'mlbatch:target': openshift, 'mlbatch:openshift': {version: '2.19'}}\n")
@@ -79,7 +79,7 @@ def test_no_gpu_operator_comes_from_the_local_catalog(root: Path) -> None:
     (root / "local" / "distributions.yaml").write_bytes((ROOT / "local" / "distributions.yaml").read_bytes())
     file = root / "Pulumi.site.yaml"
     file.write_text("config: {'mlbatch:target': openshift, 'mlbatch:gpu': {operator: true}}\n")
-    with pytest.raises(EngineError, match=r"mlbatch:gpu\.operator is True .* brings False or no key alone"):
+    with pytest.raises(EngineError, match=r"mlbatch:gpu\.operator is True .* supports only False or unset"):
         require_brought(root, "site")
     for gpu in ("{}", "{operator: false}"):
         file.write_text(f"config: {{'mlbatch:target': openshift, 'mlbatch:gpu': {gpu}}}\n")

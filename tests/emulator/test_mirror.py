@@ -1,4 +1,4 @@
-"""The mirror holds what the catalogue names, with the released images and nothing else changed."""
+"""The mirror contains the catalogue's artifacts, changed only to the released images."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_the_built_controller_is_of_the_version_that_the_program_installs(source
 @pytest.mark.parametrize("definitions", mirror.DEFINITIONS, ids=lambda definitions: definitions.name)
 def test_the_definitions_are_of_the_version_that_the_program_installs(definitions: mirror.Definitions) -> None:
     artifact = catalogue.find(definitions.name, pinned_version(definitions.tool, definitions.module))
-    module = re.sub(r"/v\d+$", "", definitions.module)  # Go's word for the version, which is not a folder
-    folder = module.split("/", 3)[3:]  # of a repository that holds several modules
+    module = re.sub(r"/v\d+$", "", definitions.module)  # Go's version suffix, which is not a folder
+    folder = module.split("/", 3)[3:]  # of a repository with several modules
     assert artifact.url.endswith("/".join(["", artifact.version, *folder, definitions.file]))
 
 
@@ -53,7 +53,7 @@ def test_the_deployment_gets_the_released_image_and_the_rest_stays_byte_for_byte
 
 @pytest.mark.parametrize("artifact", catalogue.ARTIFACTS, ids=lambda artifact: artifact.file)
 def test_the_unit_tests_manifests_are_upstreams(artifact: catalogue.Artifact) -> None:
-    """They are kept reduced, so that unit tests need no Go: `python -m tests.unit.releases .local/dev/mirror`."""
+    """Unit tests use reduced copies, so that they do not need Go: `python -m tests.unit.releases .local/dev/mirror`."""
     filled = FOLDER.parents[2] / ".local" / "dev" / "mirror" / artifact.file
     assert filled.is_file(), "`make mirror` fills the folder"
     assert (FOLDER / artifact.file).read_text() == reduced(filled.read_text())

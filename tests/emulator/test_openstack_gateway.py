@@ -1,4 +1,4 @@
-"""Which packets a security group lets through to a guest of the local OpenStack."""
+"""Packets that a security group admits to a guest of the local OpenStack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access to a VM's cluster over a real SSH server: the VM is known by its key, and the tunnel opens by itself."""
+"""Access to a VM's cluster over a real SSH server: host key check, and automatic tunnel."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def user_data(**changes: Any) -> str:
 
 
 class Guests:
-    """SSH servers in a loop of their own, and the API server that they forward to."""
+    """SSH servers in their own event loop, and the API server that they forward to."""
 
     def __init__(self, folder: Path, api: int) -> None:
         self.folder, self.api = folder, api
@@ -109,7 +109,7 @@ class Guests:
         )
 
     def stop(self) -> None:
-        """Cut every connection and listen no more."""
+        """Close all connections and stop listening."""
         for guest, server in self.served:
             self.loop.call_soon_threadsafe(server.close)
             self.loop.call_soon_threadsafe(guest.drop)
@@ -119,7 +119,7 @@ class Guests:
 
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[int]:
-    """An API server as far as its version, for who has the token."""
+    """Yield the port of an API server that returns its version to clients with the token."""
     certificates.ensure(tmp_path)
 
     class Handler(BaseHTTPRequestHandler):
@@ -157,13 +157,13 @@ def guests(tmp_path: Path, api: int, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def version(kubeconfig: str) -> str:
-    """Ask the API server as a user of the kubeconfig does."""
+    """Return the API server's version, like a user of the kubeconfig."""
     client = kubernetes.config.new_client_from_config_dict(yaml.safe_load(kubeconfig))
     return str(kubernetes.client.VersionApi(client).get_code().git_version)
 
 
 def plugin(kubeconfig: str) -> subprocess.CompletedProcess[str]:
-    """Run the credential plugin as every client of Kubernetes does."""
+    """Run the credential plugin like a Kubernetes client."""
     told = yaml.safe_load(kubeconfig)["users"][0]["user"]["exec"]
     variables = {entry["name"]: entry["value"] for entry in told["env"]}
     command = [told["command"], *told["args"]]
@@ -176,7 +176,7 @@ def found(host: Host, seconds: float = 60.0) -> tuple[Any, list[str]]:
 
 
 def test_a_late_marker_is_waited_for_and_progress_is_told(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its clock goes on by a step with each look: a look may take any time."""
+    """The clock advances with each look, because a look can take any time."""
     clock = itertools.count()
     monkeypatch.setattr(played, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     steps = len(UserData.parse(user_data()).steps)
@@ -228,7 +228,7 @@ def test_a_first_boot_that_failed_tells_step_and_log(guests: Guests) -> None:
     with pytest.raises(FirstBootError) as error:
         found(guests.start(fails="docker"))
     assert "failed in step 'docker': step 'docker' ended with 1" in str(error.value)
-    assert "\n  docker: attempt 3 of 3\n  played failure\n" in str(error.value)
+    assert "\n  docker: attempt 3 of 3\n  simulated failure\n" in str(error.value)
 
 
 def test_the_bound_is_kept_and_tells_where_it_was(guests: Guests) -> None:
@@ -261,7 +261,7 @@ def test_the_tunnel_opens_by_itself_and_again_when_it_was_dropped(guests: Guests
 
 
 def test_a_vm_in_anothers_place_has_a_tunnel_of_its_own(guests: Guests) -> None:
-    """What is left of the other's may hang, at an address and with a host key that both have."""
+    """A tunnel to the old VM may hang; the new VM has the same address and host key."""
     before = guests.start()
     assert version(through_tunnel(guests.kubeconfig, before, API_PORT)) == "v1.34.0"
     after = replace(before, vm="vm-2")
@@ -273,14 +273,14 @@ def test_a_vm_in_anothers_place_has_a_tunnel_of_its_own(guests: Guests) -> None:
 
 
 def master(tunnel: Path) -> int | None:
-    """Return the process of a tunnel, None where nobody listens at its socket."""
+    """Return the process of a tunnel, None if its socket has no listener."""
     done = subprocess.run(["ssh", "-S", tunnel, "-O", "check", "vm"], capture_output=True, text=True)
     found = re.search(r"pid=(\d+)", done.stderr)
     return int(found[1]) if found else None
 
 
 def test_after_one_that_was_killed_there_is_one_tunnel_that_can_be_found_and_closed(guests: Guests) -> None:
-    """ssh makes no socket beside one that lies there, whoever listens at it."""
+    """ssh does not replace an existing socket, with or without a listener."""
     host = guests.start()
     kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
     assert version(kubeconfig) == "v1.34.0"
@@ -299,13 +299,13 @@ def test_after_one_that_was_killed_there_is_one_tunnel_that_can_be_found_and_clo
 
 
 def test_the_tunnel_of_a_run_that_was_faster_is_left_alone(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is opened between the look of this run and what it does then."""
+    """The other run opens its tunnel between this run's check and its next step."""
     host = guests.start()
     kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
     tunnel = guests.folder / "home" / ".ssh" / f"mlbatch-{local_port(host)}"
     path, slow, once = os.environ["PATH"], guests.folder / "slow", guests.folder / "once"
     slow.mkdir()
-    # Looks, and says what it saw only once the other run has made its tunnel.
+    # Checks the tunnel, and returns the result only after the other run has opened its own.
     (slow / "ssh").write_text(
         "#!/bin/sh\n"
         f"PATH='{path}'\n"
@@ -363,7 +363,7 @@ def test_a_home_that_cannot_be_written_needs_a_folder_of_the_session(
 
 
 def test_two_users_of_one_machine_share_a_tunnel(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The near port is the same for both, and the control socket is only the first one's."""
+    """Both use the same local port, and only the first has the control socket."""
     kubeconfig = through_tunnel(guests.kubeconfig, guests.start(), API_PORT)
     assert version(kubeconfig) == "v1.34.0"
     (guests.folder / "second").mkdir()
@@ -405,7 +405,7 @@ def test_a_certificate_is_handed_on_as_it_is(guests: Guests) -> None:
 def test_user_data_that_cloud_init_ignores_is_refused() -> None:
     with pytest.raises(UserDataError, match="does not begin with the line #cloud-config"):
         UserData.parse("users: []")
-    with pytest.raises(UserDataError, match="it lacks what the first boot needs: 'users'"):
+    with pytest.raises(UserDataError, match="it lacks a field that the first boot needs: 'users'"):
         UserData.parse("#cloud-config\nwrite_files: []")
 
 

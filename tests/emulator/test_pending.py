@@ -1,4 +1,4 @@
-"""After a kill, pending releases are uninstalled, and what was pending is forgotten."""
+"""After a kill, pending releases are uninstalled, and pending creations are removed from the state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STACK = "urn:pulumi:dev::mlbatch"
 
 
 def in_cluster(kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
-    """Return an object of the core API, as the engine records it before it asks the provider."""
+    """Return an object of the core API, as the engine records it before it calls the provider."""
     metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
     return {
         "urn": f"{STACK}::kubernetes:core/v1:{kind}::{name}",
@@ -34,7 +34,7 @@ RELEASE = {
 
 
 class KilledEngine:
-    """An engine that was killed as it created some resources."""
+    """An engine that was killed while it created resources."""
 
     stack = "dev"
 
@@ -54,7 +54,7 @@ class KilledEngine:
 
 @pytest.fixture
 def paths(tmp_path: Path) -> Paths:
-    """The folders of an environment whose Helm writes down how it was called."""
+    """Return the folders of an environment whose Helm records its calls."""
     found = Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache")
     found.bin.mkdir(parents=True)
     found.kubeconfig.write_text("clusters: []\n")
@@ -63,7 +63,7 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def helm_that(paths: Paths, ends: str) -> None:
-    """Let Helm write its arguments to a file and end with a shell command."""
+    """Make Helm write its arguments to a file and then run a shell command."""
     (paths.bin / "helm").write_text(f'#!/bin/sh\necho "$@" >> {paths.state}/helm-calls\n{ends}\n')
     (paths.bin / "helm").chmod(0o755)
 
@@ -95,7 +95,7 @@ def test_a_pending_release_is_uninstalled_and_cleared(paths: Paths) -> None:
 def test_a_release_that_cannot_be_uninstalled_is_named_and_stays_pending(paths: Paths) -> None:
     helm_that(paths, "echo 'Error: timed out' >&2; exit 1")
     engine = KilledEngine(RELEASE)
-    with pytest.raises(EngineError, match="release volcano-system/volcano of a killed update stays: Error: timed out"):
+    with pytest.raises(EngineError, match="volcano of a killed update cannot be uninstalled: Error: timed out"):
         finish(engine, paths)
     assert engine.refreshes == []
 

@@ -1,4 +1,4 @@
-"""Tools that are installed are used when they are recent; what is built is never mistaken for installed."""
+"""Installed tools are used if they are recent enough. Built tools are not mistaken for installed ones."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_old_kubectl_is_not_used(path: Path, tmp_path: Path) -> None:
 def test_an_installed_kubectl_is_asked_for_its_version_without_a_cluster(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Google's dispatcher would ask the user's cluster."""
+    """Google's dispatcher would connect to the user's cluster."""
     monkeypatch.setenv("KUBECONFIG", "/home/me/prod")
     script(path, "kubectl", "Client Version: v1.34.2")
     with (path / "kubectl").open("a") as file:
@@ -85,7 +85,7 @@ def test_without_go_the_message_names_the_version_to_install(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools = Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
-    with pytest.raises(ToolchainError, match=r"install Go 1\.26\.0 or later"):
+    with pytest.raises(ToolchainError, match=r"Install Go 1\.26\.0 or later"):
         tools._check_go([toolchain.CORE])
     script(path, "go", "go version go1.24.1 linux/amd64")
     with pytest.raises(ToolchainError, match=r"Go 1\.26\.0 or later is needed .* found: go version go1\.24\.1"):
@@ -102,7 +102,7 @@ def test_a_changed_pin_builds_into_another_folder(tmp_path: Path) -> None:
 
 
 def test_the_engine_that_is_built_runs_providers_of_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scripts that a release has beside the command: the language host's, and that of dynamic providers."""
+    """A release has two scripts next to the command: the language host's, and that of dynamic providers."""
     source = tmp_path / "sdk"
     script(source / "python" / "cmd", "pulumi-language-python-exec", "host")
     script(source / "python" / "dist", "pulumi-resource-pulumi-python", "provider")
@@ -142,7 +142,7 @@ def test_operators_of_jobs_are_had_without_an_openshift() -> None:
 
 
 class Go:
-    """Go, as the toolchain runs it: it writes each package's executable into the folder of `-o`."""
+    """Go, as the toolchain runs it: writes each package's executable into the folder of `-o`."""
 
     def __init__(self, executables: dict[str, str]) -> None:
         self.runs: list[list[str]] = []
@@ -163,7 +163,7 @@ BUILT = {
     "example.org/cmd/operator.v1": "operator.v1",
     "./kubernetes": "kubernetes",
 }
-"""Packages, and how Go calls their executables (`go help build`, and `DefaultExecName` in cmd/go/internal/load)."""
+"""Packages, and Go's names for their executables (`go help build`, and `DefaultExecName` in cmd/go/internal/load)."""
 SEVERAL = Module(
     "relay",
     (
@@ -199,7 +199,7 @@ def test_the_tools_of_a_module_are_built_in_one_run_and_end_under_their_names(go
 
 
 def test_linker_settings_reach_the_package_of_their_tool_alone(go: Go, tools: Toolchain) -> None:
-    """Go takes the last `-ldflags` whose pattern matches a package. One without a pattern matches all of them."""
+    """Go uses the last `-ldflags` whose pattern matches a package. One without a pattern matches all."""
     tools.build(Need(SEVERAL, SEVERAL.tools))
     (run,) = go.runs
     assert [each for each in run if each.startswith("-ldflags")] == [

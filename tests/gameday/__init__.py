@@ -1,1 +1,1 @@
-"""A day of a busy cluster in minutes, with all that goes wrong on one, and a report of it."""
+"""A day of a busy, failing cluster in minutes, and a report of it."""

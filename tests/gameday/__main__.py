@@ -1,8 +1,7 @@
-"""Play a day of a busy cluster in minutes, on a local cluster of its own, and report what came of it.
+"""Simulate a day of a busy cluster in minutes, on a new local cluster, and report the results.
 
-Ends with an error that names each promise that was broken: where a job was lost, which did not end as its trace says,
-or where a team had less than its quota for longer than the bound of docs/recovery.md. A seed decides what goes wrong
-and when, and the trace, unless a file has it.
+Fails with each broken promise: a job was lost, which did not end as in its trace, or a team had less than its quota for
+longer than the bound in docs/recovery.md. A seed decides the faults, and the trace if no file is given.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ KINDS = (Fault.SICK, Fault.SICK, Fault.CORDONED, *OF_CONTROLLERS, Fault.API_SERV
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, print, write the page; return the process's exit code."""
+    """Simulate, print, write the page; return the process's exit code."""
     parser = Parser(prog="python -m tests.gameday", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=whole("SEED"), default=1)
     parser.add_argument("--trace", type=Path, help="file with the jobs (docs/workloads/synthetic.md); default: made up")
@@ -76,14 +75,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make_room(page: Path) -> None:
-    """See that the page can be written, before hours are played for it. Raises OSError."""
+    """Check that the page can be written before the simulation takes hours. Raises OSError."""
     page.parent.mkdir(parents=True, exist_ok=True)
     with page.open("a"):
         pass
 
 
 def _lines(options: argparse.Namespace, size: Size) -> list[trace.TraceLine]:
-    """Return the day's jobs. Raises ValueError for what cannot be played."""
+    """Return the day's jobs. Raises ValueError for invalid options."""
     if not 1 <= options.time_scale <= 100_000:
         raise ValueError(f"a time scale of {options.time_scale:g} is none; write one from 1 to 100000")
     if options.trace is not None:
@@ -106,14 +105,14 @@ def _lines(options: argparse.Namespace, size: Size) -> list[trace.TraceLine]:
 
 
 def _described(options: argparse.Namespace, size: Size) -> str:
-    """Return where the jobs are from, in words."""
+    """Return a description of the jobs' source."""
     if options.trace is not None:
         return str(options.trace)
     return f"seed {options.seed}, {size.nodes} nodes, {HOURS if options.hours is None else options.hours:g} hours"
 
 
 def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: float) -> tuple[Report, datetime]:
-    """Play a day on a cluster of its own; return what came of it, and when it began."""
+    """Simulate a day on a new cluster; return the report and the start time."""
     end = lines[-1].arrival / time_scale
     weather = Weather(kinds=KINDS, nodes=size.nodes, most_lost=2 if size.nodes > 4 else 1)
     events = faults(random.Random(seed), end, weather)  # noqa: S311 - a day, no secret

@@ -1,4 +1,4 @@
-"""Who held how many GPUs over a recorded day, drawn as the status page draws."""
+"""A graph of the GPUs that each team held over a recorded day, in the style of the status page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.picture import timeline
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Who held how many GPUs from one hour to another, on average, and how many nobody could have."""
+    """Average GPUs of each team in a time span of hours, and GPUs of lost nodes."""
 
     since: float
     until: float

@@ -1,6 +1,6 @@
-"""The books of a game day: what each job had and lost, and how long teams went without what is theirs.
+"""The accounts of a game day: GPU time of each job, lost work, and teams' waits for their quota.
 
-Knows nothing of a cluster. Times are seconds of the clock.
+Independent of a cluster. Times are seconds of the clock.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.soak.judge import Judge
 
 
 class Phase(StrEnum):
-    """Of an AppWrapper (v1.2.2, `api/v1beta2/appwrapper_types.go`), those that are told apart; LOST: there is none."""
+    """Distinguished phases of an AppWrapper (v1.2.2, `api/v1beta2/appwrapper_types.go`). LOST: it does not exist."""
 
     NEW = ""
     SUSPENDED = "Suspended"
@@ -29,17 +29,17 @@ class Phase(StrEnum):
 
 _WITHOUT_QUOTA = (Phase.NEW, Phase.SUSPENDED, Phase.SUSPENDING)
 _UNDONE = (Phase.SUSPENDED, Phase.SUSPENDING, Phase.RESETTING)
-"""Of a job whose pods come to nothing: they are told to go, or are gone."""
+"""Phases of a job whose pods do not finish: they are deleted or about to be."""
 PREEMPTED = "Preempted"
-"""Why Kueue evicts a job for another one (kueue v0.19.2, `apis/kueue/v1beta2/workload_types.go`)."""
+"""Kueue's reason for evicting a job for another one (kueue v0.19.2, `apis/kueue/v1beta2/workload_types.go`)."""
 OVER = (Phase.SUCCEEDED, Phase.FAILED, Phase.LOST)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """How a job is at a moment. up: pods that run or are done. gpus: held by them. nodes: that they are on.
+    """The state of a job at a time. up: running and finished pods. gpus: held by them. nodes: that they run on.
 
-    evicted: the reason by which Kueue has taken its quota back, empty where it has not.
+    evicted: Kueue's reason for taking the quota back, empty otherwise.
     """
 
     phase: str
@@ -51,7 +51,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a job needs of its team's quota."""
+    """A job's share of its team's quota."""
 
     team: str
     gpus: int
@@ -59,14 +59,17 @@ class Claim:
 
 @dataclass
 class Tale:
-    """What became of a job.
+    """The history of a job.
 
-    started: when all of its pods ran for the first time. up_at: for the last time.
-    attempt: GPU seconds of the pods that it has now. is_lost: those are what is left of an attempt, until others come.
-    useful, wasted: GPU seconds of what led to its end, and of what had to be done again or led to nothing.
-    marked_at: since when it runs on a node that is lost. lost_at: the same once it had to go, until it runs again.
-    owed_at: since when it waits for quota or GPUs that others have borrowed. evictions: how often it ran on no lost
-    node and had its quota taken, by Kueue's reason.
+    started: when all its pods first ran.
+    up_at: when they last started to run.
+    attempt: GPU seconds of the current pods.
+    is_lost: the current pods remain from a lost attempt, until new ones come.
+    useful, wasted: GPU seconds that led to its end, and those that were repeated or led to nothing.
+    marked_at: since when it runs on a lost node.
+    lost_at: the same once it had to stop, until it runs again.
+    owed_at: since when it waits for quota or GPUs that others borrowed.
+    evictions: number of evictions from healthy nodes, by Kueue's reason.
     """
 
     job: SyntheticJob
@@ -88,7 +91,7 @@ class Tale:
 
 @dataclass(frozen=True)
 class Sample:
-    """Who held how many GPUs at a moment. well: GPUs of healthy nodes."""
+    """GPUs that each team held at a time. well: GPUs of healthy nodes."""
 
     at: float
     held: Mapping[str, int]
@@ -97,12 +100,14 @@ class Sample:
 
 @dataclass
 class Ledger:
-    """Takes in what is seen of a day.
+    """Records the observations of a day.
 
-    gpus: of all nodes. used, idle: GPU seconds of those that pods held, and of healthy nodes' that none held.
-    below: seconds for which each team had less than its quota while it had work for it; scarce: the part of them in
-    which too few nodes were healthy for all quotas that were wanted. reclaims: seconds until an owner's job ran that
-    had to wait for a borrower's quota or GPUs; recoveries: until a job ran again that had lost a node.
+    gpus: of all nodes.
+    used, idle: GPU seconds held by pods, and not held on healthy nodes.
+    below: seconds that each team had less than its quota and work for it.
+    scarce: the part of them with too few healthy nodes for all requested quotas.
+    reclaims: seconds until an owner's job ran that waited for a borrower's quota or GPUs.
+    recoveries: seconds until a job ran again that had lost a node.
     """
 
     quotas: Mapping[str, int]
@@ -124,22 +129,22 @@ class Ledger:
         self._last: float | None = None
 
     def submit(self, job: SyntheticJob, now: float) -> None:
-        """Take in a job that is there from now on."""
+        """Add a submitted job."""
         self.tales[job.name] = Tale(job, now)
         self._claims[job.name] = Claim(job.team, job.pods * job.gpus)
 
     @property
     def open(self) -> list[str]:
-        """The jobs that are not over."""
+        """The unfinished jobs."""
         return [name for name, tale in self.tales.items() if tale.ended is None]
 
     @property
     def due(self) -> float:
-        """When the last of the jobs that run will have ended, if nothing goes wrong."""
+        """When the last of the running jobs will have ended without further faults."""
         return max((_due(tale) for tale in self.tales.values() if tale.is_up), default=0.0)
 
     def look(self, now: float, seen: Mapping[str, Seen], lost_nodes: Set[str], well: int, used_of_well: int) -> None:
-        """Take in all jobs that are not over, the nodes that are lost, and the GPUs of healthy nodes, all and used."""
+        """Record all unfinished jobs, the lost nodes, and the GPUs of healthy nodes, all and used."""
         elapsed = 0.0 if self._last is None else now - self._last
         self._last = now
         held: Counter[str] = Counter()
@@ -153,7 +158,7 @@ class Ledger:
         self._judge(now, elapsed, well, well - used_of_well)
 
     def _turn(self, tale: Tale, found: Seen, now: float, elapsed: float, lost_nodes: Set[str]) -> None:
-        """Take in how a job is."""
+        """Record the state of a job."""
         tale.attempt += elapsed * found.gpus
         was, tale.phase = tale.phase, found.phase
         is_up = found.up >= tale.job.pods
@@ -183,14 +188,14 @@ class Ledger:
         tale.lost_at = tale.owed_at = None
 
     def _end(self, tale: Tale, now: float) -> None:
-        """Close a job's account. What crashed in its place has done again what it did before."""
+        """Close a job's account. A job that crashed in place has repeated its earlier work."""
         tale.ended, failure = now, tale.job.failure
         again = min(tale.attempt, failure.times * failure.after * tale.job.pods * tale.job.gpus)
         again = again if tale.phase == Phase.SUCCEEDED else tale.attempt
         tale.wasted, tale.useful, tale.attempt = tale.wasted + again, tale.useful + tale.attempt - again, 0.0
 
     def _judge(self, now: float, elapsed: float, well: int, free: int) -> None:
-        """Hold the teams' waiting jobs to their quotas. Who crashes by itself waits for its next attempt alone."""
+        """Check the teams' waiting jobs against their quotas. A crashed job waits only for its next attempt."""
         is_owed = {
             name: not tale.is_up and (tale.phase in _WITHOUT_QUOTA or tale.lost_at is not None or tale.started is None)
             for name, tale in self.tales.items()
@@ -201,7 +206,7 @@ class Ledger:
         use = Counter[str]()
         for name in served:
             use[self._claims[name].team] += self._claims[name].gpus
-        # Whose pods are down for a moment, or not up yet, has its quota.
+        # A job whose pods restart or have not started yet still has its quota.
         has_quota = {name for name in is_owed if self.tales[name].phase not in _WITHOUT_QUOTA}
         left = well - sum(self._claims[name].gpus for name in has_quota)
         below, scarce = set[str](), set[str]()
@@ -223,7 +228,7 @@ class Ledger:
 
 
 def _is_lost(tale: Tale, was: str, found: Seen) -> bool:
-    """Tell whether the pods of a job that does not run are what is left of an attempt, which come to nothing."""
+    """Tell whether the pods of a job that does not run remain from a lost attempt."""
     if found.phase in _UNDONE:
         return True
     begins_anew = was in _UNDONE or found.phase == Phase.RESUMING or not found.gpus
@@ -231,6 +236,6 @@ def _is_lost(tale: Tale, was: str, found: Seen) -> bool:
 
 
 def _due(tale: Tale) -> float:
-    """Return when a job that runs will have ended."""
+    """Return when a running job will have ended."""
     failure = tale.job.failure
     return (tale.up_at or 0.0) + tale.job.seconds + failure.times * failure.after

@@ -1,4 +1,4 @@
-"""What a manager reads of a game day: a few figures in words, as text and as one HTML page."""
+"""The report of a game day for a manager: a few figures, as text and as one HTML page."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from tests.gameday.ledger import PREEMPTED, Ledger, Phase, Tale
 from tests.soak.trace import Event
 
 _COLUMNS = 160
-"""Of the picture of GPUs over time; what happens within one is averaged."""
+"""Columns of the picture of GPUs over time; each shows an average."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What came of a day.
+    """The results of a day.
 
-    title: in words. seconds: how long it took. time_scale: seconds of the day in one of the clock.
-    events: what went wrong, at seconds of the clock. to_come: jobs that were never submitted. refused: submissions that
-    the API server did not take at first. is_whole: whether it was played to its end; what is not over then is not lost.
+    title: description.
+    seconds: its duration.
+    time_scale: seconds of the day in one second of the clock.
+    events: faults, at seconds of the clock.
+    to_come: jobs that were never submitted.
+    refused: submissions that the API server first rejected.
+    is_whole: whether the simulation ran to its end; otherwise unfinished jobs are not lost.
     """
 
     title: str
@@ -39,7 +43,7 @@ class Report:
 
     @property
     def lost(self) -> list[str]:
-        """The jobs that did not end as the trace says, and why. Nothing else is lost on a cluster."""
+        """The jobs that did not end as in the trace, with the reason."""
         found = []
         for tale in self.ledger.tales.values():
             wanted = Phase.SUCCEEDED if tale.job.failure.succeeds else Phase.FAILED
@@ -54,7 +58,7 @@ class Report:
 
     @property
     def broken(self) -> list[str]:
-        """The promises that were not kept, each with what shows it. Nodes that there were too few of break none."""
+        """The broken promises, each with its evidence. Too few healthy nodes break no promise."""
         book, found = self.ledger, [f"no job is lost: {each}" for each in self.lost]
         if book.judge.late:
             jobs = ", ".join(sorted(_name(book.tales[name]) for name in book.judge.late))
@@ -193,7 +197,7 @@ def _times(found: Sequence[float]) -> str:
 
 
 def _usage(report: Report) -> list[Usage]:
-    """Return who held what in each of some equal parts of the day, in its hours."""
+    """Return the GPUs of each team in equal parts of the day, in hours."""
     samples, book = report.ledger.samples, report.ledger
     if not samples:
         return []
@@ -213,7 +217,7 @@ def _usage(report: Report) -> list[Usage]:
 
 
 def _snapshot(report: Report, began: datetime) -> Snapshot:
-    """Return the day's jobs as the status page draws them, at times of the day."""
+    """Return the day's jobs in the form of the status page, at times of the day."""
 
     def when(seconds: float) -> datetime:
         return began.astimezone(UTC) + timedelta(seconds=seconds * report.time_scale)

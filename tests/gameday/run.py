@@ -1,4 +1,4 @@
-"""Plays a day on a cluster that is there: submits, breaks, looks, and keeps the books."""
+"""Runs a day on an existing cluster: submits, breaks, observes and records."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from tests.soak.breaking import Breaking
 from tests.soak.trace import Event, Fault
 
 STALLED: Final = 900
-"""Seconds without a job that was taken or came through, though one should, that end a day."""
+"""Seconds without an accepted or finished job, although one is due, that end a day."""
 _EVERY, _TELL = 1, 20
 WISHES: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "2m"}
-"""A job's own wishes, by which what takes half an hour on a cluster of machines, for its images, takes minutes here."""
+"""Shorter waits of a job. On a real cluster, pulling images takes half an hour; here it takes minutes."""
 _JOB: Final = "workload.codeflare.dev/appwrapper"
 
 
 class Day:
-    """One day on a cluster. jobs: with what submits each, in the order of their arrival."""
+    """One day on a cluster. jobs: each with its manifest, in order of arrival."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Day:
         return time.monotonic() - self._began
 
     def go(self) -> None:
-        """Play until all jobs are through, none gets through any more, or somebody interrupts it."""
+        """Run until all jobs have finished, none finishes any more, or the user interrupts it."""
         try:
             self._play()
         except KeyboardInterrupt:
@@ -79,7 +79,7 @@ class Day:
             time.sleep(_EVERY)
 
     def _quiet_until(self) -> float:
-        """Return until when nothing has to happen: no job arrives, and those that run take as long as they do."""
+        """Return the time until which no event is due: no job arrives, and running jobs need at least that long."""
         next_arrival = self.to_come[0][0].arrival if self.to_come else 0.0
         return max(self._moved, next_arrival, self.ledger.due)
 
@@ -89,7 +89,7 @@ class Day:
             try:
                 self._members[job.team].create(document)
             except (ApiException, DynamicApiError, HTTPError) as error:
-                # One that is there already was taken, though the answer was lost.
+                # An existing job was accepted, although the response was lost.
                 if getattr(error, "status", None) != CONFLICT:
                     self.refused += 1
                     print(f"{self.now:6.0f} s  {job.team}/{job.name} was refused: {_said(error)[:300]}", flush=True)
@@ -120,7 +120,7 @@ class Day:
             time.sleep(event.until - event.at)
 
     def _answered(self, action: Callable[[], None]) -> bool:
-        """Do something, and tell whether the API server took it, which may be slow to come back."""
+        """Run an action and tell whether the API server accepted it. The server may be slow to return."""
         try:
             action()
         except (ApiException, DynamicApiError, HTTPError) as error:
@@ -159,7 +159,7 @@ class Day:
                     print(f"{self.now:6.0f} s  {tale.job.team}/{name} {found.phase}", flush=True)
 
     def _line(self) -> str:
-        """Return how it stands."""
+        """Return the current state as a line."""
         tales = self.ledger.tales.values()
         phases = Counter(tale.phase for tale in tales)
         last = self.ledger.samples[-1]
@@ -175,7 +175,7 @@ def _said(error: ApiException | DynamicApiError | HTTPError) -> str:
 
 
 def _evicted(workload: Mapping[str, Any]) -> str:
-    """Return why Kueue has taken a job's quota back, empty where it has not."""
+    """Return Kueue's reason for taking a job's quota back, empty otherwise."""
     conditions = (workload.get("status") or {}).get("conditions") or ()
     return next(
         (str(each["reason"]) for each in conditions if (each["type"], each["status"]) == ("Evicted", "True")), ""
@@ -198,7 +198,7 @@ def _seen(name: str, phases: Mapping[str, str], reasons: Mapping[str, str], pods
 
 
 def _gpus(pod: Mapping[str, Any]) -> int:
-    """Return the GPUs that a pod holds: those of a node that it is bound to, until it is over."""
+    """Return the GPUs that a pod holds: if it is bound to a node and not finished."""
     if not pod["spec"].get("nodeName") or pod["status"].get("phase") in ("Succeeded", "Failed"):
         return 0
     limits = [(item.get("resources") or {}).get("limits") or {} for item in pod["spec"]["containers"]]

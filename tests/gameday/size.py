@@ -1,4 +1,4 @@
-"""How large the cluster of a game day is, who has what of it, and whether this machine can hold it."""
+"""Size of a game day's cluster, shares of the teams, and the check of this machine's memory."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tests.local.environment import Project, dev_settings
 from tests.scenarios.size import GPUS_PER_NODE, quota
 
 USERS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob", "green": "carol"}
-"""The teams, and who submits for each."""
+"""The teams and their submitting users."""
 FEWEST: Final = len(USERS) + 1
 RECOVERY: Final = {"retryPauseSeconds": 5, "recoveryTimeoutSeconds": 20, "healthSeconds": 20}
-"""What takes minutes on a cluster of machines, in seconds."""
+"""Seconds for what takes minutes on a real cluster."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A cluster of this many nodes of eight GPUs. One belongs to nobody; the teams share the others.
+    """A cluster of this many nodes with eight GPUs. The teams share all nodes but one.
 
-    Raises ValueError for fewer nodes than there are queues, and for more than a stack may have.
+    Raises ValueError for fewer nodes than queues, and for more than a stack can have.
     """
 
     nodes: int = 6
@@ -40,20 +40,20 @@ class Size:
 
     @property
     def quotas(self) -> Mapping[str, int]:
-        """GPUs of each team, in whole nodes; those that are left over go to the first ones."""
+        """GPUs of each team, in whole nodes. The first teams get the remaining ones."""
         each, more = divmod(self.nodes - 1, len(USERS))
         return {team: (each + (number < more)) * GPUS_PER_NODE for number, team in enumerate(USERS)}
 
     @property
     def room(self) -> Room:
-        """What a trace is to run in."""
+        """The limits for a trace."""
         return Room(teams=list(USERS), nodes=self.nodes, gpus=GPUS_PER_NODE)
 
 
 def settings(project: Project, size: Size, load: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stack's settings: the teams, two of each operator, seconds for minutes.
+    """Return the stack's settings: the teams, two of each operator, seconds instead of minutes.
 
-    load: the synthetic load, which is not switched on: whoever submits it goes by its arrivals.
+    load: the synthetic load. It is disabled here, because this program submits its jobs at their arrival times.
     """
     base = dev_settings(project.mirror)
     return {

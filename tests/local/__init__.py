@@ -1,1 +1,1 @@
-"""Tests against a local cluster of their own: the real engine, API server, Kueue and AppWrapper."""
+"""Tests on a new local cluster, with the real engine, API server, Kueue and AppWrapper."""

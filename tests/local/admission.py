@@ -1,4 +1,4 @@
-"""Admission policies that are not in force for a while."""
+"""Disables admission policies for a while."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def unbound(cluster: Cluster, policy: str) -> Iterator[None]:
 
 
 def anew(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an object as it is created again."""
+    """Return an object's document for its recreation."""
     kept = {key: item["metadata"][key] for key in ("name", "labels", "annotations") if key in item["metadata"]}
     return {**item, "metadata": kept}

@@ -1,4 +1,4 @@
-"""A browser without a window, told what to do by its own protocol: what a page shows, says and asks for.
+"""A headless browser, controlled through its protocol: content, messages and requests of a page.
 
 Source: ChromeDevTools/devtools-protocol, json/browser_protocol.json.
 """
@@ -25,7 +25,7 @@ from tests.local import debian
 _PROGRAMS = ("chromium", "google-chrome", "chromium-browser", "chromium-headless-shell")
 _ARGUMENTS = (
     "--headless",
-    "--no-sandbox",  # root has none
+    "--no-sandbox",  # root has no sandbox
     "--disable-gpu",
     "--hide-scrollbars",
     "--remote-debugging-port=0",
@@ -43,7 +43,7 @@ class Browser:
 
     @contextlib.contextmanager
     def opened(self, file: Path) -> Iterator[Page]:
-        """Open a file in a tab of its own, and yield its page once all of it is there."""
+        """Open a file in a new tab, and yield its page when it is loaded."""
         tab = self._ask("new?about:blank", method="PUT")
         page = Page(tab["webSocketDebuggerUrl"])
         page.open(file)
@@ -58,9 +58,9 @@ class Browser:
 
 @dataclass
 class Page:
-    """An open page. said: errors and warnings in its console. asked: the addresses that it asked for.
+    """An open page. said: errors and warnings in its console. asked: addresses that it requested.
 
-    loaded: what is there whole, by the protocol's name for each document that is opened.
+    loaded: completed steps, by the protocol's name for each opened document.
     """
 
     address: str
@@ -69,7 +69,7 @@ class Page:
     loaded: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        # Chromium refuses whoever names an origin, as a web page would.
+        # Chromium rejects clients that name an origin, like a web page.
         self._connection = websocket.create_connection(self.address, timeout=_SECONDS, suppress_origin=True)
         self._number = 0
 
@@ -77,23 +77,23 @@ class Page:
         """Open a file and wait until it is drawn."""
         for domain in _PAGE_EVENTS:
             self._call(f"{domain}.enable")
-        # The tab's blank page may be told of only now.
+        # Events of the tab's blank page may arrive only now.
         self._call("Page.setLifecycleEventsEnabled", enabled=True)
         document = self._call("Page.navigate", url=file.as_uri())["loaderId"]
         while document not in self.loaded:
             self._take()
 
     def close(self) -> None:
-        """Close it; what it said and asked for stays known."""
+        """Close it; its messages and requests remain available."""
         self._call("Page.close")
         self._connection.close()
 
     def evaluate(self, expression: str) -> Any:
-        """Return what a JavaScript expression is on the page; the page's own policy does not hold for it."""
+        """Return the value of a JavaScript expression on the page. The page's own policy does not apply to it."""
         return self._call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
     def picture(self, scheme: str = "light") -> bytes:
-        """Return the page as a PNG, for somebody who prefers this scheme of colours."""
+        """Return the page as a PNG in a colour scheme."""
         self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         return base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])
 
@@ -109,7 +109,7 @@ class Page:
                 return found
 
     def _take(self) -> Mapping[str, Any]:
-        """Return the next message, and keep what an event tells."""
+        """Return the next message, and record events."""
         message: Mapping[str, Any] = json.loads(self._connection.recv())
         told = message.get("params", {})
         match message.get("method"):
@@ -128,7 +128,7 @@ class Page:
 
 @contextlib.contextmanager
 def started(folder: Path) -> Iterator[Browser]:
-    """Run this machine's Chromium or Chrome, else Debian's, which keeps what it writes in a folder."""
+    """Run this machine's Chromium or Chrome, else Debian's. It writes its files into a folder."""
     program, environment = _program()
     command = [program, *_ARGUMENTS, f"--user-data-dir={folder}", "about:blank"]
     log = folder / "browser.log"
@@ -142,7 +142,7 @@ def started(folder: Path) -> Iterator[Browser]:
 
 
 def _program() -> tuple[Path, Mapping[str, str]]:
-    """Return the browser, and the environment that it needs."""
+    """Return the browser, and its environment variables."""
     for name in _PROGRAMS:
         if (program := shutil.which(name)) is not None:
             return Path(program), os.environ
@@ -153,7 +153,7 @@ def _program() -> tuple[Path, Mapping[str, str]]:
 
 
 def _address(process: subprocess.Popen[bytes], told: Path, log: Path) -> str:
-    """Return where a browser is spoken to, which it writes into a file."""
+    """Return the address of the browser's protocol, which it writes into a file."""
     deadline = time.monotonic() + _SECONDS
     while not (told.exists() and "\n" in told.read_text()):
         if process.poll() is not None or time.monotonic() > deadline:

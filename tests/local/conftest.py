@@ -1,4 +1,4 @@
-"""One local cluster for all tests of this folder, in a state folder of its own."""
+"""One local cluster for all tests of this folder, in its own state folder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from tests.local.standing import Standing
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the modules that share a stack last, so that the others find none; leave out what cannot run where this does.
+    """Sort modules that share a stack last, so that the other modules find no stack. Deselect tests that cannot run
+    here.
 
-    Of these, those come last that share a site's nodes, which no other stack has. What needs the emulated environment
-    is left out where the tests run on another one.
+    Modules that share a site's nodes come at the very end, because no other stack has these nodes. Tests that need the
+    emulated environment are deselected on another one.
     """
     items.sort(key=lambda item: [name in getattr(item, "fixturenames", ()) for name in ("standing", "site_nodes")])
     if official.named_cluster() is None:
@@ -30,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which providers the tests ran with."""
+    """Print the providers of the test run."""
     terminalreporter.section("providers")
     for line in official.providers():
         terminalreporter.write_line(line)
@@ -38,7 +39,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def paths() -> Iterator[Paths]:
-    """A running cluster beside whatever the checkout itself runs; one of the tests' own is removed at the end."""
+    """Yield a running cluster, separate from the checkout's own. A local one is deleted at the end."""
     with environment_of_tests() as paths:
         yield paths
 
@@ -56,7 +57,7 @@ def cluster(paths: Paths) -> Cluster:
 
 @pytest.fixture(scope="session")
 def site_nodes(cluster: Cluster, standing: Standing) -> Iterator[list[str]]:
-    """A site's own nodes, which are there before the platform: three with GPUs, one without."""
+    """Yield a site's nodes, which exist before the platform: three with GPUs, one without."""
     standing.nothing()
     seeds = list(yaml.safe_load_all((ROOT / "local" / "seeds" / "existing.yaml").read_text()))
     created = [seed for seed in seeds if seed.get("status")]
@@ -78,7 +79,7 @@ def site_nodes(cluster: Cluster, standing: Standing) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="session")
 def make_project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Project]:
-    """Return a function that makes a project folder with a stack of the given name, on the tests' cluster."""
+    """Return a function that creates a project folder with a stack of the given name on the tests' cluster."""
 
     def make(stack: str, *, as_written: bool = False) -> Project:
         return Project(tmp_path_factory.mktemp(stack), paths, stack, as_written=as_written)
@@ -88,7 +89,7 @@ def make_project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Call
 
 @pytest.fixture(scope="session")
 def standing(make_project: Callable[[str], Project]) -> Iterator[Standing]:
-    """The stack that modules share; what is left of it goes with the tests' own cluster."""
+    """Yield the stack that modules share. Its last state is deleted with a local cluster."""
     found = Standing(make_project)
     yield found
     if official.named_cluster() is not None:

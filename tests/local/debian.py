@@ -1,4 +1,4 @@
-"""Debian's packages, unpacked into the cache of built tools: nothing is installed."""
+"""Debian's packages, unpacked into the cache of built tools without installation."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 from emulator.paths import Paths
 
 NO_SKIPS: Final = "MLBATCH_NO_SKIPS"
-"""Set where a test that this machine lacks something for is to fail, as in continuous integration."""
+"""Variable that makes a test fail instead of being skipped on a machine without its requirements, as in CI."""
 
 
 def unpacked(*packages: str) -> Path:
-    """Return a folder that has the packages, and what of theirs this machine lacks.
+    """Return a folder with the packages and those of their dependencies that this machine lacks.
 
-    Ends the test where the machine takes no Debian packages, or no mirror answers or has them; what else fails is
+    Ends the test if the machine cannot unpack Debian packages, or no mirror responds or has them. Other errors are
     raised.
     """
     lacking = [program for program in ("apt-get", "dpkg-deb") if shutil.which(program) is None]
@@ -43,7 +43,7 @@ def unpacked(*packages: str) -> Path:
 
 
 def lacks(reason: str) -> NoReturn:
-    """End a test that cannot run on this machine: skip it, unless the environment says that none is to be skipped."""
+    """End a test that cannot run on this machine: skip it, or fail if the environment forbids skips."""
     if os.environ.get(NO_SKIPS):
         pytest.fail(f"{reason} ({NO_SKIPS} is set)")
     pytest.skip(reason)
@@ -66,9 +66,9 @@ def _download(wanted: Sequence[str], cache: Path, folder: Path) -> None:
 
 
 def missing(packages: Sequence[str], cache: Path) -> list[str]:
-    """Return what is to be fetched, as `name=version`, installed or not for the packages themselves.
+    """Return what to download, as `name=version`: these packages even if installed, and missing dependencies.
 
-    Nothing where there is no list of packages yet, or one of these is not in it.
+    Empty if there is no package list yet, or it lacks one of the packages.
     """
     install = ("install", "--simulate", "--reinstall", "--no-install-recommends", *packages)
     lines = [line.split() for line in apt(*install, cache=cache, check=False).stdout.splitlines()]
@@ -77,7 +77,7 @@ def missing(packages: Sequence[str], cache: Path) -> list[str]:
 
 
 def apt(*words: str, cache: Path, folder: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run apt-get with lists of its own, so that the machine's stay as they are."""
+    """Run apt-get with separate package lists, so that the machine's stay unchanged."""
     command = ["apt-get", "-o", f"Dir::State::lists={cache / 'lists'}", "-o", "APT::Sandbox::User=root", *words]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert not check or ran.returncode == 0, f"`{' '.join(command)}` ended with {ran.returncode}: {ran.stderr}"

@@ -1,4 +1,4 @@
-"""What a cluster holds when a test fails, for whoever reads the log of a machine that is gone."""
+"""The state of a cluster when a test fails, for the log of a machine that no longer exists."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ EVENTS = 40
 
 
 def diagnosis(cluster: Cluster) -> str:
-    """Return the jobs, what the queues say of them, their pods, the nodes, and the last events, a line each.
+    """Return the jobs, the queues' messages about them, their pods, the nodes, and the last events, a line each.
 
-    A member of a team may not see all of it, and sees the first part that he may not as refused.
+    A member of a team may not see all of it. The first forbidden part is reported as such.
     """
     lines = ["what the cluster holds:"]
     try:

@@ -1,4 +1,4 @@
-"""A project folder, its stack and its cluster, as the tests use them."""
+"""A project folder, its stack and its cluster, for tests."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from tests.local import official
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_CHECKPOINTS = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
-"""Has the engine write the state at the end of an update, which takes a third of the time; for what nobody kills."""
+"""Make the engine write the state only at the end, in a third of the time. Not for updates that are killed."""
 DEFAULT_KUEUE = catalogue.versions(catalogue.KUEUE)[0]
 KUEUE_VERSION = os.environ.get("MLBATCH_TEST_KUEUE") or DEFAULT_KUEUE
-"""The Kueue of the dev stack: `make soak` runs its tests with an older one, too."""
+"""The Kueue of the dev stack; `make soak` also runs its tests with an older one."""
 PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
-"""What a project folder of a test shares with the checkout, by link."""
+"""Links in a test's project folder to files of the checkout."""
 _UNREADY = "Refreshed resource is in an unhealthy state"
-"""What the Kubernetes provider says of it."""
+"""The Kubernetes provider's message about such a Deployment."""
 
 T = TypeVar("T")
 
@@ -48,9 +48,9 @@ T = TypeVar("T")
 def eventually(
     what: str, probe: Callable[[], T], accept: Callable[[T], bool] = bool, seconds: float = 180, every: float = 0.5
 ) -> T:
-    """Return the probe's first accepted value; fail with the last value after this many seconds.
+    """Return the probe's first accepted value. Fails with the last value after this many seconds.
 
-    What a test waits for comes within a few; the rest is for a machine that does much else.
+    Most tests wait only a few seconds; the rest is for a busy machine.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -72,14 +72,17 @@ def local_environment(
     job_operators: bool = False,
     stack: str = "",
 ) -> Iterator[Paths]:
-    """A running local cluster with a state folder of its own, for the length of the context.
+    """Yield a running local cluster in its own state folder.
 
-    It ends with this process, also where that is killed: nothing else would ever stop it.
+    It ends with this process, even if the process is killed, because nothing else would stop it.
 
-    prepare: what to do with the folders before anything runs. admission_policies: its API server has that API.
-    openshift: it is an OpenShift. operator_hub: one that installs operators from a catalog. openstack: an OpenStack
-    runs beside it. job_operators: it runs those of PyTorch's and Ray's kinds. stack: whose nodes it has, as in
-    `make up`.
+    prepare: called with the folders before the start.
+    admission_policies: its API server has that API.
+    openshift: it is an OpenShift.
+    operator_hub: it installs operators from a catalog.
+    openstack: an OpenStack runs with it.
+    job_operators: it can run the operators of PyTorch's and Ray's kinds.
+    stack: its nodes come from this stack's seeds, as in `make up`.
     """
     with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
         paths = Paths.of(root=ROOT, state=Path(folder))
@@ -108,7 +111,7 @@ def local_environment(
 
 @contextlib.contextmanager
 def environment_of_tests() -> Iterator[Paths]:
-    """The cluster that the environment's variables name, where they name one, else a local one of its own."""
+    """Yield the cluster that the environment's variables name, else a new local one."""
     named = official.named_cluster()
     if named is None:
         with local_environment(job_operators=True) as paths:
@@ -121,7 +124,7 @@ def environment_of_tests() -> Iterator[Paths]:
 
 
 def engine_environment(paths: Paths) -> Environment:
-    """Return what an engine finds around it on the tests' cluster."""
+    """Return the engine's environment on the tests' cluster."""
     if official.named_cluster() is None:
         return replace(emulated_environment(paths), disposable=True)
     return Environment(kubeconfig=paths.kubeconfig, plugins=official.plugins(), disposable=True)
@@ -143,7 +146,7 @@ class Cluster:
             return None
 
     def existing(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
-        """Return an object that has to be there."""
+        """Return an object; fail if it does not exist."""
         found = self.get(api_version, kind, name, namespace)
         assert found is not None, f"there is no {kind} {name}"
         return found
@@ -153,7 +156,7 @@ class Cluster:
         return list(found.to_dict()["items"])
 
     def create(self, document: Mapping[str, Any], **query: str) -> None:
-        """Create an object. query: parameters of the request that the client does not know."""
+        """Create an object. query: parameters of the request that the client does not support."""
         resource, namespace = self.kind(document["apiVersion"], document["kind"]), document["metadata"].get("namespace")
         self.client.create(resource, body=dict(document), namespace=namespace, query_params=list(query.items()))
 
@@ -174,9 +177,9 @@ class Cluster:
 
 
 class Project:
-    """A folder with the program by link and a stack file of its own, and the engine on that stack.
+    """A folder with links to the program and a stack file, and the engine on that stack.
 
-    as_written: the engine reads the settings as they stand in the file, as a plain `pulumi` does, and not localised.
+    as_written: the engine reads the settings unchanged from the file, like a plain `pulumi`, without local values.
     """
 
     def __init__(self, folder: Path, paths: Paths, stack: str, *, as_written: bool = False) -> None:
@@ -199,12 +202,12 @@ class Project:
         return self.engine.state_file
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Write the stack's settings: top-level keys without the `mlbatch:` prefix."""
+        """Write the stack's settings; top-level keys have no `mlbatch:` prefix."""
         config = {f"mlbatch:{key}": value for key, value in settings.items()}
         (self.folder / f"Pulumi.{self.stack}.yaml").write_text(yaml.safe_dump({"config": config}, sort_keys=False))
 
     def secret(self, key: str, value: str) -> dict[str, str]:
-        """Return a value as the settings hold a secret: encrypted for this stack, under this key."""
+        """Return a value in the form of a secret setting: encrypted for this stack and this key."""
         self.engine.prepare()
         done = self.engine.capture("config", ["set", "--secret", f"mlbatch:{key}", value])
         assert done.returncode == 0, done.stderr
@@ -212,7 +215,7 @@ class Project:
         return dict(written["config"][f"mlbatch:{key}"])
 
     def run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run `pulumi <command>`; before an update, finish one that was killed, as the make targets do."""
+        """Run `pulumi <command>`. Before an update, finish a killed one, like the make targets."""
         self.engine.prepare()
         if command in ("up", "destroy"):
             self.recover()
@@ -223,7 +226,7 @@ class Project:
         pending.finish(self.engine, self._paths)
 
     def up(self, *arguments: str) -> str:
-        """Run `pulumi up` and require success; return what it printed."""
+        """Run `pulumi up`; fail if it fails. Return its output."""
         return self._succeed("up", "--yes", "--skip-preview", *arguments)
 
     def destroy(self, *arguments: str) -> str:
@@ -233,9 +236,9 @@ class Project:
         return self._succeed("preview", *arguments)
 
     def unchanged(self) -> None:
-        """Require that a preview, which refreshes first, plans nothing.
+        """Assert that a preview, which refreshes first, plans no changes.
 
-        A Deployment whose pods are not ready counts as changed, so that the preview waits for those.
+        A Deployment counts as changed until its pods are ready, so the preview waits for them.
         """
         done = eventually(
             "what the stack runs is ready",
@@ -245,13 +248,13 @@ class Project:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def drift(self) -> str:
-        """Return what `pulumi refresh` would change in the state, as it prints it; require that it finds something."""
+        """Return the changes that `pulumi refresh` would make in the state; fail without any."""
         done = self.run("refresh", "--preview-only", "--expect-no-changes", "--diff")
         assert done.returncode != 0, f"refresh found nothing:\n{done.stdout}"
         return done.stdout
 
     def changes(self) -> dict[str, str]:
-        """Return what a preview, which refreshes first, would do: operation by the resource's name."""
+        """Return the steps of a preview, which refreshes first: operation by the resource's name."""
         done = self.run("preview", "--json")
         assert done.returncode == 0, done.stdout + done.stderr
         steps = [step for step in json.loads(done.stdout)["steps"] if step["op"] not in ("same", "refresh", "read")]
@@ -261,9 +264,9 @@ class Project:
         return list(self.engine.read_state().get("resources") or ())
 
     def start(self, command: str, *arguments: str, output: int | IO[str] = subprocess.PIPE) -> subprocess.Popen[str]:
-        """Start `pulumi <command>` on the prepared stack without waiting for it; `engine.finish` has to be told.
+        """Start `pulumi <command>` on the prepared stack without waiting for it. The caller must call `engine.finish`.
 
-        output: where it prints. It stands still once it has filled a pipe from which nobody reads.
+        output: where it prints. It blocks when it has filled a pipe without a reader.
         """
         return self.engine.start(
             command,
@@ -294,14 +297,15 @@ def stack_settings(stack: str) -> dict[str, Any]:
 
 
 def mirrored(mirror: Path | None) -> dict[str, Any]:
-    """Return the section that has upstream's files come from a mirror; nothing where they come from upstream."""
+    """Return the section that reads upstream's files from a mirror, empty without a mirror."""
     return {"mirror": {ARTIFACTS: str(mirror), "verify": False}} if mirror is not None else {}
 
 
 def dev_settings(mirror: Path | None) -> dict[str, Any]:
-    """Return the settings of Pulumi.dev.yaml, with the mirror that the tests' environment filled.
+    """Return the settings of Pulumi.dev.yaml with the mirror of the tests' environment.
 
-    A simulated node misses its heartbeat where the machine is busy; minutes of lending less would be another test's.
+    On a busy machine a simulated node misses its heartbeat. A short healthSeconds keeps the lower lending limit from
+    affecting another test.
     """
     settings = stack_settings("dev")
     settings["recovery"] = {"healthSeconds": 2}
@@ -321,20 +325,20 @@ def operators_settings(project: Project, **tenancy: bool) -> dict[str, Any]:
 
 
 def machines(cluster: Cluster) -> list[str]:
-    """Return the names of the nodes that run pods, the platform's controllers; the others are simulated."""
+    """Return the names of the nodes that really run pods, the platform's controllers. The others are simulated."""
     nodes = cluster.list("v1", "Node", label_selector="node-role.kubernetes.io/control-plane")
     return [node["metadata"]["name"] for node in nodes]
 
 
 def is_ready(cluster: Cluster, name: str) -> bool:
-    """Whether a node is."""
+    """Tell whether a node is ready."""
     node = cluster.get("v1", "Node", name) or {}
     conditions = (node.get("status") or {}).get("conditions") or ()
     return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
 
 
 def gang(name: str, namespace: str, pods: int, gpus: int, seconds: int = 3600, **metadata: Any) -> dict[str, Any]:
-    """An AppWrapper around one Job of this many pods with this many GPUs each, all or nothing."""
+    """Return an AppWrapper with one Job of this many pods and GPUs per pod, which start together."""
     resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
     container = {
         "name": "main",

@@ -1,4 +1,4 @@
-"""Jobs and limits as the tests look at them."""
+"""Jobs and limits in the tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pods_of(cluster: Cluster, namespace: str, name: str) -> list[dict[str, Any]]
 
 
 def lending_limit(cluster: Cluster, queue: str = SLACK, resource: str = GPU) -> str | None:
-    """Return what a queue lends at most of a resource, None where that is its whole quota."""
+    """Return the largest amount of a resource that a queue lends, None for its whole quota."""
     found = cluster.get(KUEUE, "ClusterQueue", queue)
     assert found is not None
     resources = found["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
@@ -48,10 +48,10 @@ def gpu_nodes(cluster: Cluster) -> list[str]:
 
 
 def mark(cluster: Cluster, node: str, health: str | None) -> None:
-    """Label a node as Autopilot does: EVICT for broken GPUs, None for none."""
+    """Label a node like Autopilot: EVICT for broken GPUs, None for none."""
     cluster.patch("v1", "Node", node, {"metadata": {"labels": {HEALTH: health}}})
 
 
 def cordon(cluster: Cluster, node: str, is_cordoned: bool) -> None:
-    """Cordon a node, or let pods onto it again."""
+    """Cordon or uncordon a node."""
     cluster.patch("v1", "Node", node, {"spec": {"unschedulable": is_cordoned or None}})

@@ -1,4 +1,4 @@
-"""Plain `pulumi up` as somebody runs it by hand, killed; and the commands of docs/operations.md that finish it."""
+"""A killed plain `pulumi up`, and the commands of docs/operations.md that finish it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Identity = tuple[str, str, str]
 
 
 def documented_commands() -> str:
-    """Return the shell commands by which docs/operations.md finishes a killed update."""
+    """Return the shell commands of docs/operations.md that finish a killed update."""
     found = re.search(
         r"^## An update that was killed\n.*?^```sh\n(.*?)^```", OPERATIONS.read_text(), re.DOTALL | re.MULTILINE
     )
@@ -36,14 +36,14 @@ def documented_commands() -> str:
 
 
 def await_under(process: subprocess.Popen[Any], is_time: Callable[[], Any]) -> None:
-    """Wait until it is time while an update runs, however long that takes here; fail where the update ends first."""
+    """Wait for a condition while an update runs, without a time limit. Fails if the update ends first."""
     while not is_time():
         assert process.poll() is None, f"the update ended with {process.returncode} before it was killed"
         time.sleep(0.1)
 
 
 class Killed:
-    """A stack whose updates are run by a plain `pulumi`, with its checkpoints."""
+    """A stack that plain `pulumi` commands update, with checkpoints."""
 
     def __init__(self, project: Project, cluster: Cluster) -> None:
         self.project, self.cluster = project, cluster
@@ -59,16 +59,16 @@ class Killed:
 
     @property
     def recorded(self) -> int:
-        """How many objects the state has, and is about to have."""
+        """Number of objects in the state, including pending ones."""
         file = self.project.state_file
         return file.read_bytes().count(_RECORDED) if file.exists() else 0
 
     def kill_at(self, objects: int, delay: float = 0.0) -> None:
-        """Run `pulumi up`, and kill it once the state has this many objects, and seconds have passed."""
+        """Run `pulumi up`, and kill it `delay` seconds after the state has this many objects."""
         self.kill_when(lambda: self.recorded >= objects, delay)
 
     def kill_when(self, is_time: Callable[[], Any], delay: float = 0.0) -> None:
-        """Run `pulumi up`, and kill it once it is time, and seconds have passed."""
+        """Run `pulumi up`, and kill it `delay` seconds after a condition holds."""
         command = ["pulumi", "up", "--stack", self.project.stack, "--yes", "--skip-preview", "--non-interactive"]
         options: dict[str, Any] = {"cwd": self.project.folder, "env": self._environment, "stdin": subprocess.DEVNULL}
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
@@ -78,18 +78,18 @@ class Killed:
             assert process.wait() == -signal.SIGKILL
 
     def plain_up(self) -> subprocess.CompletedProcess[str]:
-        """Run `pulumi cancel` and a `pulumi up` that takes nothing over."""
+        """Run `pulumi cancel` and a `pulumi up` that does not take objects over."""
         return self.shell(f"pulumi cancel --stack {self.project.stack}\npulumi up --stack {self.project.stack}")
 
     def finish(self) -> None:
-        """Run the documented commands, each of which has to succeed."""
+        """Run the documented commands; each must succeed."""
         commands = documented_commands().replace(STACK_OF_THE_PAGE, self.project.stack)
         assert commands.count(f"--stack {self.project.stack}") == len(commands.splitlines())
         done = self.shell(commands)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
     def judge(self) -> None:
-        """Require that the state has what the program declares, all that was made, and each of it once."""
+        """Assert that the state has everything that the program declares, and every created object exactly once."""
         self.project.unchanged()
         state = self.project.engine.read_state()
         assert not state.get("pending_operations")
@@ -100,13 +100,15 @@ class Killed:
         assert not orphans, f"made, and not in the state: {orphans}"
 
     def destroy(self) -> None:
-        """Destroy the stack and require that nothing of what was made is left."""
+        """Destroy the stack and assert that no created object remains."""
         self.project.destroy()
         left = made_by_pulumi(self.cluster)
         assert not left, f"left behind: {left}"
 
     def shell(self, commands: str) -> subprocess.CompletedProcess[str]:
-        """Run commands in the stack's environment. Nobody kills these: they need not write the state at each step."""
+        """Run commands in the stack's environment. They are not killed, so they need not write the state at each
+        step.
+        """
         return subprocess.run(
             ["bash", "-ec", commands],
             cwd=self.project.folder,
@@ -125,7 +127,7 @@ def _recorded(resources: Sequence[dict[str, Any]]) -> Iterator[Identity]:
 
 
 def made_by_pulumi(cluster: Cluster) -> set[Identity]:
-    """Return every object on the cluster that the Kubernetes provider has made, of those with more than a name."""
+    """Return all objects that the Kubernetes provider created, of kinds that the cluster can list."""
     found: set[Identity] = set()
     for resource in cluster.client.resources.search():
         if isinstance(resource, ResourceList) or "list" not in (resource.verbs or ()):
@@ -133,7 +135,7 @@ def made_by_pulumi(cluster: Cluster) -> set[Identity]:
         try:
             items = cluster.client.get(resource).to_dict().get("items") or ()
         except (ApiException, DynamicApiError):
-            continue  # served by a controller that is not there
+            continue  # its API server does not run
         for item in items:
             managers = [entry.get("manager", "") for entry in item["metadata"].get("managedFields") or ()]
             if any(manager.startswith(MANAGER) for manager in managers):

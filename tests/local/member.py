@@ -1,4 +1,4 @@
-"""A member of a team, as the API server sees them: by impersonation, with the member's own rights."""
+"""A member of a team for the API server, by impersonation, with the member's own rights."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from runner.report import message
 from tests.local.environment import Cluster
 
 _REFUSED = (400, 403, 422)
-"""How the API server answers what admission, permissions or validation do not let through."""
+"""The API server's status for requests that admission, permissions or validation reject."""
 
 
 def as_member(paths: Paths, user: str, groups: Sequence[str] = (), uid: str | None = None) -> Cluster:
-    """Return the cluster as this user sees it, who is in at most one group beside that of everybody who signed in.
+    """Return the cluster with this user's rights, in at most one group besides that of all authenticated users.
 
-    uid: what the cluster's identity provider calls the user by, if anything.
+    uid: the identity provider's id of the user, if any.
 
-    A request names each group in a header of its own, and the client sends a header once.
+    A request names each group in a separate header, and the client sends a header only once.
     """
     assert len(groups) <= 1, f"the client sends one Impersonate-Group header: {groups}"
     member = Cluster(paths.kubeconfig)
@@ -35,7 +35,7 @@ def as_member(paths: Paths, user: str, groups: Sequence[str] = (), uid: str | No
 
 
 def refused(attempt: Callable[..., Any], *arguments: Any, **options: Any) -> str:
-    """Return the API server's reason against a request, which it has to refuse."""
+    """Return the API server's reason for rejecting a request; fail if it accepts the request."""
     with pytest.raises((ApiException, DynamicApiError)) as caught:
         attempt(*arguments, **options)
     reason = message(caught.value)
@@ -44,7 +44,7 @@ def refused(attempt: Callable[..., Any], *arguments: Any, **options: Any) -> str
 
 
 def dry_run(cluster: Cluster, document: Mapping[str, Any]) -> None:
-    """Have the API server judge an object's creation, with all admission, and keep nothing of it."""
+    """Send an object's creation through all admission without storing it."""
     resource = cluster.kind(document["apiVersion"], document["kind"])
     namespace = document["metadata"].get("namespace")
     cluster.client.create(resource, body=dict(document), namespace=namespace, dry_run="All")

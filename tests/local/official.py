@@ -1,8 +1,8 @@
-"""The tests against the real thing: a cluster and official plugins, as the variables of the environment say.
+"""Tests on a real cluster with official plugins, selected by environment variables.
 
-MLBATCH_TEST_KUBECONFIG names the file of a cluster that is there for the tests alone, which fill and empty it. KWOK
-answers for its simulated nodes: kind with KWOK beside it (.github/workflows/official.yml). Files and charts then come
-from upstream, and all plugins are those in $PULUMI_HOME.
+MLBATCH_TEST_KUBECONFIG names a kubeconfig of a cluster only for the tests, which fill and empty it. KWOK runs its
+simulated nodes, for example kind with KWOK (.github/workflows/official.yml). Files and charts come from upstream, and
+all plugins from $PULUMI_HOME.
 
 Without the variable the tests start a local cluster, with the plugins that this checkout builds. Azure and random are
 emulated.
@@ -21,22 +21,22 @@ from emulator.toolchain import CORE, pinned_version
 
 CLUSTER: Final = "MLBATCH_TEST_KUBECONFIG"
 PLUGINS: Final = (KUBERNETES, "random")
-"""What the stacks need that are tested there."""
+"""Plugins of the stacks that these tests use."""
 _MODULES: Final = {
     KUBERNETES: "github.com/pulumi/pulumi-kubernetes/provider/v4",
     OPENSTACK: "github.com/terraform-provider-openstack/terraform-provider-openstack/v3",
 }
-"""What the plugins are built from that this checkout builds."""
+"""Go modules of the plugins that this checkout builds."""
 
 
 def named_cluster(variables: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the kubeconfig of the cluster to test on, None where the tests start one."""
+    """Return the kubeconfig of the cluster to test on, None if the tests start one."""
     named = variables.get(CLUSTER)
     return Path(named).expanduser().resolve() if named else None
 
 
 def plugins() -> tuple[Path, ...]:
-    """Return the folders of the official plugins; raises LookupError for one that is not installed."""
+    """Return the folders of the official plugins. Raises LookupError for a missing one."""
     found = {name: official_plugin(name) for name in PLUGINS}
     missing = [f"pulumi plugin install resource {name} v{_sdk(name)}" for name, folder in found.items() if not folder]
     if missing:
@@ -45,7 +45,7 @@ def plugins() -> tuple[Path, ...]:
 
 
 def providers() -> list[str]:
-    """Return a line for each provider that the tests run with: its name, version, and where it is from."""
+    """Return a line for each provider of the test run: name, version, source."""
     if named_cluster() is None:
         built = {name: f"built from {pinned_version(CORE, module)} of {module}" for name, module in _MODULES.items()}
         emulated = {name: f"emulated, as of v{_sdk(name)}" for name in EMULATED}
@@ -55,7 +55,7 @@ def providers() -> list[str]:
 
 
 def official_plugin(name: str) -> Path | None:
-    """Return the folder of the installed plugin of a provider that goes with its SDK, else None."""
+    """Return the folder of the installed plugin for a provider's SDK, else None."""
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
     folder = home / "plugins" / f"resource-{name}-v{_sdk(name)}"
     return folder if (folder / f"pulumi-resource-{name}").is_file() else None

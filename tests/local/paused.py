@@ -1,4 +1,4 @@
-"""A process of the local cluster that does not answer for a while."""
+"""Pauses a process of the local cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emulator.paths import Paths
 
 @contextlib.contextmanager
 def paused(paths: Paths, name: str) -> Iterator[None]:
-    """Stop a process, such as kube-apiserver or kwok, for the length of the context."""
+    """Pause a process, such as kube-apiserver or kwok, for the length of the context."""
     (process,) = [each.pid for each in local_cluster.status(paths).processes if each.name == name]
     assert process is not None, f"{name} does not run"
     os.kill(process, signal.SIGSTOP)

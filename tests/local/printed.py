@@ -16,11 +16,11 @@ from tests.local.member import as_member
 
 LABEL = "app.kubernetes.io/name"
 USER, TEAM = "bob", "red"
-"""Who submits, and the team that he is in."""
+"""The submitting user and their team."""
 
 
 def printed(paths: Paths, settings: Mapping[str, Any], job: str, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a stack's settings make of a job with some of them changed."""
+    """Return the printed documents of a job, with some settings changed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBECONFIG", str(paths.kubeconfig))
         text = manifest(settings, job, changes, {"team": TEAM, "user": USER})
@@ -31,7 +31,7 @@ def printed(paths: Paths, settings: Mapping[str, Any], job: str, changes: Mappin
 def submitted(
     paths: Paths, settings: Mapping[str, Any], job: str, changes: Mapping[str, Any]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Submit it as a member of the team, for the length of the context."""
+    """Submit a printed job as a member of the team, for the length of the context."""
     member, documents = as_member(paths, USER), printed(paths, settings, job, changes)
     try:
         for document in documents:
@@ -44,11 +44,11 @@ def submitted(
 
 
 def pods(cluster: Cluster, namespace: str, name: str, also: str = "") -> list[dict[str, Any]]:
-    """Return the pods of a job by its name. also: what else selects them."""
+    """Return the pods of a job by its name. also: a further selector."""
     return cluster.list("v1", "Pod", namespace, label_selector=f"{LABEL}={name}{also}")
 
 
 def gpus(pod: Mapping[str, Any]) -> int:
-    """Return how many GPUs a pod of one container asks for."""
+    """Return the GPUs of a pod with one container."""
     (container,) = pod["spec"]["containers"]
     return int(container["resources"]["requests"].get("nvidia.com/gpu", 0))

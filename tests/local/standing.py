@@ -1,4 +1,4 @@
-"""The stack that stands on the tests' cluster, which one module of tests after the other updates to what it needs."""
+"""The stack on the tests' cluster, which test modules update one after the other."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tests.local.environment import Project
 
 
 class Standing:
-    """One stack at a time: installing and destroying the platform takes longer than most tests of it.
+    """One stack at a time, because installing and destroying the platform takes longer than most tests.
 
-    A module leaves no jobs, and what it changed by hand is as it was. Who needs a cluster without the platform asks for
+    A module leaves no jobs, and restores its manual changes. A module that needs a cluster without the platform calls
     `nothing` first.
     """
 
@@ -20,7 +20,7 @@ class Standing:
         self._stands: Project | None = None
 
     def up(self, stack: str, settings: Callable[[Project], Mapping[str, Any]]) -> Project:
-        """Return the stack of this name, updated to settings, which are made for its project."""
+        """Return the stack of this name, updated to settings that are created for its project."""
         if self._stands is None or self._stands.stack != stack:
             self.nothing()
             self._stands = self._make_project(stack)
@@ -29,7 +29,7 @@ class Standing:
         return self._stands
 
     def nothing(self) -> None:
-        """Destroy what stands."""
+        """Destroy the current stack."""
         project, self._stands = self._stands, None
         if project is not None:
             project.destroy()

@@ -1,4 +1,4 @@
-"""Jobs that are there for the length of a test."""
+"""Jobs that exist for the length of a test."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.local.jobs import APPWRAPPER, KUEUE
 
 @contextlib.contextmanager
 def submitted(cluster: Cluster, *wrappers: Mapping[str, Any]) -> Iterator[None]:
-    """Create AppWrappers for the length of the context; wait until they, and their workloads, are gone afterwards.
+    """Create AppWrappers for the length of the context; then wait until they and their workloads are deleted.
 
-    What the cluster holds is printed where the context fails: afterwards the jobs are gone.
+    If the context fails, the state of the cluster is printed before the jobs are deleted.
     """
     try:
         for wrapper in wrappers:
@@ -34,7 +34,7 @@ def submitted(cluster: Cluster, *wrappers: Mapping[str, Any]) -> Iterator[None]:
 
 
 def remains(cluster: Cluster, namespace: str, name: str) -> list[str]:
-    """Return what there still is of a job: its AppWrapper, which goes first, and what Kueue counts for it."""
+    """Return what remains of a job: its AppWrapper, which is deleted first, and its workloads."""
     wrapper = cluster.get(APPWRAPPER, "AppWrapper", name, namespace)
     workloads = [item["metadata"] for item in cluster.list(KUEUE, "Workload", namespace)]
     counted = [item["name"] for item in workloads if item["name"].startswith(f"appwrapper-{name}-")]

@@ -1,7 +1,7 @@
-"""The AKS stack in the emulated Azure: killed, carried on, scaled, changed by hand, refused, with everything, gone.
+"""The AKS stack in the emulated Azure: kill, finish, scale, manual changes, rejected changes, all features, destroy.
 
-The tests of this module run in order on one stack, with a local cluster of their own: the emulated managed cluster is
-that cluster, and deleting it empties it.
+The tests of this module run in order on one stack. They have their own local cluster, which is the emulated managed
+cluster. Deleting the managed cluster empties it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n--
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """A local cluster that holds nothing."""
+    """Yield an empty local cluster."""
     with local_environment() as paths:
         yield paths
 
@@ -63,7 +63,7 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def settings() -> dict[str, Any]:
-    """The shipped settings with the job that the guide enables last, to be changed at will."""
+    """Return the shipped settings with the job that the guide enables last, as a mutable copy."""
     return changed(stack_settings("aks"), {"workloads.nccl.enabled": True, "workloads.nccl.tag": "1"})
 
 
@@ -90,12 +90,12 @@ def in_azure(paths: Paths, kind: str = "") -> dict[str, dict[str, Any]]:
 
 
 def created(project: Project) -> list[str]:
-    """Return the types of what the stack's state holds."""
+    """Return the types of the resources in the stack's state."""
     return [found["type"] for found in project.resources() if found["type"] != "pulumi:pulumi:Stack"]
 
 
 def gone_by_hand(paths: Paths, *names: str) -> None:
-    """Delete identities as somebody in Azure's portal does, with what is below them."""
+    """Delete identities and the resources below them, like in Azure's portal."""
     with subscription(paths).edit() as state:
         identities = [each for each in state.of_type(UserAssignedIdentity.type) if each.name in names]
         assert len(identities) == len(names)
@@ -105,7 +105,7 @@ def gone_by_hand(paths: Paths, *names: str) -> None:
 
 
 def enforce(cluster: Cluster) -> None:
-    """Keep every webhook out of AKS' own namespaces, as AKS' admissions enforcer does (Azure/AKS, issue 1771)."""
+    """Exclude AKS' own namespaces from every webhook, like AKS' admissions enforcer (Azure/AKS, issue 1771)."""
     keys = ("control-plane", "kubernetes.azure.com/managedby")
     selector = {"matchExpressions": [{"key": key, "operator": "DoesNotExist"} for key in keys]}
     for kind in WEBHOOKS:
@@ -125,7 +125,7 @@ def enforce(cluster: Cluster) -> None:
 
 
 def selectors(cluster: Cluster) -> list[dict[str, Any]]:
-    """Return the namespaces that each webhook is asked about."""
+    """Return the namespace selector of each webhook."""
     found = [each for kind in WEBHOOKS for each in cluster.list(ADMISSION, kind)]
     return [webhook["namespaceSelector"] for each in found for webhook in each["webhooks"]]
 
@@ -135,7 +135,7 @@ def fault(paths: Paths, on: str, kind: str) -> None:
 
 
 def gpu_nodes(cluster: Cluster) -> list[dict[str, Any]]:
-    """Return the GPU nodes that are ready."""
+    """Return the ready GPU nodes."""
     nodes = [node for node in cluster.list("v1", "Node") if node["metadata"]["labels"].get("agentpool") == "ndv5"]
     return [node for node in nodes if {"Ready": "True"} in [{c["type"]: c["status"]} for c in conditions(node)]]
 
@@ -157,7 +157,7 @@ def await_gpu_nodes(cluster: Cluster, count: int) -> None:
 
 
 def gpu_quotas(cluster: Cluster) -> dict[str, str]:
-    """Return how many GPUs each queue has of its own."""
+    """Return each queue's own GPU quota."""
     found = {}
     for queue in cluster.list(KUEUE, "ClusterQueue"):
         resources = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
@@ -168,13 +168,13 @@ def gpu_quotas(cluster: Cluster) -> dict[str, str]:
 
 
 def fails(project: Project, *expected: str) -> str:
-    """Run an update that has to fail, and to say this; return what it said."""
+    """Run an update that must fail with these messages; return its output."""
     done = project.run("up", "--yes", "--skip-preview")
     printed = done.stdout + done.stderr
     assert done.returncode != 0, printed
     for text in expected:
         assert text in printed, printed
-    # An engine whose update has failed ends a program that still runs as Ctrl-C does, at whatever it is at.
+    # When an update fails, the engine interrupts a running program at any point, like Ctrl-C.
     interrupted = (
         r"Exception ignored in:[^\n]*\n(?:[^\n]*\n){1,20}?[^\n]*KeyboardInterrupt: *\n"
         r"|^( *)Traceback \(most recent call last\):\n(?:\1 +[^\n]*\n)+\1KeyboardInterrupt *\n"
@@ -236,9 +236,10 @@ def test_a_mistake_is_told_alone_and_nothing_is_created(
 def test_what_a_killed_update_was_creating_in_azure_is_imported_as_documented(
     project: Project, settings: dict[str, Any], cluster: Cluster, paths: Paths
 ) -> None:
-    """A plain `pulumi up` writes down what it has begun. Azure creates that all the same; the provider refuses it.
+    """The state of a plain `pulumi up` has its pending creations. Azure completes them, and the provider then rejects
+    them.
 
-    Of what was on its way beside the cluster, some may get there only after the kill.
+    Some creations outside the cluster may arrive only after the kill.
     """
     project.configure(settings)
     stack = Killed(project, cluster)
@@ -281,7 +282,7 @@ def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
     project.configure(settings)
 
     def being_filled() -> bool:
-        """Kueue's kinds are there, which its webhooks have to convert, and Kueue most likely is not."""
+        """Tell whether Kueue's kinds exist, which need its conversion webhook, while Kueue most likely does not run."""
         releases = cluster.list("v1", "Secret", label_selector="owner=helm")
         kinds = {
             item["metadata"]["name"] for item in cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -318,7 +319,7 @@ def test_no_secret_stands_in_plain_state(project: Project, cluster: Cluster, pat
 def test_more_nodes_are_one_update_of_the_pool_and_of_the_queues(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:
-    """And of nothing else, also after one that was killed. Azure throttles it, and it goes through all the same."""
+    """No other resource changes, even after a killed update. Azure throttles the update, which still succeeds."""
     project.configure(scaled(settings, 4))
     assert project.changes() == {"ndv5": "update", "blue-cluster-queue": "update", "red-cluster-queue": "update"}
     fault(paths, "*agentPools", "throttle")
@@ -385,7 +386,7 @@ EVERYTHING: dict[str, Any] = {
 def test_everything_at_once_is_created_and_then_unchanged(
     project: Project, settings: dict[str, Any], cluster: Cluster
 ) -> None:
-    """Also once AKS has written its selector into every webhook, which is nobody's drift."""
+    """Also after AKS has added its selector to every webhook, which is not drift."""
     secret = project.secret("blobSasToken", SAS_TOKEN)
     project.configure({**changed(settings, EVERYTHING), "blobSasToken": secret})
     project.up()
@@ -407,7 +408,7 @@ def test_everything_at_once_is_created_and_then_unchanged(
 
 
 OPERATORS = {"queueing.trainingOperator": {"enabled": True}}
-"""Of what is wrapped alone: the local cluster of this target runs no operators of jobs, and has no kinds of theirs."""
+"""Only for wrapped jobs: this target's local cluster has neither operators of jobs nor their kinds."""
 
 
 @pytest.mark.parametrize("job", [job for job in JOBS if job != "finetuning"])
@@ -442,7 +443,7 @@ def test_the_token_is_where_the_driver_looks_and_nowhere_else(project: Project, 
 
 
 def claimed_by_identity(cluster: Cluster) -> dict[str, tuple[str, str, str]]:
-    """Return by claim, for volumes that an identity mounts: the claim's uid, its phase, the identity's client id."""
+    """Return, by claim, the claim's uid and phase, and the client id of the volume's identity."""
     found = {}
     for volume in cluster.list("v1", "PersistentVolume"):
         attributes = volume["spec"].get("csi", {}).get("volumeAttributes", {})
@@ -457,7 +458,7 @@ def claimed_by_identity(cluster: Cluster) -> dict[str, tuple[str, str, str]]:
 def test_identities_that_come_anew_bring_their_volumes_and_claims_anew(
     project: Project, paths: Paths, cluster: Cluster
 ) -> None:
-    """A volume names its identity for good, and a claim its volume. AKS' selectors stay through the update."""
+    """A volume names its identity permanently, and a claim its volume. AKS' selectors survive the update."""
     before = claimed_by_identity(cluster)
     assert set(before) == {"data", "corpus"}
     gone_by_hand(paths, "mlbatch-nodes", "mlbatch-in-blue")
@@ -482,7 +483,7 @@ def test_identities_that_come_anew_bring_their_volumes_and_claims_anew(
 def test_what_stands_on_a_cluster_comes_anew_with_it(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:
-    """Queues hold a finalizer of Kueue's, whose rights go with the same cluster: nobody asks for their deletion."""
+    """Queues have a finalizer of Kueue, which goes with the cluster. So the update does not delete them itself."""
     before = cluster.existing("v1", "Namespace", "blue")["metadata"]["uid"]
     secret = project.secret("blobSasToken", SAS_TOKEN)
     other = changed(settings, {**EVERYTHING, "azure.nodeResourceGroup": "other-nodes"})

@@ -1,6 +1,6 @@
-"""Alerts are raised when they should be and at no other time: promtool runs the rules over series of hours.
+"""Alerts fire exactly when they should: promtool evaluates the rules over series of hours.
 
-Needs no cluster, only the tools that `make build` makes.
+Needs no cluster, only the tools from `make build`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """What happened, minute by minute, and which alerts there are then.
+    """Events minute by minute, and the alerts at one time.
 
-    series: values by series, in promtool's notation. minute: when it is looked. raised: labels of each alert.
+    series: values by series, in promtool's notation.
+    minute: time of the evaluation.
+    raised: labels of each alert.
     """
 
     alert: str
@@ -120,7 +122,7 @@ STORE = _series("apiserver_storage_size_bytes", storage_cluster_id="etcd-0")
 
 
 def webhooks() -> Sequence[str]:
-    """Return the names of the operators' webhooks, of which the API server's metric has the label `name`."""
+    """Return the names of the operators' webhooks, which are the label `name` of the API server's metric."""
     found = {training_operator.webhook_configuration()["webhooks"][0]["name"]}
     for file in (*FOLDER.glob("kueue-*.yaml"), *FOLDER.glob("appwrapper-*.yaml")):
         for document in yaml.load_all(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -130,7 +132,7 @@ def webhooks() -> Sequence[str]:
 
 
 CASES = (
-    # The exporter counts five minutes.
+    # The exporter counts the last five minutes.
     Case(
         "GpuXidError",
         "of the GPU, then of its application",
@@ -583,7 +585,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Shown:
-    """What a panel shows of what happened. series, minute: as of a case. values: by their labels."""
+    """The values of a panel. series, minute: as in a case. values: by their labels."""
 
     panel: str
     what: str
@@ -736,7 +738,7 @@ def test_each_alert_is_tried_both_ways() -> None:
 
 
 def _file(folder: Path, number: int, case: Case) -> Path:
-    """Write a case with the rules that it needs alone: some look back over a day, at each minute."""
+    """Write a case with only the rules that it needs, because some rules look back over a day at each minute."""
     (group,) = alerts.groups(case.watched)
     rules = [rule for rule in group["rules"] if rule.get("alert", case.name) == case.name]
     (folder / f"rules-{number}.yaml").write_text(yaml.safe_dump({"groups": [{**group, "rules": rules}]}))

@@ -1,4 +1,4 @@
-"""What is answered about a job before it is submitted, on a full cluster, and what then becomes of the job there."""
+"""Answers about jobs before submission on a full cluster, compared with their outcomes."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
 
 @pytest.fixture(scope="module", autouse=True)
 def loans(cluster: Cluster, paths: Paths, platform: Project) -> Iterator[None]:
-    """Blue has all GPUs, two thirds of them borrowed.
+    """Fill all GPUs with jobs of blue, two thirds of them borrowed.
 
-    Each job is newer than the one before, of which Kueue takes seconds: of equally new ones an older may give way at
-    first, and then take the place of a newer one.
+    Each job is newer than the previous one in whole seconds, which Kueue compares. Of two equally new jobs, Kueue might
+    first preempt the older one, which would then preempt the newer one.
     """
     with contextlib.ExitStack() as stack:
         for index in range(3):
@@ -77,7 +77,7 @@ def test_what_waits_is_told_for_what_and_behind_whom(
 
 
 def is_told_to_wait(cluster: Cluster, name: str) -> bool:
-    """Whether Kueue has said of a job of blue that it has no quota yet."""
+    """Tell whether Kueue has reported that a job of blue has no quota yet."""
     counted = [
         item for item in cluster.list(KUEUE, "Workload", "blue") if f"appwrapper-{name}-" in item["metadata"]["name"]
     ]
@@ -125,7 +125,7 @@ def test_who_gives_way_is_named_and_gives_way(
 
 @pytest.fixture
 def claim(paths: Paths) -> Iterator[str]:
-    """A volume of red's for which nobody has waited yet."""
+    """Yield a claim of red without a pod."""
     member, spec = as_member(paths, "bob"), {"accessModes": ["ReadWriteOnce"]}
     spec |= {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "simulated"}
     document = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": spec}
@@ -159,7 +159,7 @@ def test_what_an_appwrapper_may_never_make_is_refused_before_and_fails_then(
 
 
 def test_the_cluster_is_only_read(asked: Callable[..., Answer], cluster: Cluster) -> None:
-    """Afterwards there are the jobs that there were, and none of what gave way on the replica gave way here."""
+    """Afterwards the cluster has the same jobs. Jobs that gave way on the replica did not give way here."""
     before = identities(cluster)
     assert asked(gang("job", "red", pods=1, gpus=8), "red").verdict is Verdict.PREEMPTS
     assert identities(cluster) == before

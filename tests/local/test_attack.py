@@ -36,7 +36,9 @@ def test_no_attack_goes_through_on_the_platform(
 
 
 def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: Paths, cluster: Cluster) -> None:
-    """Members may submit Ray kinds without an AppWrapper here: otherwise their role refuses these attacks first."""
+    """Members may submit Ray kinds without an AppWrapper here. Otherwise their role would reject these attacks
+    first.
+    """
     standing.up("dev", lambda project: operators_settings(project, unwrappedRay=True))
     refused: dict[str, list[Attack]] = {}
     for attack, outcome in tried(paths.kubeconfig, None, None):

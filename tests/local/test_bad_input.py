@@ -1,6 +1,6 @@
-"""Bad settings end the real engine's run with the message alone, before anything is created.
+"""Invalid settings end the real engine's run with only their message, before anything is created.
 
-The messages of every bad value are read by the unit tests; here it is the way to the screen that is tested.
+Unit tests check all messages. This test checks that a message reaches the terminal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The local cluster itself: it survives crashes, leaves nothing behind, and stands beside another one."""
+"""The local cluster: it survives crashes, leaves nothing behind, and runs in parallel with another one."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ pytestmark = pytest.mark.emulated("it is about the local cluster itself")
 
 @pytest.fixture(scope="module")
 def second(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paths]:
-    """The folders of another checkout's environment, beside the running one of the session.
+    """Yield the folders of another checkout's environment, next to the session's running one.
 
-    A test starts its cluster, which takes no time where one before has left it running.
+    Each test starts its cluster, which takes no time if the previous test left it running.
     """
     second = Paths.of(root=ROOT, state=tmp_path_factory.mktemp("second") / "state")
     second.state.mkdir()
@@ -44,7 +44,7 @@ def second(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 
 def pid_of(paths: Paths, name: str) -> int:
-    """The id of a supervised process, 0 while it does not run."""
+    """Return the id of a supervised process, 0 while it does not run."""
     return next(process.pid or 0 for process in local_cluster.status(paths).processes if process.name == name)
 
 
@@ -66,7 +66,7 @@ def test_what_the_cluster_writes_is_the_users_alone_whatever_the_umask(second: P
 
 
 def mode(path: Path) -> int:
-    """Return who may do what with a file; 0 where it was there for a moment alone, for the cluster goes on writing."""
+    """Return a file's permissions, 0 if the running cluster has removed it."""
     try:
         return path.stat().st_mode & 0o777
     except FileNotFoundError:
@@ -125,7 +125,7 @@ def test_a_simulated_pod_outlives_the_kubelet_and_goes_at_once_when_deleted(seco
 
 
 def relay_of(paths: Paths) -> int:
-    """The id of the process that relays the pods' connections, 0 while it does not run."""
+    """Return the id of the process that relays the pods' connections, 0 while it does not run."""
     found = (pid for pid, command in processes.find(Layout(paths)).items() if command == str(paths.bin / RELAY))
     return next(found, 0)
 
@@ -158,7 +158,7 @@ def test_a_seeded_cluster_has_its_nodes_before_anything_runs_and_keeps_what_beca
     }
     for node in nodes.values():
         assert is_ready(node)
-    # Kubernetes takes its own taint off a moment after the node is ready.
+    # Kubernetes removes its own taint shortly after the node is ready.
     for name in ("lab-gpu-0", "lab-gpu-1", "lab-gpu-2"):
         eventually(
             f"{name} has no taint but the seed's",
@@ -259,10 +259,10 @@ def test_a_pod_that_nothing_stands_for_is_ready_and_completes_where_its_policy_l
     with simulated(cluster, restartPolicy=policy) as name:
         found = settled(cluster, name)
         assert found["status"]["podIP"]
-        assert found["status"]["message"] == "no program of this machine stands for ghcr.io/x/operator:1"
+        assert found["status"]["message"] == "this machine has no program for ghcr.io/x/operator:1"
         eventually(f"the pod is {phase}", lambda: settled(cluster, name)["status"]["phase"], lambda now: now == phase)
         if phase == "Running":
-            time.sleep(2)  # twice as long as a Job's pod lasts
+            time.sleep(2)  # twice the lifetime of a Job's pod
         last = settled(cluster, name)
         assert (last["status"]["phase"], last["status"]["reason"]) == (phase, "Simulated")
         assert conditions(last)["Ready"] == ("True" if phase == "Running" else "False")
@@ -271,12 +271,12 @@ def test_a_pod_that_nothing_stands_for_is_ready_and_completes_where_its_policy_l
 def test_one_unknown_image_is_enough_also_of_an_init_container(cluster: Cluster) -> None:
     init = {"name": "i", "image": "busybox"}
     with simulated(cluster, image="registry.k8s.io/kueue/kueue:v1", initContainers=[init]) as name:
-        assert settled(cluster, name)["status"]["message"] == "no program of this machine stands for busybox"
+        assert settled(cluster, name)["status"]["message"] == "this machine has no program for busybox"
 
 
 @contextlib.contextmanager
 def simulated(cluster: Cluster, image: str = "ghcr.io/x/operator:1", **spec: Any) -> Iterator[str]:
-    """A pod on the local node that refers to what is not there: nobody looks."""
+    """Yield a pod on the local node that refers to missing objects, which are not checked."""
     name = f"simulated-{time.monotonic_ns()}"
     env = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "absent", "key": "k"}}}]
     container = {"name": "c", "image": image, "env": env}
@@ -295,7 +295,7 @@ def simulated(cluster: Cluster, image: str = "ghcr.io/x/operator:1", **spec: Any
 
 
 def settled(cluster: Cluster, name: str) -> dict[str, Any]:
-    """The pod, once it is simulated."""
+    """Return the pod, once it is simulated."""
     return eventually(
         "the pod is simulated",
         lambda: cluster.get("v1", "Pod", name, "default") or {},
@@ -308,7 +308,7 @@ def conditions(found: dict[str, Any]) -> dict[str, str]:
 
 
 def made_of(cluster: Cluster, document: dict[str, Any]) -> bool:
-    """Create an object; False where its kind is not served yet, which a client may have known from before."""
+    """Create an object; return False if its kind is not served yet, although a client may have seen it before."""
     try:
         cluster.create(document)
     except (NotFoundError, ResourceNotFoundError):
@@ -366,7 +366,7 @@ spec: {driver: {enabled: true}}
 
 
 def listeners(pid: int) -> set[IPv4Address | IPv6Address]:
-    """The addresses that a process of this network namespace listens on; none where it has ended."""
+    """Return the addresses that a process of this network namespace listens on, none if it has ended."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         return _listeners(pid)
     return set()

@@ -1,7 +1,7 @@
-"""The stack on cPouta against the local OpenStack: killed, finished, changed, changed by hand.
+"""The stack on cPouta with the local OpenStack: killed, finished, updated, changed manually.
 
-The tests of this module run in order on one stack, with an OpenStack and a local cluster of their own, and with three
-objects in place of the MLOps platform's hundreds.
+The tests of this module run in order on one stack. They have their own OpenStack and local cluster, and three objects
+instead of the MLOps platform's hundreds.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ pytestmark = pytest.mark.emulated("it acts in the local OpenStack behind the eng
 
 NAME = "mlops-platform"
 DEPLOYMENT = menu.find(integration=True, option=4)
-"""Of the shipped settings."""
+"""The deployment in the shipped settings."""
 OBJECTS = (
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mlflow"}},
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "mlflow"}},
 )
 CLAIM = ("v1", "PersistentVolumeClaim")
 UNREACHABLE = "configured Kubernetes cluster is unreachable"
-"""What the Kubernetes provider says without a tunnel. It shows nothing of what the tunnel's command prints."""
+"""The Kubernetes provider's message without a tunnel. It does not contain the output of the tunnel's command."""
 ANOTHER_VM = frozenset({"UserData user-data", "Instance machine", "VolumeAttach machine", "RemoteCluster cluster"})
 
 
 def small_platform(paths: Paths, *more: dict[str, Any]) -> None:
-    """Put an archive of the platform's repository into the mirror that has next to nothing in it. more: objects."""
+    """Write a nearly empty archive of the platform's repository into the mirror. more: further objects."""
     name = f"oss-mlops-platform-{catalogue.MLOPS.commit}"
     files = {"kustomization.yaml": yaml.safe_dump({"resources": ["objects.yaml"]})}
     files |= {"objects.yaml": yaml.safe_dump_all([*OBJECTS, *more])}
@@ -65,18 +65,18 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def settings(**openstack: Any) -> dict[str, Any]:
-    """Return the shipped settings, with other values in their section openstack."""
+    """Return the shipped settings, with other values in the section openstack."""
     shipped = stack_settings("cpouta")
     return {**shipped, "openstack": {**shipped["openstack"], **openstack}}
 
 
 def act(paths: Paths, *arguments: str) -> None:
-    """Do something behind the engine's back, as `make openstack` does."""
+    """Change the OpenStack without the engine, like `make openstack`."""
     assert main([*arguments, "--state", str(paths.state)]) == 0
 
 
 def planned(project: Project, *arguments: str) -> tuple[dict[str, str], str]:
-    """Return what a preview, which refreshes first, would do, operation by type and name, and what it warns of."""
+    """Return the steps of a preview, which refreshes first, by type and name, and its warnings."""
     done = project.run("preview", "--json", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
@@ -90,7 +90,7 @@ def planned(project: Project, *arguments: str) -> tuple[dict[str, str], str]:
 
 
 def test_an_update_that_is_killed_is_finished_as_documented(project: Project, cloud: Connection, paths: Paths) -> None:
-    """Killed while Nova builds the VM, which is all that the state then lacks: docs/operations.md has it deleted."""
+    """Killed while Nova builds the VM, the only resource that the state lacks. docs/operations.md says to delete it."""
     project.configure(settings())
     killed = Killed(project, Cluster(paths.kubeconfig))
 
@@ -114,13 +114,13 @@ def test_an_update_that_is_killed_is_finished_as_documented(project: Project, cl
 
 
 def delete_server(cloud: Connection, server: Any) -> None:
-    """Delete a VM that no state has, as docs/operations.md and docs/cpouta.md say."""
+    """Delete a VM that is not in the state, as in docs/operations.md and docs/cpouta.md."""
     cloud.compute.delete_server(server)
     cloud.compute.wait_for_delete(server, interval=0.5, wait=300)
 
 
 def test_a_claim_without_a_class_has_kinds_once_a_pod_wants_it(project: Project, paths: Paths) -> None:
-    """As the MLOps platform's claims are, which name none."""
+    """Like the MLOps platform's claims, which do not name a class."""
     cluster = Cluster(paths.kubeconfig)
     claims = {"one-node": "ReadWriteOnce", "many-nodes": "ReadWriteMany"}
     for name, mode in claims.items():
@@ -149,7 +149,7 @@ def phase(cluster: Cluster, claim: str) -> str:
 
 
 def claim(name: str, mode: str) -> dict[str, Any]:
-    """A claim that names no class."""
+    """Return a claim without a class."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -159,7 +159,7 @@ def claim(name: str, mode: str) -> dict[str, Any]:
 
 
 def pod(claim: str) -> dict[str, Any]:
-    """A pod that mounts the claim."""
+    """Return a pod that mounts the claim."""
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
     container = {"name": "main", "image": "docker.io/library/busybox:1.37.0", "command": ["sleep", "3600"]}
     return {
@@ -171,7 +171,7 @@ def pod(claim: str) -> dict[str, Any]:
 
 
 def test_a_changed_address_is_that_one_rule_and_nothing_else(project: Project, paths: Paths) -> None:
-    """Also from the new address, from which nobody gets to the cluster before: docs/cpouta.md says how."""
+    """Also from the new address, which cannot reach the cluster before; docs/cpouta.md has the steps."""
     project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
     rule = {"SecGroupRule tcp-22-203.0.113.7/32": "delete", "SecGroupRule tcp-22-198.51.100.9/32": "create"}
     assert planned(project)[0] == rule
@@ -179,12 +179,12 @@ def test_a_changed_address_is_that_one_rule_and_nothing_else(project: Project, p
     eventually_without_tunnel(project)
     assert planned(project, "--refresh=false")[0] == rule
     project.up("--refresh=false")
-    # It stays there: a move, also back, cuts tunnels some seconds later, and with them what the next tests do.
+    # It stays there, because each move cuts tunnels some seconds later, and would disturb the next tests.
     project.unchanged()
 
 
 def eventually_without_tunnel(project: Project) -> None:
-    """Wait until nobody gets to the cluster: an open tunnel is cut some seconds after its VM or its rule is gone."""
+    """Wait until the cluster is unreachable. An open tunnel ends some seconds after its VM or rule is deleted."""
     eventually(
         "the end of the tunnel",
         lambda: project.run("refresh", "--preview-only").stdout,
@@ -211,7 +211,7 @@ def test_another_generation_is_another_vm_though_its_first_boot_is_the_same(proj
 
 
 def test_what_others_do_is_found_and_put_right(project: Project, cloud: Connection, paths: Paths) -> None:
-    """A refresh finds what the stack has made; of a rule that is nobody's, the program tells."""
+    """A refresh finds changes of the stack's resources. The program reports a rule that the stack does not own."""
     project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
     act(paths, "open", "--group", NAME)
     act(paths, "detach", "--volume", NAME)
@@ -228,7 +228,7 @@ def test_what_others_do_is_found_and_put_right(project: Project, cloud: Connecti
 
 
 def replaced_with(project: Project, generation: int, **mlops: Any) -> None:
-    """Ask for another VM, and for something else in its cluster."""
+    """Request another VM, and a change in its cluster."""
     wanted = settings(generation=generation, sshFrom={"me": "198.51.100.9/32"})
     project.configure({**wanted, "mlops": {**wanted["mlops"], **mlops}})
 
@@ -236,7 +236,7 @@ def replaced_with(project: Project, generation: int, **mlops: Any) -> None:
 def test_a_replacement_that_fails_goes_on_without_a_look_at_the_cluster_that_is_gone(
     project: Project, cloud: Connection, paths: Paths
 ) -> None:
-    """Also where something in the cluster changes with the VM, which has to wait for the tunnel to the new one."""
+    """Also if an object in the cluster changes with the VM. It must wait for the tunnel to the new VM."""
     (before,) = cloud.compute.servers()
     replaced_with(project, 2)
     act(paths, "fault", "--on", "nova", "--call", "POST */servers", "--kind", "fail")
@@ -259,14 +259,14 @@ def test_a_replacement_that_fails_goes_on_without_a_look_at_the_cluster_that_is_
 def test_a_vm_whose_creation_lost_its_answer_is_deleted_as_documented(
     project: Project, cloud: Connection, paths: Paths
 ) -> None:
-    """A proxy did not wait for Nova's answer: the VM exists, and no state has its ID (docs/cpouta.md)."""
+    """A proxy did not wait for Nova's response, so the VM exists without an ID in any state (docs/cpouta.md)."""
     replaced_with(project, 3)
     act(paths, "fault", "--on", "nova", "--call", "POST */servers", "--kind", "timeout")
     failed = project.run("up", "--yes", "--skip-preview")
     assert failed.returncode != 0
     assert "504" in failed.stdout
     (made,) = cloud.compute.servers()
-    # Nova gives a VM its port while it builds it.
+    # Nova assigns the VM's port while it builds the VM.
     eventually("its port is its own", lambda: [each.device_id for each in cloud.network.ports(name=NAME)] == [made.id])
     again = project.run("up", "--yes", "--skip-preview", "--refresh=false")
     assert again.returncode != 0

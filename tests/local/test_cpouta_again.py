@@ -1,7 +1,7 @@
-"""A stack on cPouta that is destroyed: what it leaves, and how it comes up again on that.
+"""A destroyed stack on cPouta: what remains, and the reinstallation on it.
 
-`make soak` runs it. The tests of this module run in order, with an OpenStack and a local cluster of their own, which
-stands for the one on the volume.
+`make soak` runs it. The tests of this module run in order. They have their own OpenStack, and a local cluster that
+replaces the one on the volume.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def password(paths: Paths) -> str:
-    """Return the password of MLflow's database as the cluster has it, in base64."""
+    """Return the password of MLflow's database in the cluster, in base64."""
     return str(Cluster(paths.kubeconfig).existing("v1", "Secret", "mlflow-secrets", "mlflow")["data"]["DB_PASSWORD"])
 
 
@@ -64,14 +64,14 @@ def test_nothing_is_left_but_the_volume_and_what_opens_it(project: Project, clou
 
 
 def take_over(project: Project) -> None:
-    """Run the update that takes over what is in the cluster, as docs/cpouta.md has it."""
+    """Run the update that takes over existing objects in the cluster, as in docs/cpouta.md."""
     update = project.engine.start("up", ["--yes", "--skip-preview"], UPSERT)
     update.communicate()
     assert project.engine.finish(update) == 0
 
 
 def attached_to(cloud: Connection, volume: str) -> list[str]:
-    """Return the servers that have the volume."""
+    """Return the servers with the volume."""
     return [each["server_id"] for each in cloud.block_storage.get_volume(volume).attachments]
 
 
@@ -88,7 +88,7 @@ def test_it_comes_up_again_with_the_data_and_its_password(project: Project, clou
 def test_a_replacement_that_is_killed_between_two_vms_makes_one(
     project: Project, cloud: Connection, paths: Paths
 ) -> None:
-    """The next update finds the old one neither in OpenStack nor behind the tunnel."""
+    """The next update finds the old VM neither in OpenStack nor behind the tunnel."""
     (before,), (volume,) = cloud.compute.servers(), cloud.block_storage.volumes()
     project.configure(settings(generation=2))
     act(paths, "fault", "--on", "nova", "--call", "POST */servers", "--kind", "hang")
@@ -99,7 +99,7 @@ def test_a_replacement_that_is_killed_between_two_vms_makes_one(
     process.kill()
     process.communicate()
     project.engine.finish(process)
-    # Else the call would still be done, a minute late: on a slow machine before the next update comes to its own.
+    # Otherwise Nova would run the call a minute late, on a slow machine before the next update's own call.
     restart_nova(paths)
     eventually_without_tunnel(project)
     project.up("--refresh=false")
@@ -110,7 +110,7 @@ def test_a_replacement_that_is_killed_between_two_vms_makes_one(
 
 
 def restart_nova(paths: Paths) -> None:
-    """Have Nova forget the calls that it has not begun."""
+    """Restart Nova, so that it forgets calls that it has not started."""
 
     def pid() -> int:
         return next(each.pid or 0 for each in cluster.status(paths).processes if each.name == "nova")

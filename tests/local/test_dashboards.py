@@ -1,4 +1,4 @@
-"""Every query of every panel finds something, asked of a real Prometheus that reads the real controllers."""
+"""Every query of every panel finds data in a real Prometheus that scrapes the real controllers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def source(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 @pytest.fixture(scope="module")
 def happened(cluster: Cluster, source: Prometheus) -> Iterator[None]:
-    """A node is lost, an owner takes its quota back, and who was preempted starts again."""
+    """Cause a lost node, a reclaimed quota, and the restart of the preempted job."""
     running(cluster, "blue", "sample-gang", pods=2)
     used = {pod["spec"]["nodeName"] for pod in pods_of(cluster, "blue", "sample-gang")}
     (idle,) = set(gpu_nodes(cluster)) - used
@@ -48,7 +48,7 @@ def happened(cluster: Cluster, source: Prometheus) -> Iterator[None]:
         with submitted(cluster, gang("too-large", "red", pods=3, gpus=8)):
             eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
             with submitted(cluster, gang("short", "red", pods=1, gpus=8, seconds=5)):
-                # It may be over before anybody looks.
+                # It may end before it is observed.
                 eventually(
                     "red/short has run",
                     lambda: phase(cluster, "red", "short"),

@@ -1,6 +1,6 @@
-"""What was changed in a running cluster: found with its path and who did it, and put back; what runs is left alone.
+"""Manual changes in a running cluster: found with path and author, and reverted. Changes of controllers are ignored.
 
-The tests of this module run in order on the dev stack, which is stood up once.
+The tests of this module run in order on the dev stack, which is installed once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ HAND = "kubectl-edit"
 class Change:
     """A write to one object: a JSON patch (a list), or a merge patch.
 
-    path: where it shows as drift, None where it must not. recorded: the server keeps who wrote it.
+    path: where it is reported as drift, None if it must not be.
+    recorded: whether the server records the author.
     """
 
     api: str
@@ -101,7 +102,7 @@ FIRST = f"{POD}/containers/0"
 OF_CONTROLLER = 'spec.template.spec.containers[name="controller"]'
 
 BY_HAND = [
-    # who has a right
+    # rights
     rbac("RoleBinding", "alice", "blue", patch=add("/subjects/-", user("mallory")), path='subjects[name="mallory"]'),
     rbac("RoleBinding", "bob", "red", patch={"subjects": [user("mallory")]}, path='subjects[name="mallory"]'),
     rbac(
@@ -110,7 +111,7 @@ BY_HAND = [
     rbac("ClusterRole", "mlbatch-edit", patch=add("/rules/-", EVERYTHING), path="rules[16]"),
     rbac("ClusterRole", "slack-controller", patch=add("/rules/0/verbs/-", "delete"), path="rules[0].verbs[2]"),
     rbac("Role", "appwrapper-leader-election-role", SYSTEM, patch=remove("/rules/0"), path="rules[0]"),
-    # what runs, and with which rights
+    # pods and their rights
     slack_controller(patch={"spec": {"replicas": 2}}, path="spec.replicas"),
     slack_controller(
         patch=add(f"{FIRST}/env/-", {"name": "SPY", "value": "1"}), path=f'{OF_CONTROLLER}.env[name="SPY"]'
@@ -124,7 +125,7 @@ BY_HAND = [
         patch=add(f"{FIRST}/lifecycle", {"preStop": {"sleep": {"seconds": 1}}}), path=f"{OF_CONTROLLER}.lifecycle"
     ),
     slack_controller(patch=add(f"{POD}/hostNetwork", True), path="spec.template.spec.hostNetwork"),
-    # in the name of a controller whose task it is not
+    # in the name of a controller with another task
     slack_controller(patch=add(f"{POD}/hostPID", True), path="spec.template.spec.hostPID", manager="kueue"),
     slack_controller(
         patch=add(f"{POD}/tolerations/-", {"operator": "Exists"}), path="spec.template.spec.tolerations[2]"
@@ -145,7 +146,7 @@ BY_HAND = [
         patch={"spec": {"paused": True}},
         path="spec.paused",
     ),
-    # a volume that would be two at once with what is declared, which the API server refuses
+    # a second type for a declared volume, which the API server rejects
     Change(
         api="apps/v1",
         kind="Deployment",
@@ -160,7 +161,7 @@ BY_HAND = [
         ],
         path='spec.template.spec.volumes[name="scheduler-config"].hostPath',
     ),
-    # what may be reached
+    # network access
     core(
         "Service",
         "kueue-visibility-server",
@@ -182,13 +183,13 @@ BY_HAND = [
         patch={"spec": {"type": "NodePort"}},
         path="spec.type",
     ),
-    # by what rules select namespaces
+    # labels that rules select namespaces by
     core(
         "Namespace",
         SYSTEM,
         patch={"metadata": {"labels": {"pod-security.kubernetes.io/warn": "privileged"}}},
         path='metadata.labels["pod-security.kubernetes.io/warn"]',
-        recorded=False,  # the API server records no owners for an object that was applied with its name alone
+        recorded=False,  # the API server records no owners for an object that was applied with only its name
     ),
     core("Namespace", "blue", patch={"metadata": {"labels": {"metrics": "enabled"}}}, path="metadata.labels.metrics"),
     Change(
@@ -207,7 +208,7 @@ BY_HAND = [
         patch={"spec": {"policyTypes": ["Egress"]}},
         path="spec.policyTypes[0]",
     ),
-    # who is admitted, with how much
+    # admission and quotas
     admission(
         "MutatingWebhookConfiguration",
         "appwrapper-mutating-webhook-configuration",
@@ -233,7 +234,7 @@ BY_HAND = [
         path="spec.validationActions[0]",
     ),
     queue(
-        "red",  # not of the GPUs: the slack controller answers these, and writes the same list
+        "red",  # not for GPUs: the slack controller reverts these, and writes the same list
         patch=add("/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "7"),
         path='spec.resourceGroups[0].flavors[name="default-flavor"].resources[name="cpu"].nominalQuota',
     ),
@@ -277,7 +278,7 @@ BY_HAND = [
         path="globalDefault",
         recorded=False,
     ),
-    # what controllers go by
+    # configuration of controllers
     core(
         "ConfigMap",
         "appwrapper-operator-config",
@@ -323,15 +324,15 @@ BY_HAND = [
         path='metadata.annotations["mlbatch/submitted-for"]',
     ),
 ]
-"""What people do, of every sort: changed, added and removed; in maps, in lists by key, by value and as a whole."""
+"""Manual changes of every sort: changed, added and removed; in maps, in lists by key, by value and as a whole."""
 
 FOLLOWS = {
     (
         "Deployment scheduler-plugins/scheduler-plugins-scheduler",
         'spec.template.spec.volumes[name="scheduler-config"].configMap',
         None,
-    ),  # what the volume was
-    ("RoleBinding red/bob", 'subjects[name="bob"]', HAND),  # who was replaced
+    ),  # the volume's former type
+    ("RoleBinding red/bob", 'subjects[name="bob"]', HAND),  # the replaced user
     (f"Service {SYSTEM}/kueue-visibility-server", "spec.externalTrafficPolicy", HAND),  # a default with external IPs
     (f"Service {SYSTEM}/{OPENED}", "spec.externalTrafficPolicy", HAND),
     (
@@ -497,7 +498,7 @@ AT_RUN_TIME = [
     ),
     rbac("ClusterRole", "mlbatch-edit", patch=labelled("rbac.example.com/audited"), manager="auditor"),
     rbac("RoleBinding", "alice", "blue", patch=annotated("rbac.example.com/audited"), manager="auditor"),
-    # statuses
+    # status fields
     Change(
         api=NETWORK,
         kind="NetworkPolicy",
@@ -532,7 +533,7 @@ AT_RUN_TIME = [
         manager="manager",
     ),
 ]
-"""What controllers write while the platform runs, and what people set that the stack leaves to them."""
+"""Fields that controllers write while the platform runs, and fields that the stack leaves to users."""
 
 DELETED = [
     rbac("RoleBinding", "bob", "red", patch={}),
@@ -564,7 +565,7 @@ def project(standing: Standing, cluster: Cluster) -> Project:
 
 
 def found(project: Project, paths: Paths) -> dict[str, Finding]:
-    """Return what drifted or could not be compared, by the object's title."""
+    """Return the objects that drifted or could not be compared, by title."""
     state = read(project.engine.read_state())
     with connected(paths.kubeconfig, None) as cluster:
         findings = check(cluster, state.objects)
@@ -578,7 +579,7 @@ def test_a_stack_that_was_just_made_has_none(project: Project) -> None:
 
 
 def test_what_runs_is_left_alone(project: Project, cluster: Cluster, paths: Paths) -> None:
-    """The certificates' rotation, the quotas' figures and the kinds' defaults are there from the beginning."""
+    """Rotated certificates, quota figures and defaults of kinds exist from the beginning."""
     hooks = cluster.get(ADMISSION, "MutatingWebhookConfiguration", "kueue-mutating-webhook-configuration")
     assert hooks is not None
     assert all(hook["clientConfig"]["caBundle"] for hook in hooks["webhooks"])
@@ -589,7 +590,7 @@ def test_what_runs_is_left_alone(project: Project, cluster: Cluster, paths: Path
     for change in AT_RUN_TIME:
         write(cluster, change)
     left = found(project, paths)
-    # The stack says how many there are, so somebody else's scale is drift; where the program ignores it, it is none.
+    # The stack declares the number, so a scale by another owner is drift, unless the program ignores it.
     scaled = left.pop(SCALE.title)
     assert [(render(each.path), each.writer and each.writer.manager) for each in scaled.differences] == [
         ("spec.replicas", KCM)
@@ -631,12 +632,12 @@ def test_the_command_says_it_and_puts_it_back(project: Project, cluster: Cluster
 def test_another_default_priority_is_put_back_with_the_one_that_was(
     project: Project, cluster: Cluster, paths: Paths
 ) -> None:
-    """A cluster has one default at most, so that the declared one cannot be compared before the other is put back."""
+    """A cluster has at most one default. The declared one can be compared only after the other is reverted."""
 
     def make_default() -> bool:
         try:
             cluster.patch("scheduling.k8s.io/v1", "PriorityClass", "low-priority", {"globalDefault": True})
-        except ForbiddenError:  # the API server still knows of the other one
+        except ForbiddenError:  # the API server still has the other one
             return False
         return True
 
@@ -653,7 +654,7 @@ def test_another_default_priority_is_put_back_with_the_one_that_was(
 def test_what_reads_a_configmap_that_was_put_back_is_restarted(
     project: Project, cluster: Cluster, paths: Paths
 ) -> None:
-    """Kueue may have started with what somebody had written there, and would run on with it."""
+    """Kueue may have started with the changed configuration, and would keep it."""
     config = cluster.existing("v1", "ConfigMap", "kueue-manager-config", SYSTEM)
     ((key, text),) = config["data"].items()
     write(cluster, core("ConfigMap", "kueue-manager-config", SYSTEM, patch={"data": {key: f"{text}\n# by hand\n"}}))
@@ -724,7 +725,7 @@ def kueue_pods(cluster: Cluster) -> set[str]:
 
 
 def rolled_out(cluster: Cluster) -> None:
-    """Wait until all pods of each Deployment are of its newest template, and ready, and webhooks lead to them."""
+    """Wait until all pods of each Deployment have the newest template and are ready, and webhooks reach them."""
 
     def unfinished() -> list[str]:
         deployments = cluster.list("apps/v1", "Deployment")
@@ -741,7 +742,7 @@ def _is_rolled_out(deployment: dict[str, Any]) -> bool:
 
 
 def silenced(paths: Paths) -> Path:
-    """Return a kubeconfig of an address at which nobody listens."""
+    """Return a kubeconfig with an address that does not respond."""
     file = paths.state / "silent-kubeconfig"
     file.write_text(re.sub(r"server: \S+", "server: http://127.0.0.1:9", paths.kubeconfig.read_text()))
     return file

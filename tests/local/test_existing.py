@@ -1,4 +1,4 @@
-"""The platform on a cluster whose nodes were there before: what it reads off them, and what follows from it."""
+"""The platform on a cluster with existing nodes: facts that it reads from them, and their effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the health checks' account may do, asked of a real API server with a token that is bound to a pod."""
+"""Rights of the health checks' account, tested on a real API server with a token that is bound to a pod."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWN_TAINT = {"key": "aznhc", "value": "failed", "effect": "NoSchedule"}
 
 
 def core(kubeconfig: Path, token: str | None = None) -> Any:
-    """Return a client of the administrator, or of whom a token belongs to."""
+    """Return a client of the administrator, or of a token's owner."""
     configuration = kubernetes.client.Configuration()
     kubernetes.config.load_kube_config(str(kubeconfig), client_configuration=configuration)
     if token is not None:
@@ -40,7 +40,7 @@ def core(kubeconfig: Path, token: str | None = None) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def nodes(cluster: Cluster) -> Iterator[None]:
-    """Two nodes that live, so that Kubernetes adds no taint, with none left of those that it adds to a new node."""
+    """Create two nodes that send heartbeats, so that they have none of Kubernetes' taints for new and lost nodes."""
     documents = [
         {
             "apiVersion": "v1",
@@ -71,7 +71,7 @@ def nodes(cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def account(paths: Paths, cluster: Cluster, nodes: None) -> Iterator[Any]:
-    """A client of the checks' account, with the token of a pod on the first of two nodes."""
+    """Yield a client of the checks' account, with the token of a pod on the first of two nodes."""
     given = reporter.account(reporter.NAMESPACE, (NODE_CHECK, reporter.NCCL_GATE))
     with client_of(paths, cluster, given, reporter.NAMESPACE) as client:
         yield client
@@ -79,7 +79,7 @@ def account(paths: Paths, cluster: Cluster, nodes: None) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def autopilots(paths: Paths, cluster: Cluster, nodes: None) -> Iterator[Any]:
-    """A client of Autopilot's account, with the token of a pod on the first of two nodes."""
+    """Yield a client of Autopilot's account, with the token of a pod on the first of two nodes."""
     given = autopilot.account(autopilot.NAMESPACE, AutopilotArgs(image="autopilot:1", nodes=ANYWHERE))
     with client_of(paths, cluster, given, autopilot.NAMESPACE) as client:
         yield client
@@ -87,7 +87,7 @@ def autopilots(paths: Paths, cluster: Cluster, nodes: None) -> Iterator[Any]:
 
 @contextmanager
 def client_of(paths: Paths, cluster: Cluster, account: OwnNodeAccount, namespace: str) -> Iterator[Any]:
-    """Return a client with the token of an account's pod, once its policy is in force."""
+    """Yield a client with the token of an account's pod, once the account's policy is in force."""
     admin = core(paths.kubeconfig)
     pod = {
         "apiVersion": "v1",
@@ -111,7 +111,7 @@ def client_of(paths: Paths, cluster: Cluster, account: OwnNodeAccount, namespace
     client = core(paths.kubeconfig, answer.status.token)
     eventually(
         "the policy is in force",
-        # Another value each time: a patch that changes nothing is no update, and taken.
+        # A new value each time, because a patch without a change is accepted.
         lambda: denied(client, {"metadata": {"labels": {"probe": str(time.monotonic_ns())}}}),
         lambda message: "may change its own labels" in message,
     )
@@ -124,7 +124,7 @@ def client_of(paths: Paths, cluster: Cluster, account: OwnNodeAccount, namespace
 
 
 def denied(client: Any, patch: dict[str, Any], node: str = NODES[0]) -> str:
-    """Return why a patch was refused, nothing when it was taken."""
+    """Return the reason for rejecting a patch, empty if it was accepted."""
     try:
         client.patch_node(node, patch)
     except kubernetes.client.ApiException as error:

@@ -1,4 +1,4 @@
-"""A plain `pulumi up` that is killed: what docs/operations.md says finishes it, and leaves nothing behind."""
+"""A killed plain `pulumi up` can be finished with the commands of docs/operations.md, without leftovers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def killed(standing: Standing, make_project: Callable[[str], Project], cluster: 
 
 
 def test_the_documented_commands_finish_it(killed: Killed) -> None:
-    """In the middle of the installation; `make soak` kills at moments of all its parts, and test_aks.py kills make."""
+    """Killed during the installation. `make soak` kills in all phases, and test_aks.py kills make."""
     killed.kill_at(100)
     killed.finish()
     killed.judge()

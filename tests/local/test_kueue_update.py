@@ -1,6 +1,6 @@
-"""A stack of before Kueue 0.19 moves to this program with one update, with its jobs running, and back by one version.
+"""One update moves a stack from before Kueue 0.19 to this program while its jobs run, and one moves it a version back.
 
-The first update is by the program of that time, with the Kueue and the AppWrapper that it installed.
+The first update runs the program of that time, with its Kueue and AppWrapper.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def project(make_project: Callable[[str], Project]) -> Project:
 
 @pytest.fixture(scope="module")
 def older(paths: Paths) -> None:
-    """The older versions: their programs for the kubelet, their manifests for the mirror."""
+    """Install the older versions: programs for the kubelet, manifests for the mirror."""
     toolchain = Toolchain(paths)
     toolchain.install((BEFORE.need(), KUEUE_0_18.need()), Progress(0))
     for source in mirror.SOURCES:
@@ -46,7 +46,7 @@ def older(paths: Paths) -> None:
 
 
 def switch(project: Project, program: Path) -> None:
-    """Have the project's stack be another program's."""
+    """Make the project's stack use another program."""
     for name in ("__main__.py", "components", "stacks"):
         link = project.folder / name
         link.unlink()
@@ -54,7 +54,7 @@ def switch(project: Project, program: Path) -> None:
 
 
 def program_of_before(folder: Path) -> Path:
-    """Return a folder with the program as it was."""
+    """Return a folder with the old program."""
     command = ["git", "archive", "--format=tar", PROGRAM_OF_BEFORE, "__main__.py", "components", "stacks"]
     packed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=BytesIO(packed)) as archive:
@@ -76,7 +76,7 @@ def uids(pods: list[dict[str, Any]]) -> set[str]:
 
 
 def stored(cluster: Cluster) -> dict[str, list[str]]:
-    """Return in which versions objects of Kueue's kinds may be stored, by kind."""
+    """Return the stored versions of Kueue's kinds."""
     found = cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     return {
         item["metadata"]["name"]: item["status"]["storedVersions"]
@@ -86,7 +86,7 @@ def stored(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def manager(cluster: Cluster) -> str:
-    """Return the image of the Kueue that runs."""
+    """Return the image of the running Kueue."""
     (pod,) = cluster.list("v1", "Pod", names.SYSTEM_NAMESPACE, label_selector="app.kubernetes.io/name=kueue")
     return str(pod["spec"]["containers"][0]["image"])
 

@@ -1,6 +1,6 @@
-"""With somebody's cluster, cloud and backend named in every place, no make target opens a connection to them.
+"""Make targets do not connect to a user's cluster, cloud and backend, although all variables and files name these.
 
-The Makefile of this checkout runs in a copy of it, in the order in which a user would call its targets.
+The Makefile of this checkout runs in a copy of it. Its targets run in a user's order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SOAK = pytest.mark.soak("what these targets open does not differ between stacks"
 
 
 class Trap:
-    """Listens on loopback, answers nobody, and keeps the first words of who comes."""
+    """Listens on loopback without responding, and records the first bytes of each connection."""
 
     def __init__(self) -> None:
         self.visits: list[bytes] = []
@@ -84,7 +84,7 @@ def trap() -> Iterator[Trap]:
 
 @pytest.fixture(scope="module")
 def foreign(trap: Trap, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Somebody's kubeconfig."""
+    """Return a user's kubeconfig."""
     file = tmp_path_factory.mktemp("foreign") / "kubeconfig"
     document = {
         "apiVersion": "v1",
@@ -100,7 +100,7 @@ def foreign(trap: Trap, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ambient(trap: Trap, foreign: Path) -> dict[str, str]:
-    """The environment of somebody who works with all of it. Go has what it needs, and asks nobody."""
+    """Return the environment of a user of all services. Go has everything it needs, and does not connect."""
     there, proxy = f"http://{trap.address}", {}
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         proxy |= {name: there, name.upper(): there}
@@ -133,7 +133,7 @@ def ambient(trap: Trap, foreign: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def checkout(trap: Trap, foreign: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A copy of this checkout, a repository, whose stacks are those of somebody's cluster, mirror and vault."""
+    """Yield a copy of this checkout as a repository, with stacks of a user's cluster, mirror and vault."""
     folder = tmp_path_factory.mktemp("checkout")
     listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     for name in listed:
@@ -169,7 +169,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def make(folder: Path, environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run make as nobody's child, with a umask that hides nothing; the Python packages are there already."""
+    """Run make as a top-level process with an open umask. The Python packages are installed already."""
     command = ["make", "--old-file", ".venv/.installed", *arguments]
     environment = {name: value for name, value in environment.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
     return subprocess.run(command, cwd=folder, env=dict(environment), umask=0, capture_output=True, text=True)
@@ -209,7 +209,7 @@ def test_no_target_opens_a_connection(
 
 
 def private(folder: Path) -> None:
-    """Require that nobody else can look into a folder. What is in a pod has the modes that its containers see."""
+    """Assert that other users cannot read a folder. Files in pods have the modes that containers see."""
     assert list(folder.glob("*/passphrase"))
     for path, folders, files in os.walk(folder):
         if Path(path).name == "pods":
@@ -220,7 +220,7 @@ def private(folder: Path) -> None:
 
 
 def mode(path: Path) -> int:
-    """Return a file's mode, 0 where what runs there has removed it meanwhile."""
+    """Return a file's mode, 0 if a running process has removed it."""
     try:
         return path.lstat().st_mode
     except FileNotFoundError:

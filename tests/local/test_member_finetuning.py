@@ -1,7 +1,7 @@
-"""The fine-tuning as a member is printed it, on simulated nodes.
+"""The fine-tuning job as printed for a member, on simulated nodes.
 
-Kueue admits the RayJob, KubeRay makes its head and workers, the packing scheduler places them: all of that is real.
-What the pods would do is not, so that Ray's dashboard never answers KubeRay, and the job never ends by itself.
+Kueue really admits the RayJob, KubeRay creates its head and workers, and the packing scheduler places them. The pods
+are simulated, so Ray's dashboard never responds to KubeRay, and the job never ends.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tests.local.standing import Standing
 RAY = "ray.io/v1"
 GROUPS = "scheduling.x-k8s.io/v1alpha1"
 WORKERS = 6
-"""More than each of three nodes has, if they are spread, and fewer than one of them holds."""
+"""More than each of three nodes has if they are spread, and fewer than one node has."""
 
 
 def settings(project: Project) -> dict[str, Any]:
-    """The dev stack with KubeRay in place of its sample, whose members may submit Ray's kinds by themselves."""
+    """Return the dev stack with KubeRay and without its sample; members may submit Ray's kinds directly."""
     dev = dev_settings(project.mirror)
     queueing = {**dev["queueing"], "kuberay": {"enabled": True}}
     return {**dev, "samples": {}, "queueing": queueing, "tenancy": {"unwrappedRay": True}}
@@ -48,7 +48,7 @@ def nodes(project: Project, cluster: Cluster) -> list[str]:
 
 @pytest.fixture
 def one_node(nodes: list[str], cluster: Cluster) -> Iterator[Callable[[], None]]:
-    """All nodes but one are cordoned, until the function is called."""
+    """Cordon all nodes but one until the yielded function is called."""
     closed = nodes[1:]
 
     def reopen() -> None:
@@ -62,7 +62,7 @@ def one_node(nodes: list[str], cluster: Cluster) -> Iterator[Callable[[], None]]
 
 
 def workload(cluster: Cluster, name: str) -> dict[str, Any] | None:
-    """Return what Kueue counts for a RayJob of the team."""
+    """Return Kueue's Workload of a RayJob of the team."""
     for item in cluster.list(KUEUE, "Workload", TEAM):
         owners = [(owner["kind"], owner["name"]) for owner in item["metadata"].get("ownerReferences") or ()]
         if ("RayJob", name) in owners:
@@ -71,7 +71,7 @@ def workload(cluster: Cluster, name: str) -> dict[str, Any] | None:
 
 
 def admitted(cluster: Cluster, name: str) -> dict[str, Any]:
-    """Return how Kueue has admitted a RayJob, as soon as it has."""
+    """Return Kueue's admission of a RayJob, as soon as it is admitted."""
     found = eventually(
         f"{name} is admitted",
         lambda: ((workload(cluster, name) or {}).get("status") or {}).get("admission") or {},
@@ -80,7 +80,7 @@ def admitted(cluster: Cluster, name: str) -> dict[str, Any]:
 
 
 def used_gpus(cluster: Cluster, queue: str) -> int:
-    """Return how many GPUs Kueue counts as used in a ClusterQueue."""
+    """Return the GPUs in use of a ClusterQueue, as counted by Kueue."""
     status = cluster.existing(KUEUE, "ClusterQueue", queue)["status"]
     found = [item for flavor in status["flavorsUsage"] for item in flavor["resources"] if item["name"] == GPU]
     return sum(int(item["total"]) for item in found)
@@ -100,7 +100,7 @@ def test_a_second_preview_plans_nothing(project: Project) -> None:
 
 
 def test_it_is_admitted_by_its_gpus_and_packed(project: Project, cluster: Cluster, paths: Paths) -> None:
-    """Spread over three nodes, its workers would leave none for a job that takes a whole one."""
+    """Spread over three nodes, its workers would leave no whole node for another job."""
     with submitted(paths, settings(project), "finetuning", {"name": "tune", "workers": WORKERS}):
         admission = admitted(cluster, "tune")
         counted = {
@@ -132,7 +132,7 @@ def test_it_is_admitted_by_its_gpus_and_packed(project: Project, cluster: Cluste
 
 
 def test_kuberay_asks_the_dashboard_through_the_proxy(project: Project, cluster: Cluster, paths: Paths) -> None:
-    """The proxy finds no such host here, and says so. tests/unit/test_dashboard_proxy.py has what it passes on."""
+    """The proxy does not find the host here, and reports that. tests/unit/test_dashboard_proxy.py tests forwarding."""
     api = kubernetes.client.CoreV1Api(cluster.client.client)
 
     def said() -> str:
@@ -148,9 +148,9 @@ def test_kuberay_asks_the_dashboard_through_the_proxy(project: Project, cluster:
 
 
 def test_it_never_half_starts(project: Project, cluster: Cluster, paths: Paths, one_node: Callable[[], None]) -> None:
-    """The quota has room for all of its workers, and the nodes for eight of them; then for all.
+    """The quota fits all its workers. The nodes first have room for eight, then for all.
 
-    No pod goes when the cordon ends, so that nothing but the scheduler's own look at all that waits brings it back.
+    No pod is deleted when the cordon ends, so only the scheduler's own retry of pending pods can start them.
     """
     with submitted(paths, settings(project), "finetuning", {"name": "wide", "workers": 10}):
         eventually("its pods are made", lambda: pods(cluster, TEAM, "wide"), lambda found: len(found) == 11)
@@ -213,7 +213,7 @@ def test_a_printed_job_that_would_take_more_than_is_counted_is_refused(
 
 
 def test_without_its_queue_it_never_starts(project: Project, cluster: Cluster, paths: Paths) -> None:
-    """Kueue stops it, as a job of a namespace that it manages, and takes it into no queue."""
+    """Kueue stops it as a job of a managed namespace, and does not put it into a queue."""
     *_, job = printed(paths, settings(project), "finetuning", {"name": "stray"})
     del job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
     bob = as_member(paths, USER)
@@ -231,7 +231,7 @@ def test_without_its_queue_it_never_starts(project: Project, cluster: Cluster, p
 def test_its_pods_go_to_no_scheduler_that_is_not_the_platforms(
     project: Project, cluster: Cluster, paths: Paths
 ) -> None:
-    """KubeRay is told so when it makes the pods, and none of them is there."""
+    """KubeRay gets an error when it creates the pods, and none exists."""
     documents = printed(paths, settings(project), "finetuning", {"name": "other", "workers": 1})
     *beside_it, job = documents
     for part in (job["spec"]["rayClusterSpec"]["headGroupSpec"], *job["spec"]["rayClusterSpec"]["workerGroupSpecs"]):

@@ -1,6 +1,6 @@
-"""What a member of a team submits to run beside the queue, tried by that member on the real API server and controllers.
+"""Attacks of members that would run beside the queue, on the real API server and controllers.
 
-Each attack is refused with a reason, and what members are there to do goes on working.
+Each attack is rejected with a reason, and legitimate jobs still work.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ Document = dict[str, Any]
 
 @pytest.fixture(scope="module", autouse=True)
 def platform(standing: Standing) -> None:
-    """The dev stack without its sample, whose members may submit Ray's kinds by themselves."""
+    """The dev stack without its sample; members may submit Ray's kinds directly."""
     own = {"samples": {}, "tenancy": {"unwrappedRay": True}}
     standing.up("dev", lambda project: {**dev_settings(project.mirror), **own})
 
 
 @pytest.fixture(scope="module")
 def alice(paths: Paths, platform: None) -> Cluster:
-    """The cluster as a member of team blue sees it."""
+    """Return the cluster with the rights of a member of team blue."""
     return as_member(paths, "alice")
 
 
 @pytest.fixture(scope="module")
 def bob(paths: Paths, platform: None) -> Cluster:
-    """The cluster as a member of team red sees it."""
+    """Return the cluster with the rights of a member of team red."""
     return as_member(paths, "bob")
 
 
 def job(change: Callable[[Document], object] = lambda wrapper: None) -> Document:
-    """An AppWrapper of one pod with one GPU, changed."""
+    """Return an AppWrapper with one pod and one GPU, changed."""
     wrapper = copy.deepcopy(gang("job", "blue", pods=1, gpus=1))
     change(wrapper)
     return wrapper
@@ -56,10 +56,6 @@ def job(change: Callable[[Document], object] = lambda wrapper: None) -> Document
 
 def wrapped(wrapper: Document) -> Document:
     return dict(wrapper["spec"]["components"][0]["template"])
-
-
-def template_of(wrapper: Document) -> Document:
-    return dict(wrapped(wrapper)["spec"]["template"]["spec"])
 
 
 def pod(**spec: Any) -> Document:
@@ -75,7 +71,7 @@ def metadata(**fields: Any) -> Document:
 
 
 def beside(api_version: str, kind: str, **fields: Any) -> Document:
-    """A job that contains one more object."""
+    """Return a job with one more object."""
     item = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "beside"}, **fields}
     return job(lambda wrapper: wrapper["spec"]["components"].append({"template": item}))
 
@@ -107,17 +103,17 @@ def ray(**workers: Any) -> Document:
 
 
 def asking(**resources: str | float) -> Document:
-    """A container that asks for this beside what it has to."""
+    """Return a container that requests these resources in addition to the required ones."""
     asked = {"cpu": "1", "memory": "1Gi", **resources}
     return {"name": "main", "image": "x", "resources": {"requests": asked, "limits": asked}}
 
 
 CLAIMS_FINALIZER = "kubernetes.io/pvc-protection"
-"""What Kubernetes puts on claims, and takes off claims alone."""
+"""A finalizer that Kubernetes adds to claims, and removes only from claims."""
 
 
 def pods(**resources: str) -> Document:
-    """A template of pods that ask for this beside what they have to."""
+    """Return a template of pods that request these resources in addition to the required ones."""
     return {"spec": {"containers": [asking(**resources)]}}
 
 
@@ -127,7 +123,7 @@ DIRECT = {each.name: each for each in attacks() if (each.object or {}).get("kind
 
 
 def in_team(document: Document) -> Document:
-    """Return an attack's object in team blue; other teams' objects are team red's."""
+    """Return an attack's object in team blue; other teams' objects are in team red."""
     found: Document = json.loads(json.dumps(document).replace("{other}", "red"))
     found["metadata"]["namespace"] = "blue"
     return found
@@ -235,7 +231,7 @@ def test_the_jobs_that_attacks_change_are_taken(alice: Cluster, document: Docume
 
 @pytest.fixture(scope="module")
 def direct_kinds(cluster: Cluster, platform: None) -> Iterator[None]:
-    """Definitions of the kinds of jobs that members may submit without an AppWrapper, of any content."""
+    """Define the kinds of jobs that members may submit without an AppWrapper, without validation."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     definitions = []
     for group, kind in (("kubeflow.org", "PyTorchJob"), ("ray.io", "RayCluster"), ("ray.io", "RayJob")):
@@ -259,7 +255,7 @@ def direct_kinds(cluster: Cluster, platform: None) -> Iterator[None]:
     for definition in definitions:
         kind, group = definition["spec"]["names"]["kind"], definition["spec"]["group"]
         eventually(f"{kind} is served", lambda g=group, k=kind: served(cluster, f"{g}/v1", k))
-    for team in ("blue", "red"):  # objects of a kind that a quota names are refused until it counts them
+    for team in ("blue", "red"):  # the API server rejects objects of a kind in a quota until the quota counts them
         eventually("they are counted", lambda t=team: counted(cluster, t), lambda n: n == len(definitions))
     yield
     for definition in definitions:
@@ -267,7 +263,7 @@ def direct_kinds(cluster: Cluster, platform: None) -> Iterator[None]:
 
 
 def counted(cluster: Cluster, namespace: str) -> int:
-    """Return how many kinds of jobs a team's quota for what the stack does not define counts."""
+    """Return the number of job kinds that a team's quota for undefined kinds counts."""
     quota = cluster.get("v1", "ResourceQuota", "other-jobs", namespace) or {}
     return len((quota.get("status") or {}).get("used") or {})
 
@@ -298,12 +294,12 @@ def ray_job(**spec: Any) -> Document:
 
 
 WAITS = {"template": pods(**{"nvidia.com/gpu": "1000"})}
-"""Pods for which no queue ever has room: soon after a kind is defined, Kueue knows it and starts what it can."""
+"""Pods that no queue can ever admit. Kueue notices a new kind quickly and starts what it can."""
 
 
 @pytest.mark.usefixtures("direct_kinds")
 class TestDirectJobs:
-    """Jobs that members submit without an AppWrapper around them."""
+    """Jobs that members submit without an AppWrapper."""
 
     @pytest.mark.parametrize("attack", DIRECT)
     def test_what_would_not_be_counted_is_refused(self, alice: Cluster, attack: str) -> None:
@@ -426,7 +422,7 @@ class TestARunningJob:
         for resource in (jobs, wrappers):
             said = refused(alice.client.delete, resource, name=running_job, namespace="blue", body=foreground)
             assert "before its pods have ended" in said
-        whole = {"propagationPolicy": "Background", "dryRun": ["All"]}  # a body is asked in place of the parameters
+        whole = {"propagationPolicy": "Background", "dryRun": ["All"]}  # a body replaces the query parameters
         alice.client.delete(jobs, name=running_job, namespace="blue", body=whole)
 
 
@@ -446,9 +442,9 @@ def test_what_a_job_may_contain_is_not_held_back(alice: Cluster, kind: str) -> N
             held = {"metadata": {"finalizers": [finalizer]}}
             anew = {**document, "metadata": {**document["metadata"], "name": f"{name}-anew", "finalizers": [finalizer]}}
             assert "finalizers would hold back" in refused(alice.create, anew)
-            if kind != "Secret":  # members change no Secrets
+            if kind != "Secret":  # members cannot change Secrets
                 assert "finalizers would hold back" in refused(alice.patch, "v1", kind, name, held, "blue")
-        body = {"propagationPolicy": "Foreground"}  # the garbage collector would delete a job of its the same way
+        body = {"propagationPolicy": "Foreground"}  # the garbage collector would delete a job's object in the same way
         said = refused(alice.client.delete, alice.kind("v1", kind), name=name, namespace="blue", body=body)
         assert "before its pods have ended" in said
     finally:
@@ -468,7 +464,7 @@ def test_a_job_with_its_files_runs_and_goes_with_all_of_them(alice: Cluster, clu
 
 @pytest.mark.parametrize("uid", [86 * "a", "aws:eks:1234", "auth0|abc", "x y"])
 def test_a_member_of_any_identity_provider_submits_jobs(paths: Paths, cluster: Cluster, uid: str) -> None:
-    """kube:admin of OpenShift has 86 characters; a label has at most 63, and not all of these."""
+    """The uid of OpenShift's kube:admin has 86 characters; a label has at most 63 and a smaller alphabet."""
     with submitted(as_member(paths, "alice", uid=uid), gang("identified", "blue", pods=1, gpus=1)):
         runs(cluster, "identified")
 
@@ -476,7 +472,7 @@ def test_a_member_of_any_identity_provider_submits_jobs(paths: Paths, cluster: C
 def test_a_deleted_job_keeps_its_quota_until_its_pods_have_ended(
     alice: Cluster, cluster: Cluster, paths: Paths
 ) -> None:
-    """Without the simulated kubelet, pods take as long to end as containers that do not listen."""
+    """Without the simulated kubelet, pods end as slowly as containers that ignore SIGTERM."""
     with submitted(alice, gang("first", "blue", pods=3, gpus=8)):
         runs(cluster, "first")
         with paused(paths, "kwok"):
@@ -520,7 +516,7 @@ def test_an_owner_gets_back_what_a_member_borrowed(alice: Cluster, bob: Cluster,
             runs(cluster, f"loan-{index}")
         with submitted(bob, gang("owner", "red", pods=1, gpus=8)):
             runs(cluster, "owner", "red")
-            # The pods of the job that gives way are gone by now; AppWrapper says so a moment later.
+            # The preempted job's pods are deleted; AppWrapper reports it a moment later.
             eventually(
                 "one of the borrowers has given way, and the two others run",
                 lambda: sorted(str(phase(cluster, f"loan-{index}")) for index in range(3)),

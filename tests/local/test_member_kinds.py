@@ -1,6 +1,7 @@
-"""Every kind and version that the operators of jobs serve: the rules for jobs know it, or no person creates it.
+"""All kinds and versions of the job operators: the rules for jobs cover them, or people cannot create them.
 
-The definitions are the operators' own. An administrator asks, because members have no rights to most of these kinds.
+The definitions are the operators' own. An administrator sends the requests, because members have no rights to most of
+these kinds.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def project(standing: Standing) -> Project:
 
 @pytest.fixture(scope="module")
 def served(project: Project, cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
-    """The schema of each namespaced kind and version of the job groups."""
+    """Return the schema of each namespaced kind and version in the job groups."""
     definitions = [each["spec"] for each in cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")]
     return {
         f"{each['group']}/{version['name']}/{each['names']['kind']}": version["schema"]["openAPIV3Schema"]
@@ -42,7 +43,9 @@ def served(project: Project, cluster: Cluster) -> Mapping[str, Mapping[str, Any]
 
 
 def least(schema: Mapping[str, Any]) -> Any:
-    """Return a value that a schema takes. Lists, maps and pods are not empty, for webhooks write empty ones as null."""
+    """Return a valid value for a schema. Lists, maps and pods are not empty, because webhooks write empty ones as
+    null.
+    """
     if schema.get("enum"):
         return schema["enum"][0]
     if schema.get("type") == "object":
@@ -71,7 +74,7 @@ def test_no_person_creates_a_kind_or_version_without_rules(
 
 
 def pod_templates(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Yield where in a kind's schema there is a pod template."""
+    """Yield the paths of pod templates in a kind's schema."""
     inner = schema.get("properties") or {}
     if "containers" in ((inner.get("spec") or {}).get("properties") or {}):
         yield path
@@ -86,7 +89,7 @@ def pod_templates(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("identity", [kind for kind in KNOWN if kind not in (APPWRAPPER.identity, TRAIN_JOB.identity)])
 def test_the_rules_find_every_pod_template_of_a_kind(identity: str, served: Mapping[str, Mapping[str, Any]]) -> None:
-    """An AppWrapper's are those of what it contains. A TrainJob has known fields alone."""
+    """AppWrappers have the templates of their contents. TrainJobs have only known fields."""
     assert sorted(pod_templates(served[identity])) == sorted(TEMPLATES[identity])
 
 
@@ -111,7 +114,7 @@ def test_an_attack_is_refused(attack: str, cluster: Cluster) -> None:
 
 
 def test_nobody_changes_a_job_by_a_version_without_rules(cluster: Cluster) -> None:
-    """Its schema lacks fields, which the API server then takes out of the job."""
+    """Its schema lacks fields, which the API server would drop from the job."""
     cluster.create(direct(RAY_CLUSTER.api, RAY_CLUSTER.kind, suspend=True, **ray(**WAITS)))
     try:
         change = {"metadata": {"labels": {"a": "b"}}}

@@ -1,4 +1,4 @@
-"""What members' jobs get of the nodes: those of the pool, and on their disks a folder for each pod alone."""
+"""What members' jobs can use on nodes: only their pool, and on local disks only one folder for each pod."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def project(standing: Standing, site_nodes: list[str], cluster: Cluster) -> Iter
 
 @pytest.fixture
 def alice(project: Project, paths: Paths) -> Cluster:
-    """A member of team blue."""
+    """Return the cluster with the rights of a member of team blue."""
     return as_member(paths, "alice")
 
 
@@ -54,7 +54,7 @@ def container(**fields: Any) -> dict[str, Any]:
 
 
 def pod(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    """A pod of team blue that asks for no GPU."""
+    """Return a pod of team blue without GPUs."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -64,7 +64,7 @@ def pod(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
 
 
 def with_scratch() -> dict[str, Any]:
-    """A pod as the guide to the scratch space has it."""
+    """Return a pod like in the guide to the scratch space."""
     return copy.deepcopy(pod(container(env=[UID], volumeMounts=[OWN]), volumes=[SPACE], nodeSelector={READY: "ready"}))
 
 

@@ -1,7 +1,7 @@
-"""The pages about a job's life, done: each command with a real kubectl, as a member or as who runs the platform.
+"""The guides to a job's life: each command runs in a real kubectl, as a member or as the platform's owner.
 
-Simulated nodes have no kubelet that would answer for logs and shells, as the page says. What these need is tried all
-the same: the API server asks the node only for those who may.
+Simulated nodes have no kubelet for logs and shells, as the page says. The rights for these are still tested: the API
+server contacts the node only for permitted users.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.unit.test_member_pages import JOB, MEMBERS, OWNERS, commands
 
 NO_KUBELET = "no preferred addresses found"
 UNREACHED = ("logs", "exec")
-"""Commands that end at the node."""
+"""Commands that fail at the simulated node."""
 WHERE = shlex.split("kubectl -n blue")
 
 
@@ -40,20 +40,20 @@ def changes(words: list[str]) -> bool:
 
 @pytest.fixture(scope="module", autouse=True)
 def platform(standing: Standing) -> None:
-    """The dev stack without its sample, with members let into pods, of which the page says that it has to be."""
+    """The dev stack without its sample; members may exec into pods, which the page requires."""
     standing.up("dev", lambda project: {**dev_settings(project.mirror), "samples": {}, "tenancy": {"exec": True}})
 
 
 @pytest.fixture(scope="module")
 def folder(platform: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a member is, with the page's job."""
+    """Return a member's working folder with the page's job."""
     found = tmp_path_factory.mktemp("member")
     (found / "job.yaml").write_text(JOB)
     return found
 
 
 def run(paths: Paths, folder: Path, words: list[str], *, user: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a page's command. user: in whose place kubectl acts, None for who runs the platform."""
+    """Run a page's command. user: impersonated user, None for the platform's owner."""
     as_user = ["--as", user] if user is not None else []
     context = yaml.safe_load(paths.kubeconfig.read_text())["current-context"]
     own = words[0] == "./mlbatch"
@@ -66,7 +66,7 @@ def run(paths: Paths, folder: Path, words: list[str], *, user: str | None = None
 
 
 def done(paths: Paths, folder: Path, words: list[str], *, user: str | None = None) -> str:
-    """Run a page's command; return what it printed. It has to succeed, or to end at the simulated node."""
+    """Run a page's command; return its output. It must succeed, or fail at the simulated node."""
     found = run(paths, folder, words, user=user)
     if words[:3] == WHERE and words[3] in UNREACHED:
         assert NO_KUBELET in found.stderr, found.stderr
@@ -77,7 +77,7 @@ def done(paths: Paths, folder: Path, words: list[str], *, user: str | None = Non
 
 @pytest.fixture(scope="module")
 def job(paths: Paths, folder: Path, cluster: Cluster) -> Iterator[None]:
-    """The page's job, submitted and stopped as the page says."""
+    """Submit the page's job, and stop it afterwards, with the page's commands."""
     submit, stop = (words for words in commands(MEMBERS) if changes(words))
     assert (submit[3], stop[3]) == ("apply", "delete")
     done(paths, folder, submit, user="alice")

@@ -1,7 +1,7 @@
-"""What a member of a team tries on nodes, quota and network, against the real API server, Kueue and AppWrapper.
+"""Attacks of members on nodes, quota and network, on the real API server, Kueue and AppWrapper.
 
-Where it is about one field, a pod is judged by a dry run: as an administrator, for the rules hold for every pod of a
-team, and members may create none themselves. What a member submits goes through a real AppWrapper.
+Rules for one field are tested with a dry run of a pod by an administrator, because they apply to all pods of a team and
+members cannot create pods. Submissions of members go through a real AppWrapper.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ APPWRAPPER = "workload.codeflare.dev/v1beta2"
 POLICY = "admissionregistration.k8s.io/v1"
 RBAC = "rbac.authorization.k8s.io/v1"
 UNLABELLED = "attacked"
-"""A team's namespace without Pod Security labels, which would refuse some pods before the policy is asked."""
+"""A team's namespace without Pod Security labels, which would reject some pods before the policy."""
 ROOMY = "roomy"
 """A namespace under the rules of a pool with RDMA and scratch disks."""
 JOINED = "k8s.v1.cni.cncf.io/networks"
@@ -48,7 +48,7 @@ RDMA = Fabric(resource="nvidia.com/roce_gdr", devices=2)
 
 @pytest.fixture(scope="module", autouse=True)
 def platform(standing: Standing, cluster: Cluster) -> Iterator[Project]:
-    """The dev stack without its sample, and two namespaces to judge pods in."""
+    """The dev stack without its sample, and two namespaces for dry runs of pods."""
     project = standing.up("dev", settings)
     roomy = PodRules(
         tolerations=[GPU_TOLERATION],
@@ -93,7 +93,7 @@ def platform(standing: Standing, cluster: Cluster) -> Iterator[Project]:
 def settings(project: Project) -> dict[str, Any]:
     declared = dev_settings(project.mirror)
     declared["teams"][1]["services"] = {"loadBalancers": 1, "nodePorts": True}
-    opened = {**declared.get("queueing", {}), "openToAll": True}  # to the jobs that are judged in UNLABELLED
+    opened = {**declared.get("queueing", {}), "openToAll": True}  # for the jobs that are tested in UNLABELLED
     return {**declared, "samples": {}, "queueing": opened}
 
 
@@ -124,7 +124,7 @@ def bound(subject: str, where: str, *, role: str, kind: str) -> dict[str, Any]:
 
 
 def refusal(cluster: Cluster, document: dict[str, Any]) -> str:
-    """Return why the API server would not take an object, nothing where it would."""
+    """Return the API server's reason for rejecting an object, empty if it accepts it."""
     try:
         dry_run(cluster, document)
     except (ApiException, DynamicApiError) as error:
@@ -163,7 +163,7 @@ def tolerating(**toleration: Any) -> dict[str, Any]:
 
 
 def near(kind: str, **term: Any) -> dict[str, Any]:
-    """Return a pod's affinity to other pods, required where it names none else."""
+    """Return a pod's affinity to other pods, with defaults for missing fields."""
     topology = {"topologyKey": "kubernetes.io/os", "labelSelector": {}, **term}
     return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [topology]}}}
 
@@ -234,7 +234,7 @@ def test_a_pod_of_a_team_may_have(cluster: Cluster, spec: dict[str, Any]) -> Non
 
 
 class TestPlatformsOwnPods:
-    """Every pod that the platform's workloads make in a team's namespace is let pass."""
+    """The policies admit all pods that the platform's workloads create in a team's namespace."""
 
     def node_pods(self, fabric: Fabric) -> NodePods:
         return NodePods(
@@ -322,7 +322,7 @@ def wrapper(name: str, where: str, **spec: Any) -> dict[str, Any]:
 
 
 def outcome(cluster: Cluster, name: str, where: str) -> str:
-    """Return what the status of an AppWrapper says of itself."""
+    """Return the messages in an AppWrapper's status."""
     found = cluster.get(APPWRAPPER, "AppWrapper", name, where) or {}
     conditions = (found.get("status") or {}).get("conditions") or []
     return " ".join(str(item.get("message")) for item in conditions)
@@ -357,7 +357,7 @@ def test_pod_security_refuses_root_by_itself(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("where", ["blue", UNLABELLED])
 def test_a_harmless_appwrapper_of_a_member_runs(cluster: Cluster, alice: Cluster, where: str) -> None:
-    """In the team's namespace, and in one that no team has and that a queue is open to, whose pods have no defaults."""
+    """In the team's namespace, and in one without a team, which a queue is open to and whose pods have no defaults."""
     amounts = {"cpu": "1", "memory": "1Gi"}
     resources = {"requests": amounts, "limits": amounts} if where == UNLABELLED else {}
     with submitted(alice, wrapper("harmless", where, **contained(resources=resources))):
@@ -365,7 +365,7 @@ def test_a_harmless_appwrapper_of_a_member_runs(cluster: Cluster, alice: Cluster
 
 
 def delete(as_whom: Cluster, name: str, grace: int | None) -> None:
-    """Have the API server judge a pod's deletion, and delete nothing: where there is a body, it alone says so."""
+    """Dry-run a pod's deletion. A request body replaces all query parameters."""
     pods = as_whom.kind("v1", "Pod")
     body = {"dryRun": ["All"], **({} if grace is None else {"gracePeriodSeconds": grace})}
     as_whom.client.delete(pods, name=name, namespace="blue", body=body)
@@ -383,7 +383,7 @@ def running_pod(cluster: Cluster, job: str) -> str:
 
 
 def test_nobody_keeps_a_pod_beyond_its_job_by_deleting_it(cluster: Cluster, alice: Cluster) -> None:
-    """It would run on for as long as the deletion says, uncounted, while the job has another one."""
+    """Otherwise it would run on uncounted for the grace period, while the job gets another pod."""
     with submitted(alice, gang("steady", "blue", pods=1, gpus=1)):
         name = running_pod(cluster, "steady")
         for member in (alice, cluster):
@@ -392,7 +392,7 @@ def test_nobody_keeps_a_pod_beyond_its_job_by_deleting_it(cluster: Cluster, alic
         for grace in (None, 1, 120):
             assert "this belongs to a job" in refused(delete, alice, name, grace)
             delete(cluster, name, grace)
-        delete(cluster, name, 0)  # as one takes it from a node that is lost
+        delete(cluster, name, 0)  # like the deletion of a pod on a lost node
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -438,7 +438,7 @@ def test_members_create_no_pod_themselves(alice: Cluster) -> None:
 
 
 def test_a_teams_service_account_creates_no_pod(cluster: Cluster, paths: Paths) -> None:
-    """Operators give such accounts rights, Ray's autoscaler among them; no queue would count what it creates."""
+    """Operators grant rights to such accounts, for example Ray's autoscaler, and queues do not count their pods."""
     cluster.create(bound("default", "blue", role="cluster-admin", kind="ServiceAccount"))
     try:
         account = as_member(paths, "system:serviceaccount:blue:default")
@@ -448,7 +448,7 @@ def test_a_teams_service_account_creates_no_pod(cluster: Cluster, paths: Paths) 
 
 
 def test_what_is_added_to_a_pod_later_is_judged_too(cluster: Cluster) -> None:
-    cluster.create(pod(UNLABELLED, nodeSelector={"is": "nowhere"}))  # on a node, its kubelet decides about a resize
+    cluster.create(pod(UNLABELLED, nodeSelector={"is": "nowhere"}))  # a node's kubelet would handle the resize
     try:
         pods = cluster.kind("v1", "Pod")
         debugger = {"name": "d", "image": "busybox:1.37.0", "securityContext": {"privileged": True}}
@@ -475,7 +475,7 @@ def test_what_is_added_to_a_pod_later_is_judged_too(cluster: Cluster) -> None:
 
 
 def test_no_pod_has_kubernetes_own_priority_or_keeps_others_away_where_there_are_no_policies(cluster: Cluster) -> None:
-    """The ResourceQuotas hold by themselves: in a namespace that no policy is for."""
+    """The ResourceQuotas alone enforce it in a namespace without policies."""
     cluster.create(namespace("plain", {}))
     try:
         for quota in quotas("plain", Bounds()):
@@ -494,7 +494,7 @@ def test_no_pod_has_kubernetes_own_priority_or_keeps_others_away_where_there_are
 
 
 def patched(as_whom: Cluster, version: str, kind: str, name: str, where: str, body: dict[str, Any]) -> None:
-    """Have the API server judge a strategic merge patch, and keep nothing of it."""
+    """Dry-run a strategic merge patch."""
     as_whom.client.patch(
         as_whom.kind(version, kind),
         name=name,
@@ -600,7 +600,7 @@ def test_an_administrator_names_the_volume_of_a_claim(alice: Cluster, cluster: C
 
 
 def test_no_key_of_a_storage_account_is_put_where_a_teams_pods_mount_it(cluster: Cluster) -> None:
-    """As Azure's provisioners do for a claim, with the rights of their accounts."""
+    """Azure's provisioners create such Secrets for a claim, with the rights of their accounts."""
     stored = {"azurestorageaccountname": "shared", "azurestorageaccountkey": "c2VjcmV0"}
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "azure-storage-account-shared-secret"}}
     for data in ({"stringData": stored}, {"data": dict.fromkeys(stored, "c2VjcmV0")}):
@@ -610,7 +610,7 @@ def test_no_key_of_a_storage_account_is_put_where_a_teams_pods_mount_it(cluster:
 
 
 def test_a_claim_takes_no_volume_by_a_class_that_is_a_word_alone(alice: Cluster, cluster: Cluster) -> None:
-    """Nothing provisions for such a claim: the real controller binds it to a volume of the same word, or to none."""
+    """No provisioner serves such a claim. The real controller binds it to a volume with this class name, or none."""
     cluster.create(persistent_volume("of-red"))
     cluster.create(persistent_volume("of-all", labels={own_volumes.FOR_ANY_TEAM: "true"}, storageClassName="shared"))
     kinds = ("v1", "PersistentVolumeClaim")
@@ -637,7 +637,7 @@ def phase_of(cluster: Cluster, name: str) -> object:
 
 
 def persistent_volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
-    """A volume as administrators make them by hand, which names no claim."""
+    """Return a volume without a claim, as administrators create them."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -653,7 +653,7 @@ def persistent_volume(name: str, labels: dict[str, str] | None = None, **spec: A
 
 
 def long_lived(where: str, account: str) -> dict[str, Any]:
-    """Return the Secret that Kubernetes puts a service account's token into."""
+    """Return a Secret for a long-lived service account token."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -682,7 +682,7 @@ def _allowed(act: Callable[..., Any], *arguments: Any) -> bool:
 
 
 class TestOperators:
-    """What somebody can do who has taken an operator's pod over: its account, by impersonation."""
+    """Attacks with an operator's account, by impersonation, as if its pod were taken over."""
 
     def test_appwrapper_acts_for_teams_alone(self, paths: Paths) -> None:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:appwrapper-controller-manager")
@@ -717,7 +717,7 @@ class TestOperators:
         "operator", ["kuberay-operator", "kubeflow-trainer-controller-manager", "training-operator"]
     )
     def test_what_makes_pods_of_jobs_acts_for_teams_alone(self, paths: Paths, cluster: Cluster, operator: str) -> None:
-        """With any rights, as upstream's roles have pods of all namespaces."""
+        """With all rights, because upstream's roles include pods of all namespaces."""
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
         subject = {"kind": "ServiceAccount", "name": operator, "namespace": "mlbatch-system"}
         binding = {
@@ -773,7 +773,7 @@ class TestOperators:
 
 
 def test_no_members_priority_takes_nodes_from_another_team(alice: Cluster, bob: Cluster, cluster: Cluster) -> None:
-    """Red runs inside its own quota; blue wants one of those GPUs with the highest priority and no other."""
+    """Red runs inside its own quota. Blue requests one of those GPUs with the highest priority."""
     with submitted(bob, gang("own", "red", pods=1, gpus=8)):
         running(cluster, "red", "own", pods=1)
         (theirs,) = pods_of(cluster, "red", "own")
@@ -833,7 +833,7 @@ def test_a_pod_template_ends_at_a_size(alice: Cluster) -> None:
 
 
 def test_labels_count_as_a_part_of_an_objects_size(alice: Cluster) -> None:
-    """The API server itself bounds annotations alone. An object without room for its status makes AppWrapper go on."""
+    """The API server limits only annotations. If an object has no space for its status, AppWrapper repeats its work."""
     labels = {f"example.org/{'x' * 55}-{number}": "y" * 60 for number in range(2_000)}
     documents: list[dict[str, Any]] = [
         wrapper("large", "blue"),

@@ -1,6 +1,6 @@
-"""TrainJobs that a member submits, and TrainJobs that would run outside the quota or take what the team does not own.
+"""TrainJobs of a member, and TrainJobs that would run outside the quota or use resources of others.
 
-Kueue, Trainer, JobSet and the scheduler are real; the pods are simulated, and end when a test says so.
+Kueue, Trainer, JobSet and the scheduler are real. The pods are simulated, and end when a test ends them.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def project(standing: Standing) -> Project:
 
 @pytest.fixture(scope="module")
 def bob(paths: Paths, project: Project) -> Cluster:
-    """The cluster as a member of team red sees it."""
+    """Return the cluster with the rights of a member of team red."""
     return as_member(paths, "bob")
 
 
 def train_job(name: str = "train", nodes: int = 1, gpus: int = 8, namespace: str = "red", **spec: Any) -> Document:
-    """A TrainJob of so many pods of so many GPUs, with fields of its specification changed."""
+    """Return a TrainJob with this many pods and GPUs per pod, and changed fields."""
     resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
     trainer = {
         "image": "docker.io/library/busybox:1.37.0",
@@ -70,13 +70,13 @@ def train_job(name: str = "train", nodes: int = 1, gpus: int = 8, namespace: str
 
 
 def pods(cluster: Cluster, name: str, namespace: str = "red", phase: str | None = None) -> list[Document]:
-    """Return a TrainJob's pods, those in this phase alone where it is named."""
+    """Return a TrainJob's pods, optionally only those in a phase."""
     found = cluster.list("v1", "Pod", namespace, label_selector=f"jobset.sigs.k8s.io/jobset-name={name}")
     return [pod for pod in found if phase in (None, pod["status"]["phase"])]
 
 
 def workloads(cluster: Cluster, namespace: str = "red") -> list[Document]:
-    """Return what Kueue counts in a namespace."""
+    """Return Kueue's Workloads in a namespace."""
     return cluster.list(KUEUE, "Workload", namespace)
 
 
@@ -97,7 +97,7 @@ def suspended(cluster: Cluster, name: str, namespace: str = "red") -> bool:
 
 @contextlib.contextmanager
 def trained(member: Cluster, cluster: Cluster, *jobs: Document) -> Iterator[None]:
-    """Submit TrainJobs for the length of the context; nothing of them is left afterwards."""
+    """Submit TrainJobs for the length of the context; then wait until they are deleted completely."""
     try:
         for job in jobs:
             member.create(job)
@@ -131,7 +131,7 @@ def runs(cluster: Cluster, name: str, nodes: int, namespace: str = "red") -> lis
 
 
 def finish(cluster: Cluster, pod: Document, phase: str = "Succeeded") -> None:
-    """Have a simulated pod end."""
+    """End a simulated pod."""
     status = {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}]}}
     resource = cluster.kind("v1", "Pod").subresources["status"]
     cluster.client.patch(
@@ -190,7 +190,7 @@ def test_a_train_job_selects_among_the_nodes_of_its_queue(cluster: Cluster, bob:
 def test_a_train_job_waits_for_its_quota_and_gives_back_what_it_borrows(
     cluster: Cluster, bob: Cluster, paths: Paths
 ) -> None:
-    """The stack has three nodes: red's, blue's and the slack queue's."""
+    """The stack has three nodes: one for red, one for blue, one for the slack queue."""
     alice = as_member(paths, "alice")
     with trained(bob, cluster, train_job("borrower", nodes=3)):
         runs(cluster, "borrower", nodes=3)
@@ -251,7 +251,7 @@ def test_a_member_submits_a_training_as_it_is_printed(
 
 
 def patched(pod: Mapping[str, Any] | None = None, manager: str = "example.org/me", **template: Any) -> Document:
-    """A TrainJob that patches its runtime: the pods' specification, or the template of their Job."""
+    """Return a TrainJob that patches its runtime: the pods' specification, or the template of their Job."""
     inner = {"spec": {"template": {"spec": dict(pod or {})}}, **template}
     jobs = [{"name": "node", "template": inner}]
     return patching({"template": {"spec": {"replicatedJobs": jobs}}}, manager)
@@ -403,7 +403,7 @@ def test_no_member_changes_what_is_made_of_a_train_job(cluster: Cluster, bob: Cl
 
 
 def wrapper(name: str, *components: Document) -> Document:
-    """An AppWrapper of a small pod and of components that are called like what a TrainJob has."""
+    """Return an AppWrapper with a small pod and components named like the objects of a TrainJob."""
     small = gang(name, "red", 1, 0)
     small["spec"]["components"] += [{"template": each} for each in components]
     return small
@@ -424,7 +424,7 @@ def test_an_app_wrapper_does_not_write_the_copy_of_a_runtime(cluster: Cluster, b
 
 
 def test_a_job_that_has_ended_does_not_run_again(cluster: Cluster, bob: Cluster) -> None:
-    """Neither when an AppWrapper has a JobSet of its name, nor when its JobSet is gone and no quota counts it."""
+    """Neither with an AppWrapper that has a JobSet of its name, nor after its JobSet is deleted, uncounted by quota."""
     template = gang("x", "red", 1, 0)["spec"]["components"][0]["template"]["spec"]
     jobs = [{"name": "x", "template": {"spec": {**template, "backoffLimit": 0}}}]
     same = {"apiVersion": JOB_SET, "kind": "JobSet", "metadata": {"name": "train"}, "spec": {"replicatedJobs": jobs}}
@@ -462,7 +462,7 @@ def schema(cluster: Cluster) -> Document:
 
 
 def sample(field: Mapping[str, Any]) -> Any:
-    """Return the smallest value of a field that its schema lets in."""
+    """Return the smallest value that the schema of a field allows."""
     if field.get("x-kubernetes-int-or-string"):
         return 1
     if field["type"] == "object":
@@ -473,7 +473,7 @@ def sample(field: Mapping[str, Any]) -> Any:
 
 
 def others(fields: Mapping[str, Any], known: Any, path: str = "spec") -> Iterator[tuple[str, Any]]:
-    """Yield each field of a schema that is not known, at its path, with a value. Assert that numbers are bounded."""
+    """Yield each unknown field of a schema, with its path and a value. Asserts that numbers are bounded."""
     if isinstance(known, list):
         yield from ((where, [value]) for where, value in others(fields["items"], known[0], path))
         return
@@ -499,7 +499,7 @@ def test_every_other_field_of_the_definition_is_refused(cluster: Cluster, bob: C
 
 
 def with_field(spec: Mapping[str, Any]) -> Document:
-    """Return a TrainJob with some fields changed that has all that it needs."""
+    """Return a complete TrainJob with some fields changed."""
     own = train_job()["spec"]
     trainer = {**own["trainer"], **spec.get("trainer", {})}
     return train_job(**{**spec, "trainer": trainer, "runtimeRef": {**spec.get("runtimeRef", {}), **own["runtimeRef"]}})

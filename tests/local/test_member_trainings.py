@@ -1,7 +1,7 @@
-"""Trainings on simulated nodes, of the stack and as a member submits them.
+"""Training jobs on simulated nodes, from the stack and from members.
 
-Kueue admits them, the training operator makes their pods, the scheduler places these: all of that is real. What the
-pods would do is not. The fine-tuning is in `test_member_finetuning.py`.
+Kueue really admits them, the training operator creates their pods, and the scheduler places them. The pods are
+simulated. The fine-tuning is in `test_member_finetuning.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KUBEFLOW = "kubeflow.org/v1"
 
 
 def settings(project: Project) -> dict[str, Any]:
-    """The dev stack with a pre-training on two of its three nodes in place of its sample."""
+    """Return the dev stack with a pre-training job on two of its three nodes, without its sample."""
     dev = dev_settings(project.mirror)
     training = {"enabled": True, "nodes": 2, "submission": {"team": "blue", "user": "alice"}}
     queueing = {**dev["queueing"], "trainingOperator": {"enabled": True}, "jobSet": {"enabled": True}}
@@ -35,7 +35,7 @@ def project(standing: Standing) -> Project:
 
 
 def bound(cluster: Cluster, namespace: str, name: str) -> dict[str, Any]:
-    """Return what a claim asks for, once it is bound."""
+    """Return a claim's specification, once it is bound."""
     found = eventually(
         f"claim {name} is bound",
         lambda: cluster.get("v1", "PersistentVolumeClaim", name, namespace) or {},
@@ -77,7 +77,7 @@ def test_a_member_submits_a_training_as_it_is_printed(project: Project, cluster:
 
 
 def job_set(name: str, namespace: str) -> dict[str, Any]:
-    """An AppWrapper around a JobSet: a launcher without a GPU, and two workers of two."""
+    """Return an AppWrapper with a JobSet: a launcher without GPUs, and two workers with two GPUs."""
     wrapper = gang(name, namespace, pods=2, gpus=2)
     workers = wrapper["spec"]["components"][0]["template"]["spec"]
     launcher = gang(name, namespace, pods=1, gpus=0)["spec"]["components"][0]["template"]["spec"]

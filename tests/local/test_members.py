@@ -1,6 +1,6 @@
-"""Who is in a team, and whom its pods reach, on a cluster with every layer that somebody may want to reach.
+"""Members of a team, and network access of its pods, on a cluster with every layer that pods could connect to.
 
-Nothing on this machine enforces NetworkPolicies: those that the API server holds are judged by what their API defines.
+This machine does not enforce NetworkPolicies. The tests evaluate the policies in the API server by their API's rules.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def phase(cluster: Cluster, name: str, namespace: str) -> object:
 
 
 def pod_of(cluster: Cluster, namespace: str) -> End:
-    """Return a pod of a team's job as the network sees it; it has run."""
+    """Return a pod of a team's job as an end of a connection; the job has run."""
     with submitted(cluster, gang("net", namespace, pods=1, gpus=1)):
         running(cluster, namespace, "net", pods=1)
         (pod,) = pods_of(cluster, namespace, "net")
@@ -93,7 +93,7 @@ def pod_of(cluster: Cluster, namespace: str) -> End:
 
 
 def workload(cluster: Cluster, kind: str, name: str) -> End:
-    """Return a pod of a workload that no team submitted."""
+    """Return a pod of a workload that does not belong to a team."""
     found = cluster.get({"Job": "batch/v1"}.get(kind, "apps/v1"), kind, name, "workloads")
     assert found is not None
     return End(
@@ -228,7 +228,7 @@ class TestGroups:
         assert "red red-cluster-queue group bob" in lines
 
     def test_the_bindings_of_an_older_stack_stay(self, project: Project, cluster: Cluster) -> None:
-        """Until teams' users could share a name, a binding had the team's name and a hyphen before the user's."""
+        """Resources of older stacks have the team's and the user's name joined by a hyphen."""
         before = cluster.get(RBAC, "RoleBinding", "alice", "blue")
         assert before is not None
         state = project.state_file.read_text()

@@ -1,6 +1,6 @@
-"""The stack on cPouta as it is shipped: all of the MLOps platform's objects, through the tunnel to the VM's cluster.
+"""The shipped stack on cPouta: all objects of the MLOps platform, through the tunnel to the VM's cluster.
 
-`make soak` runs it, for what it installs is too much for `make test`. The tests of this module run in order.
+`make soak` runs it, because it is too large for `make test`. The tests of this module run in order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.local.environment import Cluster, Project, local_environment, stack_s
 pytestmark = pytest.mark.emulated("it acts in the local OpenStack")
 
 OBJECTS = 431
-"""Of the deployment that the tutorial chooses, without the forwarder, with the note of the registry and policies."""
+"""Objects of the tutorial's deployment, without the forwarder, with the registry's note and policies."""
 DEPLOYMENTS = 37
 
 

@@ -1,4 +1,4 @@
-"""The launcher of MPI programs with a real Open MPI 4 and sshd, in pods that know each other as a cluster's do."""
+"""The launcher of MPI programs with a real Open MPI 4 and sshd, in pods that resolve names like on a cluster."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def root() -> Path:
-    """The folder that holds Open MPI, sshd and what they need."""
+    """Return the folder with Open MPI, sshd and their dependencies."""
     return unpacked("openmpi-bin", "openssh-client", "openssh-server")
 
 
@@ -40,9 +40,9 @@ def free_port() -> int:
 
 
 class Pod:
-    """A pod of the job, in mount and host name namespaces of its own, with a loopback address for its own.
+    """A pod of the job, in its own mount and host name namespaces, with its own loopback address.
 
-    As in a cluster, it knows itself by both its names and the others, as DNS would, with their Service's name alone.
+    Like in a cluster, it resolves its own name with and without the Service's name, and other pods only with it.
     """
 
     def __init__(self, folder: Path, root: Path, index: int, program: str) -> None:
@@ -88,7 +88,7 @@ class Pod:
 
 
 def run(root: Path, folder: Path, before: str = "pass") -> list[tuple[int, str]]:
-    """Run `hostname` by mpirun over two pods; return exit code and log of each."""
+    """Run `hostname` by mpirun on two pods; return exit code and log of each."""
     command = mpi.mpirun(
         processes=NODES * PER_NODE,
         per_node=PER_NODE,
@@ -113,7 +113,7 @@ def run(root: Path, folder: Path, before: str = "pass") -> list[tuple[int, str]]
 
 @pytest.mark.parametrize("names_whole", [True, False])
 def test_processes_run_on_every_pod(root: Path, tmp_path: Path, names_whole: bool) -> None:
-    """By whole names, and by those that an Open MPI says that leaves its hosts' names whole by no variable."""
+    """With whole names, and with short names for an Open MPI that has no variable for whole names."""
     ended = run(root, tmp_path, "pass" if names_whole else "mpi_index.WHOLE_NAMES = {}")
     assert [code for code, _ in ended] == [0, 0], ended
     words = ended[0][1].split()
@@ -121,7 +121,7 @@ def test_processes_run_on_every_pod(root: Path, tmp_path: Path, names_whole: boo
 
 
 def test_open_mpi_cuts_the_names_of_hosts_at_the_first_dot(root: Path, tmp_path: Path) -> None:
-    """What the two ways are for: without both, no process starts."""
+    """Without both ways, no process starts."""
     code, log = run(root, tmp_path, 'mpi_index.WHOLE_NAMES = {}; mpi_index.short_names = lambda hosts: ""')[0]
     assert code != 0
     assert f"Could not resolve hostname {JOB}-1:" in log

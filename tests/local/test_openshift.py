@@ -1,4 +1,4 @@
-"""The local OpenShift: what its SecurityContextConstraints do to pods, decided by OpenShift's own admission plugin."""
+"""The local OpenShift: its own admission plugin applies SecurityContextConstraints to pods."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DEFAULT_CONSTRAINTS = {
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """A local OpenShift of this module's own."""
+    """Yield a new local OpenShift."""
     with local_environment(openshift=True) as paths:
         yield paths
 
@@ -64,13 +64,13 @@ def cluster(paths: Paths) -> Cluster:
 
 @pytest.fixture
 def project(cluster: Cluster) -> Iterator[Callable[[str], dict[str, str]]]:
-    """Return a function that makes a namespace and returns its annotations, once it has what is allotted to it."""
+    """Yield a function that creates a namespace and returns its annotations, once OpenShift has added them."""
     made = []
 
     def make(name: str) -> dict[str, str]:
         cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         made.append(name)
-        # The account is another controller's, and no pod that names none is taken without it.
+        # Another controller creates the account, and pods without an account name need it.
         eventually(f"{name} has its account", lambda: cluster.get("v1", "ServiceAccount", "default", name))
         return eventually(f"{name} has users", lambda: annotations(cluster, name), lambda found: UIDS in found)
 
@@ -103,7 +103,7 @@ def pod_of(cluster: Cluster, namespace: str) -> dict[str, Any]:
 
 
 def refusal(cluster: Cluster, namespace: str) -> str:
-    """Return why the Deployment of a namespace has no pods."""
+    """Return the reason why a namespace's Deployment has no pods."""
 
     def message() -> str:
         found = cluster.list("apps/v1", "ReplicaSet", namespace)
@@ -114,7 +114,9 @@ def refusal(cluster: Cluster, namespace: str) -> str:
 
 
 def judgement(controller: Cluster, namespace: str, spec: dict[str, Any]) -> str:
-    """Return the constraint that lets a controller's pod in, else why none does. Nothing is kept of the pod."""
+    """Return the constraint that admits a controller's pod, else the reason for its rejection. The pod is not
+    stored.
+    """
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "pod-"}, "spec": spec}
     try:
         made = controller.client.create(controller.kind("v1", "Pod"), body=pod, namespace=namespace, dry_run="All")
@@ -124,7 +126,7 @@ def judgement(controller: Cluster, namespace: str, spec: dict[str, Any]) -> str:
 
 
 def grant(cluster: Cluster, constraint: str, account: str, namespace: str) -> None:
-    """Let a service account use a constraint in its namespace, as `oc adm policy add-scc-to-user -z` does."""
+    """Let a service account use a constraint in its namespace, like `oc adm policy add-scc-to-user -z`."""
     role = {
         "apiGroup": "rbac.authorization.k8s.io",
         "kind": "ClusterRole",
@@ -277,9 +279,9 @@ def phase(cluster: Cluster) -> str:
 
 
 def pods_of_monitoring(paths: Paths, folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the pod of each account of kube-prometheus-stack, as upstream's chart has it without any values.
+    """Return the pod of each account of kube-prometheus-stack, from upstream's chart without values.
 
-    folder: where the chart may be packed; the mirror's lacks the account of the hooks.
+    folder: place for the packed chart, because the mirror's lacks the account of the hooks.
     """
     (source,) = (each for each in sources.SOURCES if each.name == "kube-prometheus-stack")
     chart = folder / "chart.tgz"
@@ -292,9 +294,9 @@ def pods_of_monitoring(paths: Paths, folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def pod_of_document(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """Return the specification of the pods that something of this kind makes; nothing where it makes none.
+    """Return the specification of the pods that an object of this kind creates, empty without pods.
 
-    Prometheus's operator takes account and users as they are (pkg/prometheus/server/statefulset.go).
+    Prometheus's operator uses account and users unchanged (pkg/prometheus/server/statefulset.go).
     """
     if kind in ("Deployment", "DaemonSet", "StatefulSet", "Job"):
         return dict(spec["template"]["spec"])
@@ -313,7 +315,7 @@ def test_each_account_of_monitoring_is_refused_until_it_has_its_grant(
     project: Callable[[str], dict[str, str]],
     tmp_path: Path,
 ) -> None:
-    """The tutorial's `oc adm policy add-scc-to-user privileged` for seven accounts, and what the default grants."""
+    """The tutorial's `oc adm policy add-scc-to-user privileged` for seven accounts, and the stack's default grants."""
     granted = {
         **dict.fromkeys(accounts.CONFINED, "privileged" if privileged else "nonroot-v2"),
         accounts.NODE_EXPORTER: "privileged" if privileged else accounts.CONSTRAINT,
@@ -419,7 +421,7 @@ def guarded(cluster: Cluster, project: Callable[[str], dict[str, str]]) -> Itera
 
 
 def requested(cluster: Cluster, name: str, user: str) -> None:
-    """Make a project one that a user has requested, who is its administrator then."""
+    """Mark a project as requested by a user, who becomes its administrator."""
     kind = cluster.kind("v1", "Namespace")
     note = {"metadata": {"name": name, "annotations": {"openshift.io/requester": user}}}
     cluster.client.patch(kind, body=note, name=name, content_type="application/merge-patch+json")
@@ -439,7 +441,7 @@ def own_pod(namespace: str, gpus: str = "8", **spec: Any) -> dict[str, Any]:
 
 
 def dry_run_said(cluster: Cluster, document: dict[str, Any]) -> str:
-    """Return why the API server would refuse to create an object, nothing where it would not."""
+    """Return the API server's reason for rejecting an object's creation, empty if it accepts it."""
     try:
         dry_run(cluster, document)
     except (ApiException, DynamicApiError) as error:

@@ -49,7 +49,7 @@ JOB_KINDS = ("appwrappers.workload.codeflare.dev", "pytorchjobs.kubeflow.org", "
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """A local OpenShift with OperatorHub and the nodes of the tutorial, as they are before the GPU operator came."""
+    """Yield a local OpenShift with OperatorHub and the tutorial's nodes, in their state before the GPU operator."""
     with local_environment(openshift=True, operator_hub=True) as paths:
         file = paths.state / "seeds.yaml"
         tutorials = yaml.safe_load_all((ROOT / "local" / "seeds" / "openshift.yaml").read_text())
@@ -59,7 +59,7 @@ def paths() -> Iterator[Paths]:
 
 
 def bare(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a node whose GPUs are in the machine, and which offers none of them."""
+    """Return a node with GPUs that it does not offer yet."""
     labels, status = node["metadata"]["labels"], node.get("status") or {}
     if labels.pop("nvidia.com/gpu.present", None):
         gpus, product = labels.pop("nvidia.com/gpu.count"), labels.pop("nvidia.com/gpu.product")
@@ -76,7 +76,7 @@ def cluster(paths: Paths) -> Cluster:
 
 @pytest.fixture(scope="module")
 def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example with OpenShift AI's operators and the GPU operator, installed."""
+    """Install the example with OpenShift AI's operators and the GPU operator."""
     project = Project(tmp_path_factory.mktemp("openshift"), paths, "openshift")
     settings = stack_settings("openshift")
     del settings["queueing"], settings["samples"]
@@ -89,14 +89,14 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def definition(cluster: Cluster, name: str) -> str:
-    """Return when something was defined."""
+    """Return the creation time of a definition."""
     return str(cluster.existing(CRD, "CustomResourceDefinition", name)["metadata"]["creationTimestamp"])
 
 
 def test_olm_has_installed_the_version_that_was_approved(project: Project, cluster: Cluster) -> None:
     version = cluster.existing(OLM_ALPHA, "ClusterServiceVersion", "rhods-operator.2.16.0", OPERATOR)
     assert version["status"]["phase"] == "Succeeded"
-    plans = cluster.list(OLM_ALPHA, "InstallPlan", OPERATOR)  # OLM makes a second one for the same version at times
+    plans = cluster.list(OLM_ALPHA, "InstallPlan", OPERATOR)  # OLM sometimes creates a second one for the same version
     assert {plan["spec"]["approval"] for plan in plans} == {"Manual"}
     assert [plan for plan in plans if plan["spec"]["approved"]]
     assert {name for plan in plans for name in plan["spec"]["clusterServiceVersionNames"]} == {"rhods-operator.2.16.0"}
@@ -105,7 +105,7 @@ def test_olm_has_installed_the_version_that_was_approved(project: Project, clust
 
 
 def test_olm_has_installed_the_gpu_operator_and_nodes_offer_their_gpus(project: Project, cluster: Cluster) -> None:
-    """The operator's pod is simulated; what OLM does for it, what lets it in, and the wait for the nodes are real."""
+    """The operator's pod is simulated. OLM's work, the admission of the pod, and the wait for the nodes are real."""
     version = cluster.existing(OLM_ALPHA, "ClusterServiceVersion", "gpu-operator-certified.v26.3.3", GPU_OPERATOR)
     assert version["status"]["phase"] == "Succeeded"
     (pod,) = cluster.list("v1", "Pod", GPU_OPERATOR, label_selector="app=gpu-operator")
@@ -116,7 +116,7 @@ def test_olm_has_installed_the_gpu_operator_and_nodes_offer_their_gpus(project: 
 
 
 def test_its_operators_are_processes_with_what_mlbatch_changes(project: Project, cluster: Cluster) -> None:
-    # The stack has waited for what they define, and for a pod of Kueue: Deployments tell of their pods a moment later.
+    # The stack has waited for the definitions and for a pod of Kueue. Deployments report pods a moment later.
     found = eventually(
         "the operators are available",
         lambda: {each["metadata"]["name"]: each for each in cluster.list("apps/v1", "Deployment", APPLICATIONS)},
@@ -137,16 +137,16 @@ def test_its_operators_are_processes_with_what_mlbatch_changes(project: Project,
 
 
 def test_kueue_that_came_before_rays_definitions_was_started_anew(project: Project, cluster: Cluster) -> None:
-    """OpenShift AI makes Kueue first: what seed 003 (10.2) has somebody delete by hand."""
+    """OpenShift AI creates Kueue first. Seed 003 (10.2) deletes its pod manually."""
     defined = max(definition(cluster, name) for name in JOB_KINDS)
     deployed = cluster.existing("apps/v1", "Deployment", "kueue-controller-manager", APPLICATIONS)
-    assert deployed["metadata"]["creationTimestamp"] <= defined, "the wrong order"  # the times have seconds
+    assert deployed["metadata"]["creationTimestamp"] <= defined, "the wrong order"  # the times are in whole seconds
     (pod,) = cluster.list("v1", "Pod", APPLICATIONS, label_selector=KUEUE)
     assert pod["metadata"]["creationTimestamp"] > defined
 
 
 def test_a_job_of_a_team_runs_and_a_ray_cluster_waits_in_its_queue(project: Project, cluster: Cluster) -> None:
-    """The AppWrapper here has no configuration of the stack's, which names a queue for jobs that name none."""
+    """The AppWrapper here does not have the stack's configuration with a default queue, so jobs name their queue."""
     queue = {"kueue.x-k8s.io/queue-name": "default-queue"}
     cluster.create(gang("train", "blue", pods=2, gpus=4, labels=queue))
     eventually(
@@ -196,7 +196,7 @@ def large_cluster(name: str, gpus: int) -> dict[str, Any]:
 
 @pytest.fixture
 def sandbox(project: Project, cluster: Cluster) -> Iterator[QueueArgs]:
-    """The workbench's project and queue, with the guide's quota, as the stack would make them."""
+    """Create the workbench's project and queue with the guide's quota, like the stack."""
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sandbox"}})
     args = QueueArgs(namespace="sandbox", amounts={"cpu": "9", "memory": "36Gi", "nvidia.com/gpu": "5"})
     (flavor,) = cluster.list(names.KUEUE_API_BEFORE, "ResourceFlavor")
@@ -209,7 +209,7 @@ def sandbox(project: Project, cluster: Cluster) -> Iterator[QueueArgs]:
 
 
 def test_kueue_admits_each_demo_whole(sandbox: QueueArgs, cluster: Cluster) -> None:
-    """Seed 003, steps 0 to 9 and its four notebooks: as clusters of the notebooks, and as jobs."""
+    """Seed 003, steps 0 to 9 and its four notebooks, as the notebooks' clusters and as jobs."""
     for demo in DEMOS.values():
         args = rays([demo], catalogue.RAY)
         made = ray_cluster.ray_cluster(demo, sandbox.namespace, sandbox.local_queue, args)
@@ -227,7 +227,7 @@ def rays(demos: Sequence[Demo], image: Image) -> RayClusterArgs:
 
 
 def admitted_whole(cluster: Cluster, namespace: str, demo: Demo, made: dict[str, Any]) -> None:
-    """See a demo admitted with all of its pods, which are made then, and gone."""
+    """Check that a demo is admitted with all its pods, which are then created and deleted."""
     cluster.create(made)
     workload = eventually(
         f"{demo.cluster} is admitted", lambda: workloads(cluster, made["kind"], namespace), are_admitted, seconds=120
@@ -268,7 +268,7 @@ def test_what_olm_leaves_is_found_by_the_commands_that_the_stack_has_for_it(
     assert {each["type"] for each in project.resources()} <= {"pulumi:pulumi:Stack"}
     for namespace in (OPERATOR, APPLICATIONS, GPU_OPERATOR, "blue"):
         eventually(f"{namespace} goes", lambda name=namespace: cluster.get("v1", "Namespace", name) is None)
-    # OLM takes the copies of a version in all other namespaces away once the version itself is gone.
+    # OLM deletes the copies of a version in other namespaces after the version itself.
     eventually("the last copy goes", lambda: cluster.list(OLM_ALPHA, "ClusterServiceVersion"), lambda left: not left)
     assert told == [*installation.LEFT, *certified_gpu_operator.LEFT]
     for command in told:
@@ -278,7 +278,7 @@ def test_what_olm_leaves_is_found_by_the_commands_that_the_stack_has_for_it(
 
 
 def found_by(command: str, paths: Paths) -> str:
-    """Return what one of the commands prints; `oc get` is kubectl's."""
+    """Return the output of a command; `oc get` is kubectl's."""
     shell = ["sh", "-c", command.replace("oc ", "kubectl ", 1)]
     programs = os.pathsep.join([str(paths.bin), os.environ.get("PATH", os.defpath)])
     environment = {**inherited(), "KUBECONFIG": str(paths.kubeconfig), "PATH": programs}

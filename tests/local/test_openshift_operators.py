@@ -1,4 +1,4 @@
-"""KubeRay and the training operator of Kubeflow on the local OpenShift: the real programs make real pods."""
+"""KubeRay and Kubeflow's training operator on the local OpenShift: the real programs create real pods."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ KUSTOMIZATIONS = {
     "github.com/ray-project/kuberay/ray-operator": (KUBERNETES_1_34, "config/default"),
     "github.com/kubeflow/training-operator": (KUBERNETES_1_36, "manifests/overlays/standalone"),
 }
-"""Which tools pin upstream's module, and where it has what it publishes."""
+"""The tools that pin upstream's module, and the folder with upstream's manifests."""
 
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """A local OpenShift with both operators, as upstream publishes them."""
+    """Yield a local OpenShift with both operators from upstream's manifests."""
     with local_environment(openshift=True) as paths:
         toolchain = Toolchain(paths)
         for module, (tools, folder) in KUSTOMIZATIONS.items():

@@ -1,4 +1,4 @@
-"""The example of target openshift, with monitoring: it is stood up, changed by hand, put back, and destroyed."""
+"""The example of target openshift with monitoring: installed, changed manually, reverted, destroyed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STRANGER = "system:serviceaccount:default:default"
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """A local OpenShift with the nodes of the tutorial."""
+    """Yield a local OpenShift with the tutorial's nodes."""
     with local_environment(openshift=True, stack="openshift") as paths:
         yield paths
 
@@ -90,7 +90,7 @@ def test_refresh_finds_what_was_changed_by_hand_and_up_puts_it_back(
 
 
 def upgrade(paths: Paths, values: dict[str, Any]) -> None:
-    """Change values of the release, as `helm upgrade --reuse-values --set` does."""
+    """Change values of the release, like `helm upgrade --reuse-values --set`."""
     (chart,) = paths.mirror.glob(f"{RELEASE}-*.tgz")
     options = ["--namespace=prometheus", f"--kubeconfig={paths.kubeconfig}", "--reuse-values", "--no-hooks"]
     helm(paths.bin / "helm", "upgrade", RELEASE, str(chart), *options, values=values)
@@ -105,7 +105,7 @@ def test_a_member_makes_secrets_and_reads_none(project: Project, paths: Paths) -
 def test_the_account_by_which_openshift_deploys_makes_no_pod_in_a_teams_namespace(
     project: Project, paths: Paths, cluster: Cluster
 ) -> None:
-    """OpenShift lets it make pods in its namespace, and any job of a member may run as it."""
+    """OpenShift lets it create pods in its namespace, and any job of a member may use it."""
     eventually("it may", lambda: cluster.get(RBAC, "RoleBinding", "system:deployers", "blue"))
     deployer = as_member(paths, "system:serviceaccount:blue:deployer")
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
@@ -122,19 +122,19 @@ def test_a_queue_takes_no_job_of_another_namespace(project: Project, cluster: Cl
     leads = {"apiVersion": names.KUEUE_API, "kind": "LocalQueue", "metadata": metadata}
     cluster.create({**leads, "spec": {"clusterQueue": QUEUE}})
     cluster.create(gang("guest", "stranger", pods=1, gpus=1, labels={names.QUEUE_LABEL: "default-queue"}))
-    # While Kueue does not know the new queue, or the namespace, it gives that as the reason.
+    # Until Kueue has the new queue and namespace, it reports these as the reason.
     eventually(
         "the job waits for its namespace's sake",
         lambda: why_not_reserved(cluster, "stranger"),
         lambda said: "namespace doesn't match ClusterQueue selector" in said,
     )
     cluster.delete("v1", "Namespace", "stranger")
-    # Its job goes by AppWrapper, which the next test takes away.
+    # Its job is deleted through AppWrapper, which the next test removes.
     eventually("stranger goes", lambda: cluster.get("v1", "Namespace", "stranger") is None)
 
 
 def why_not_reserved(cluster: Cluster, namespace: str) -> str:
-    """Return why the job of a namespace has no quota, nothing while Kueue has not said so."""
+    """Return the reason why a namespace's job has no quota, empty before Kueue reports one."""
     for workload in cluster.list(names.KUEUE_API, "Workload", namespace):
         for condition in (workload.get("status") or {}).get("conditions") or ():
             if (condition["type"], condition["status"]) == ("QuotaReserved", "False"):

@@ -1,4 +1,4 @@
-"""The local OpenStack through its own API, as a member of a CSC project has it."""
+"""The local OpenStack through its own API, as a member of a CSC project uses it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECONDS = 300
 
 
 def connect(paths: Paths) -> Connection:
-    """Connect with the variables of the engine's environment and nothing else."""
+    """Connect with only the variables of the engine's environment."""
     variables = {name.removeprefix("OS_").lower(): text for name, text in environment(paths).variables.items()}
     return openstack.connect(load_envvars=False, load_yaml_config=False, **variables)
 
@@ -56,7 +56,7 @@ def cloud(paths: Paths) -> Connection:
 
 @pytest.fixture(scope="module")
 def change(paths: Paths) -> Callable[..., None]:
-    """Return a function that acts behind the engine's back."""
+    """Return a function that changes the OpenStack without the engine."""
 
     def run(*arguments: str) -> None:
         assert act([*arguments, "--state", str(paths.state)]) == 0
@@ -66,7 +66,7 @@ def change(paths: Paths) -> Callable[..., None]:
 
 @pytest.fixture(scope="module")
 def port(cloud: Connection) -> Any:
-    """A port in the project's network whose group lets SSH in from one address."""
+    """Return a port in the project's network, whose group admits SSH from one address."""
     group = cloud.network.create_security_group(name="ssh")
     rule = {"direction": "ingress", "ether_type": "IPv4", "protocol": "tcp"}
     cloud.network.create_security_group_rule(
@@ -144,7 +144,7 @@ def test_a_server_has_its_addresses_and_its_volume(cloud: Connection, server: An
     found = cloud.compute.get_server(server.id)
     assert (found.status, found.availability_zone) == ("ACTIVE", "nova")
     assert address.floating_ip_address.startswith("203.0.113.")
-    # Nova hears of an address from Neutron a moment later.
+    # Nova gets an address from Neutron a moment later.
     eventually(
         "the floating IP on the server",
         lambda: [each["addr"] for each in cloud.compute.get_server(server.id).addresses[PROJECT]],
@@ -178,12 +178,13 @@ def test_a_change_of_flavor_is_a_resize(cloud: Connection, server: Any, paths: P
     cloud.compute.confirm_server_resize(server)
     resized = cloud.compute.wait_for_server(server, interval=0.5, wait=SECONDS)
     assert (resized.id, resized.flavor.name) == (server.id, "standard.medium")
-    # Nova gives back what the server had before once it is ACTIVE: the hosts that are full next would have room again.
+    # Nova releases the server's former resources once it is ACTIVE. Otherwise the full hosts would later have room
+    # again.
     eventually("its former memory is free", lambda: memory_taken(paths), lambda taken: taken == medium.ram)
 
 
 def memory_taken(paths: Paths) -> int:
-    """Return the MiB of the hosts that servers have, as Placement counts them."""
+    """Return the MiB of the hosts that servers use, as Placement counts them."""
     administrator = seed.administrator(Deployment(paths).folder)
     hosts = [each.id for each in administrator.placement.resource_providers()]
     answers = [administrator.placement.get(f"/resource_providers/{host}/usages").json() for host in hosts]
@@ -222,7 +223,7 @@ def test_others_of_the_project_change_it(
 
 
 def test_the_provider_refuses_every_other_cloud(paths: Paths) -> None:
-    """Before it connects to one, and also where a service of the local cloud would be elsewhere."""
+    """Before it connects, and also if one service of the local cloud would be elsewhere."""
     key = "openstack:compute/keypair:Keypair"
     overridden = {"endpointOverrides": json.dumps({"compute": "http://192.0.2.1:8774/v2.1/"})}
     with provider(paths) as called:
@@ -238,7 +239,7 @@ def test_the_provider_refuses_every_other_cloud(paths: Paths) -> None:
 
 @contextlib.contextmanager
 def provider(paths: Paths) -> Iterator[ResourceProviderStub]:
-    """Yield the plugin that the engine starts, with the environment that the engine has."""
+    """Yield the engine's plugin, running in the engine's environment."""
     program, variables = built_plugin(paths, OPENSTACK) / "pulumi-resource-openstack", environment(paths).variables
     with subprocess.Popen([program], stdout=subprocess.PIPE, text=True, env={**variables}) as process:
         try:

@@ -1,6 +1,6 @@
-"""Where the pods of jobs land: whole nodes stay free for those who need them, and gangs start whole.
+"""Placement of jobs' pods: whole nodes stay free for jobs that need them, and gangs start whole.
 
-Each way of packing is stood up on the same cluster, with the same jobs.
+Each way of packing is installed on the same cluster, with the same jobs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tests.local.submission import submitted
 
 @pytest.fixture(scope="module", params=[Packing.TOPOLOGY, Packing.COSCHEDULING], ids=str)
 def packing(request: pytest.FixtureRequest) -> Packing:
-    """The way of packing that all tests are run with, one after the other."""
+    """Return the way of packing; all tests run with each."""
     packing: Packing = request.param
     return packing
 
 
 @pytest.fixture(scope="module", autouse=True)
 def project(standing: Standing, packing: Packing) -> Project:
-    """The platform with a way of packing, and two of each operator."""
+    """The platform with a way of packing, and two replicas of each operator."""
 
     def declared(project: Project) -> dict[str, Any]:
         settings = dev_settings(project.mirror)
@@ -41,7 +41,7 @@ def project(standing: Standing, packing: Packing) -> Project:
 
 
 def bound(cluster: Cluster, namespace: str, name: str) -> list[str]:
-    """Return the node of each pod that has one."""
+    """Return the node of each bound pod."""
     return [pod["spec"]["nodeName"] for pod in pods_of(cluster, namespace, name) if pod["spec"].get("nodeName")]
 
 
@@ -55,7 +55,7 @@ def runs(cluster: Cluster, namespace: str, name: str, pods: int = 1) -> list[str
 
 
 def grouped(name: str, namespace: str, pods: int, gpus: int, **metadata: Any) -> dict[str, Any]:
-    """A gang with its PodGroup, as a user submits one."""
+    """Return a gang with its PodGroup, as a user submits it."""
     wrapper = gang(name, namespace, pods, gpus, **metadata)
     job = wrapper["spec"]["components"][0]["template"]
     wrapper["spec"]["components"] = [{"template": item} for item in (pod_group(name, pods), in_group(name, job))]
@@ -63,27 +63,27 @@ def grouped(name: str, namespace: str, pods: int, gpus: int, **metadata: Any) ->
 
 
 def on_node(wrapper: dict[str, Any], node: str) -> dict[str, Any]:
-    """A job whose pods run on this node alone."""
+    """Return a job whose pods run only on this node."""
     template(wrapper)["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     return wrapper
 
 
 def template(wrapper: dict[str, Any]) -> dict[str, Any]:
-    """The template of a wrapped job's pods."""
+    """Return the template of a wrapped job's pods."""
     found: dict[str, Any] = wrapper["spec"]["components"][0]["template"]["spec"]["template"]
     return found
 
 
 @pytest.mark.parametrize("packing", [Packing.TOPOLOGY], indirect=True, ids=str)
 def test_a_second_preview_plans_nothing(packing: Packing, project: Project) -> None:
-    """The other way is the dev stack's own, whose second preview test_platform.py looks at."""
+    """The other way is the dev stack's own, whose second preview is in test_platform.py."""
     project.unchanged()
 
 
 def test_eight_small_jobs_leave_whole_nodes_free(packing: Packing, cluster: Cluster, paths: Paths) -> None:
-    """Spread over three nodes they would leave none for a job that takes a whole one, though 16 GPUs are idle.
+    """Spread over three nodes, they would leave no whole node for another job, although 16 GPUs are idle.
 
-    A Service selects them all, for whose sake Kubernetes' own scheduler spreads them even further.
+    A Service selects all of them, which makes Kubernetes' own scheduler spread them even further.
     """
     alice, bob = as_member(paths, "alice"), as_member(paths, "bob")
     label = {"app": "small"}
@@ -101,7 +101,7 @@ def test_eight_small_jobs_leave_whole_nodes_free(packing: Packing, cluster: Clus
 
 
 def test_a_gang_never_half_starts(packing: Packing, cluster: Cluster, paths: Paths) -> None:
-    """The quota has room for both pods of the gang, and the nodes for one of them."""
+    """The quota fits both pods of the gang, but the nodes only one."""
     first, second, _ = gpu_nodes(cluster)
     whole = grouped if packing is Packing.COSCHEDULING else gang
     in_the_way = [on_node(gang(f"small-{node}", "red", pods=1, gpus=1), node) for node in (first, second)]

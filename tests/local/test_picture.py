@@ -1,4 +1,4 @@
-"""A cluster's picture in a real browser, without a window and without a network."""
+"""A cluster's picture in a real headless browser without a network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_it_asks_for_nothing_and_has_nothing_to_complain_of(browser: Browser, tm
 
 
 def test_what_a_page_asks_says_and_runs_is_seen(browser: Browser, tmp_path: Path) -> None:
-    """The browser does run scripts, and tells of them: without this page, those above prove nothing."""
+    """This browser does run scripts and reports them. Otherwise the tests above would prove nothing."""
     file = tmp_path / "struck.html"
     file.write_text(f"<body>{HOSTILE}<script>console.error('one'); console.log('no'); none()</script>")
     with browser.opened(file) as shown:
@@ -59,7 +59,7 @@ def test_it_is_drawn_light_and_dark(browser: Browser, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_teams_are_told_apart_without_colour(browser: Browser, tmp_path: Path, scheme: str) -> None:
-    """With one colour for all, a GPU of the second team still looks other than one of the first."""
+    """With a single colour, a GPU of the second team still looks different from one of the first."""
     node = Node(name="n0", gpus=8, usable=8, state="ready", held={"blue": 4, "red": 4})
     text = page(Snapshot(name="mine", taken=NOW, nodes=[node]))
     one_colour = "".join(f"--team-{number}: #777 !important;" for number in range(2))

@@ -1,6 +1,6 @@
 """The dev stack on the local cluster: up, no change, queueing, borrowing, recovery, drift, interruption, destroy.
 
-The tests of this module run in order on one stack that is stood up once.
+The tests of this module run in order on one stack, which is installed once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.local.submission import submitted
 
 RBAC = "rbac.authorization.k8s.io/v1"
 RECOVERY = {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 2}
-"""What takes minutes on a cluster of machines, in seconds."""
+"""Seconds for what takes minutes on a real cluster."""
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +40,13 @@ def settings(project: Project) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def bare(cluster: Cluster) -> set[str]:
-    """The namespaces that are there before the platform."""
+    """Return the namespaces before the installation."""
     return {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def platform(project: Project, settings: dict[str, Any], bare: set[str]) -> Iterator[None]:
-    """The platform with its sample gang, stood up once for the module."""
+    """Install the platform with its sample gang once for the module."""
     project.configure(settings)
     project.up()
     yield
@@ -82,7 +82,7 @@ def test_the_sample_goes_when_it_is_switched_off(project: Project, settings: dic
 
 def test_a_gang_above_the_lendable_quota_waits(cluster: Cluster) -> None:
     with submitted(cluster, gang("too-big", "blue", pods=4, gpus=8)):
-        # That its pods do not run is another condition, which may come first; the sample's Workload may still go.
+        # Another condition, that its pods do not run, may come first. The sample's Workload may still be deleted.
         (condition,) = eventually(
             "Kueue has looked at the workload",
             lambda: [
@@ -131,7 +131,7 @@ def test_a_new_team_and_a_new_node_are_additions(project: Project, settings: dic
     wider = {**settings, "nodes": {**settings["nodes"], "count": 4}, "teams": [*settings["teams"], green]}
     project.configure(wider)
     planned = project.changes()
-    # The slack controller may move the new queue's limit too, and the policy of volumes names all teams' namespaces.
+    # The slack controller may also change the new queue's limit. The policy of volumes names all teams' namespaces.
     assert {name for name, step in planned.items() if step != "create"} == {
         "slack-controller/ClusterRole",
         "mlbatch-team-own-volumes",
@@ -195,14 +195,15 @@ CHANGES: dict[tuple[str, str, str, str | None], dict[str, Any]] = {
         None,
     ): {"webhooks": []},
 }
-"""For each kind, something that the program declares and what a hand may do to it. A LocalQueue declares nothing that
-Kueue lets anybody change, a StorageClass nothing that the API server does."""
+"""For each kind, a declared object and an allowed manual change. Kueue allows no change of a LocalQueue's declared
+fields, and the API server none of a StorageClass's.
+"""
 
 DELETIONS = [
     *(
         entry
         for entry in CHANGES
-        # Kueue holds a flavor that queues use; the gang is deleted by other tests; the certificate has its own test.
+        # Kueue protects flavors in use; other tests delete the gang; the certificate has its own test.
         if entry[1] not in ("ResourceFlavor", "AppWrapper", "Secret")
     ),
     (KUEUE, "LocalQueue", "default-queue", "blue"),
@@ -231,7 +232,7 @@ def test_what_is_changed_by_hand_is_named_and_put_back(project: Project, cluster
 def test_what_is_deleted_by_hand_is_named_and_put_back(project: Project, cluster: Cluster) -> None:
     for api_version, kind, name, namespace in DELETIONS:
         cluster.delete(api_version, kind, name, namespace)
-    # A namespace is emptied first, and Kueue lets a queue go when nobody uses it.
+    # A namespace is emptied first, and Kueue releases only unused queues.
     eventually(
         "what was deleted is gone",
         lambda: [f"{kind} {name}" for api, kind, name, where in DELETIONS if cluster.get(api, kind, name, where)],
@@ -246,11 +247,11 @@ def test_what_is_deleted_by_hand_is_named_and_put_back(project: Project, cluster
 
 
 def test_a_lost_certificate_is_made_anew(project: Project, cluster: Cluster) -> None:
-    """The program declares an empty Secret; Kueue fills it, tells the API server of its new authority and goes on."""
+    """The program declares an empty Secret. Kueue fills it, and updates the authority in the API server."""
     cluster.delete("v1", "Secret", "kueue-webhook-server-cert", SYSTEM)
     assert "kueue-webhook-server-cert" in project.drift()
     project.up()
-    # The old one is trusted and answers until Kueue has filled the Secret; in between nobody is trusted.
+    # The old certificate works until Kueue has filled the Secret. In between, no certificate is trusted.
     eventually("the API server knows the new authority", lambda: is_trusted(cluster))
     flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
     eventually("Kueue's webhooks answer", lambda: accepted(cluster, flavor))
@@ -259,9 +260,9 @@ def test_a_lost_certificate_is_made_anew(project: Project, cluster: Cluster) -> 
 
 
 def is_trusted(cluster: Cluster) -> bool:
-    """Whether the API server takes the authority of the Secret for that of Kueue's webhooks.
+    """Tell whether the API server trusts the Secret's authority for Kueue's webhooks.
 
-    Kueue tells it of the admission webhooks first, and then of those that convert (v0.19.2, `pkg/util/cert/cert.go`).
+    Kueue updates the admission webhooks first, and then the conversion webhooks (v0.19.2, `pkg/util/cert/cert.go`).
     """
     secret = cluster.existing("v1", "Secret", "kueue-webhook-server-cert", SYSTEM)
     queues = cluster.existing("apiextensions.k8s.io/v1", "CustomResourceDefinition", "clusterqueues.kueue.x-k8s.io")
@@ -279,7 +280,7 @@ def accepted(cluster: Cluster, document: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def declared_as_v1beta1(project: Project) -> Iterator[None]:
-    """Have the program declare Kueue's objects in the API's other version, as it once did."""
+    """Make the program declare Kueue's objects in the API's other version, like earlier releases."""
     link = project.folder / "components"
     target = link.readlink()
     link.unlink()
@@ -310,7 +311,7 @@ def test_another_version_of_kueues_api_is_an_update_in_place(project: Project, c
 
 
 def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, cluster: Cluster) -> None:
-    """Nobody is there who would convert a queue to another version; to read what the program declares takes nobody."""
+    """Conversion of a queue to another version would fail, but reading the declared version needs no conversion."""
     name = "kueue-controller-manager"
     cluster.patch("apps/v1", "Deployment", name, {"spec": {"replicas": 0}}, SYSTEM)
     kueue = {"label_selector": "app.kubernetes.io/name=kueue"}

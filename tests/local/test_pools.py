@@ -1,4 +1,4 @@
-"""Two node pools: which one a job takes, and that the quotas of each hold."""
+"""Two node pools: choice of a job's pool, and the quota of each pool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def project(standing: Standing) -> Project:
 
 
 def declared(project: Project) -> dict[str, Any]:
-    """Two reserved nodes and two spot nodes of eight GPUs. Of each pool one node belongs to nobody."""
+    """Return two reserved nodes and two spot nodes with eight GPUs. One node of each pool belongs to the slack
+    queue.
+    """
     settings = dev_settings(project.mirror)
     spot = {"name": SPOT, "count": 2, "instanceType": "Standard_ND96amsr_A100_v4", "slack": quota(8)}
     settings["nodes"] |= {"count": 2, "morePools": [spot]}
@@ -44,20 +46,20 @@ def declared(project: Project) -> dict[str, Any]:
 
 
 def on(pool: str, job: dict[str, Any]) -> dict[str, Any]:
-    """The job, for nodes of a pool alone."""
+    """Return the job, restricted to nodes of a pool."""
     template = job["spec"]["components"][0]["template"]["spec"]["template"]
     template["spec"]["nodeSelector"] = {POOL: pool}
     return job
 
 
 def pools_of(cluster: Cluster, team: str, job: str) -> set[str]:
-    """Return the pools of the nodes on which a job's pods are."""
+    """Return the pools of a job's nodes."""
     nodes = {pod["spec"]["nodeName"] for pod in pods_of(cluster, team, job)}
     return {cluster.existing("v1", "Node", node)["metadata"]["labels"][POOL] for node in nodes}
 
 
 def held(cluster: Cluster, team: str) -> Mapping[str, tuple[str, str]]:
-    """Return how many GPUs of each flavor a team holds, and how many of these are borrowed."""
+    """Return the GPUs of each flavor that a team holds, and how many of them are borrowed."""
     queue = cluster.existing(KUEUE, "ClusterQueue", f"{team}-cluster-queue")
     return {
         flavor["name"]: next(
@@ -68,12 +70,12 @@ def held(cluster: Cluster, team: str) -> Mapping[str, tuple[str, str]]:
 
 
 def holds(cluster: Cluster, team: str, expected: Mapping[str, tuple[str, str]]) -> None:
-    """Wait until a queue's status says what a team holds, which comes a moment after the admission."""
+    """Wait until a queue's status shows what a team holds, a moment after the admission."""
     eventually(f"{team} holds {expected}", lambda: held(cluster, team), lambda found: expected.items() <= found.items())
 
 
 def lent(cluster: Cluster, queue: str = SLACK) -> list[str | None]:
-    """Return how many GPUs of each flavor a queue lends at most, None for its whole quota."""
+    """Return the largest number of GPUs of each flavor that a queue lends, None for its whole quota."""
     (group,) = cluster.existing(KUEUE, "ClusterQueue", queue)["spec"]["resourceGroups"]
     return [
         next(each.get("lendingLimit") for each in flavor["resources"] if each["name"] == GPU)
@@ -108,7 +110,7 @@ def test_a_job_takes_the_next_pool_before_it_evicts_a_borrower(cluster: Cluster,
 
 
 def test_a_job_that_selects_a_pool_waits_for_its_quota_alone(cluster: Cluster, paths: Paths) -> None:
-    """Sixteen reserved GPUs are idle all the while."""
+    """Sixteen reserved GPUs are idle meanwhile."""
     bob = as_member(paths, "bob")
     with submitted(bob, on(SPOT, gang("all", "red", pods=2, gpus=8)), on(SPOT, gang("more", "red", pods=1, gpus=1))):
         running(cluster, "red", "all", 2)
@@ -144,7 +146,7 @@ def test_a_lost_node_lowers_what_is_lent_of_its_pool_alone(cluster: Cluster) -> 
 
 
 def _said(cluster: Cluster, team: str, job: str) -> str:
-    """Return why Kueue does not admit a job, nothing while it says nothing."""
+    """Return Kueue's reason for not admitting a job, empty before it reports one."""
     for item in cluster.list(KUEUE, "Workload", team):
         if item["metadata"]["ownerReferences"][0]["name"] == job:
             conditions = (item.get("status") or {}).get("conditions") or ()

@@ -1,4 +1,4 @@
-"""Quotas as members of teams meet them: an owner's GPUs come back to it whatever it borrows."""
+"""Quotas for members of teams: an owner gets its GPUs back, even if it borrows other resources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def project(standing: Standing) -> Project:
 
 
 def declared(project: Project) -> dict[str, Any]:
-    """Four nodes of eight GPUs: the slack queue has one, each of three teams one."""
+    """Return four nodes with eight GPUs: one for the slack queue, and one for each of three teams."""
     settings = dev_settings(project.mirror)
     settings["nodes"]["count"] = 4
     settings["queueing"] |= {"slack": QUOTA}
@@ -38,7 +38,7 @@ def declared(project: Project) -> dict[str, Any]:
 
 
 def cpus(name: str, namespace: str, amount: int) -> dict[str, Any]:
-    """An AppWrapper around one pod with this many CPUs and no GPU."""
+    """Return an AppWrapper with one pod with this many CPUs and no GPU."""
     wrapper = gang(name, namespace, pods=1, gpus=0)
     template = wrapper["spec"]["components"][0]["template"]["spec"]["template"]
     resources = {"cpu": str(amount), "memory": "1Gi"}
@@ -53,7 +53,7 @@ def phases(cluster: Cluster, namespace: str) -> dict[str, str | None]:
 
 @contextlib.contextmanager
 def everything_is_lent(paths: Paths, cluster: Cluster, gpus: int) -> Iterator[None]:
-    """Blue and green run twice their quota, in jobs of this many GPUs: they have the slack queue's and red's GPUs."""
+    """Let blue and green run twice their quota, in jobs of this many GPUs. They borrow slack's and red's GPUs."""
     teams = {"blue": as_member(paths, "alice"), "green": as_member(paths, "carol")}
     jobs = {team: [gang(f"gpus-{index}", team, pods=1, gpus=gpus) for index in range(16 // gpus)] for team in teams}
     with submitted(teams["blue"], *jobs["blue"]), submitted(teams["green"], *jobs["green"]):
@@ -68,7 +68,7 @@ def everything_is_lent(paths: Paths, cluster: Cluster, gpus: int) -> Iterator[No
 
 @pytest.mark.parametrize("gpus", [8, 1])
 def test_an_owner_gets_its_gpus_back_while_it_borrows_cpus(cluster: Cluster, paths: Paths, gpus: int) -> None:
-    """The owner has used none of its GPUs, and all of its neighbours' CPUs; each borrower's job has so many GPUs."""
+    """The owner uses none of its GPUs, and all CPUs of other teams. Each borrower's job has this many GPUs."""
     bob = as_member(paths, "bob")
     hungry = [cpus(f"cpus-{index}", "red", 200) for index in range(3)]
     with everything_is_lent(paths, cluster, gpus), submitted(bob, *hungry):
@@ -83,7 +83,7 @@ def test_an_owner_gets_its_gpus_back_while_it_borrows_cpus(cluster: Cluster, pat
 
 
 def borrowed(cluster: Cluster, resource: str) -> int:
-    """How much red's queue says that it borrows."""
+    """Return the amount that red's queue borrows."""
     queue = cluster.get(KUEUE, "ClusterQueue", "red-cluster-queue")
     assert queue is not None
     flavors = (queue.get("status") or {}).get("flavorsReservation") or []

@@ -1,6 +1,6 @@
-"""Alertmanager takes what the settings make of its configuration, and Prometheus how long it is to keep metrics.
+"""Alertmanager accepts the configuration from the settings, and Prometheus accepts the retention.
 
-Needs no cluster, only the tools and the mirror that `make build` makes.
+Needs no cluster, only the tools and the mirror of `make build`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.dashboards.chart import rendered
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
-    """Folders with a mirror of the charts alone."""
+    """Return folders with a mirror of only the charts."""
     paths = Paths.of(state=tmp_path_factory.mktemp("state"))
     toolchain = Toolchain(paths)
     toolchain.install((*MIRROR, *MONITORING), Progress(0))
@@ -39,7 +39,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
 
 
 def every_choice() -> list[tuple[Receiver, ...]]:
-    """Each kind with each severity, and all kinds in every number."""
+    """Return each kind with each severity, and each number of kinds together."""
     alone = [(Receiver(kind=kind, address="", least=least),) for kind in KINDS for least in SEVERITIES]
     together = [
         tuple(Receiver(kind=kind, address="", least="critical") for kind in kinds)
@@ -50,7 +50,7 @@ def every_choice() -> list[tuple[Receiver, ...]]:
 
 
 def configuration(paths: Paths, chosen: Sequence[Receiver]) -> str:
-    """Return Alertmanager's configuration as the chart makes it of these receivers."""
+    """Return the chart's Alertmanager configuration for these receivers."""
     (secret,) = (
         each
         for each in rendered(paths, "kube-prometheus-stack", "monitoring", chosen)
@@ -65,7 +65,7 @@ def amtool(file: Path) -> subprocess.CompletedProcess[str]:
 
 
 def routed(file: Path, **labels: str) -> list[str]:
-    """Return which receivers an alert with these labels reaches, as amtool says."""
+    """Return the receivers of an alert with these labels, according to amtool."""
     told = [f"{name}={value}" for name, value in labels.items()]
     command = [
         Toolchain(Paths.of()).folder(ALERTMANAGER) / "amtool",
@@ -97,7 +97,7 @@ def test_each_alert_reaches_whom_it_is_for(paths: Paths, tmp_path: Path) -> None
 
 
 def alert(node: str) -> dict[str, object]:
-    """Return an alert as Alertmanager's templates see it (prometheus/alertmanager, template/template.go)."""
+    """Return an alert in the form of Alertmanager's templates (prometheus/alertmanager, template/template.go)."""
     return {
         "status": "firing",
         "labels": {"alertname": "MLBatchNodeLost", "node": node},
@@ -113,7 +113,7 @@ def alert(node: str) -> dict[str, object]:
     ],
 )
 def test_pagerduty_is_told_what_a_group_is_about(nodes: list[str], said: str, paths: Paths, tmp_path: Path) -> None:
-    """It refuses an event without a summary, and alerts of two nodes have none in common."""
+    """PagerDuty rejects an event without a summary, and alerts of two nodes have no common one."""
     config = yaml.safe_load(configuration(paths, [Receiver(kind="pagerduty", address="")]))
     (section,) = next(each for each in config["receivers"] if each["name"] == "pagerduty")["pagerduty_configs"]
     file = tmp_path / "alerts.json"
@@ -160,7 +160,7 @@ ADDRESS_TEXTS = (
 
 @pytest.mark.parametrize("text", ADDRESS_TEXTS)
 def test_the_settings_refuse_the_addresses_that_alertmanager_would(text: str, tmp_path: Path) -> None:
-    """It reads the file only when there is something to tell, and then nobody is told."""
+    """Alertmanager reads the file only when it sends an alert, and would then fail to send it."""
     file = tmp_path / "alertmanager.yaml"
     hook = {"name": "hook", "webhook_configs": [{"url": text}]}
     file.write_text(yaml.safe_dump({"route": {"receiver": "hook"}, "receivers": [hook]}))
@@ -168,7 +168,7 @@ def test_the_settings_refuse_the_addresses_that_alertmanager_would(text: str, tm
 
 
 class TestRetention:
-    """The settings allow nothing that Prometheus' own parsers refuse."""
+    """The settings reject everything that Prometheus' own parsers reject."""
 
     def refusal(self, *options: str) -> str:
         command = [Toolchain(Paths.of()).folder(PROMETHEUS) / "prometheus", "--config.file=/nowhere", *options]

@@ -1,7 +1,7 @@
-"""Nodes are lost: who has quota runs again, who waits for nothing is left alone, and loans are taken back.
+"""Lost nodes: jobs with quota run again, jobs are not moved without a waiting job, and loans are reclaimed.
 
-Four nodes of eight GPUs; eight GPUs are the slack queue's, and eight each of three teams'. The tests run in order on
-one stack. What takes minutes on a cluster of machines takes seconds here.
+Four nodes have eight GPUs each. The slack queue and each of three teams have eight GPUs. The tests run in order on one
+stack, with seconds for what takes minutes on a real cluster.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def project(standing: Standing) -> Project:
 
 
 def declared(project: Project) -> dict[str, Any]:
-    """The platform with three teams and two of each operator."""
+    """Return the platform with three teams and two replicas of each operator."""
     settings = dev_settings(project.mirror)
     teams = [{"name": name, "users": [], "quota": QUOTA} for name in ("blue", "red", "green")]
     teams[2]["lendingLimit"] = {"cpu": CPU_LENT}
@@ -50,7 +50,7 @@ def declared(project: Project) -> dict[str, Any]:
 
 @pytest.fixture
 def nodes(cluster: Cluster) -> Iterator[list[str]]:
-    """The GPU nodes, well before and after a test."""
+    """Yield the GPU nodes, healthy before and after a test."""
     found = gpu_nodes(cluster)
     yield found
     for node in found:
@@ -62,13 +62,13 @@ def nodes(cluster: Cluster) -> Iterator[list[str]]:
 
 
 def full() -> list[dict[str, Any]]:
-    """Jobs that fill the cluster: blue borrows the slack queue's GPUs and green's, red has its own."""
+    """Return jobs that fill the cluster: blue borrows the slack queue's and green's GPUs, red uses its own."""
     jobs = [gang(name, "blue", pods=1, gpus=8, annotations=HURRIED) for name in LOANS]
     return [gang("red-job", "red", pods=1, gpus=8, annotations=HURRIED), *jobs]
 
 
 def all_run(cluster: Cluster) -> None:
-    """Wait until all jobs run and Kueue has seen it: one that it takes to be starting has minutes to start."""
+    """Wait until all jobs run and Kueue has noticed it, because Kueue gives a starting job minutes."""
     running(cluster, "red", "red-job", pods=1)
     for name in LOANS:
         running(cluster, "blue", name, pods=1)
@@ -76,7 +76,7 @@ def all_run(cluster: Cluster) -> None:
 
 
 def started(cluster: Cluster) -> list[str]:
-    """Return the names of the workloads whose pods all run, as Kueue knows."""
+    """Return the names of the workloads whose pods all run, according to Kueue."""
     workloads = [item for team in ("blue", "red") for item in cluster.list(KUEUE, "Workload", team)]
     return [item["metadata"]["name"] for item in workloads if ("PodsReady", "True") in conditions(item)]
 
@@ -87,7 +87,7 @@ def conditions(item: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def node_of(cluster: Cluster, team: str, job: str) -> str | None:
-    """Return the node that the one pod of a job is on."""
+    """Return the node of a job's only pod, None without one."""
     places = [pod["spec"].get("nodeName") for pod in pods_of(cluster, team, job)]
     return str(places[0]) if len(places) == 1 and places[0] else None
 
@@ -100,7 +100,7 @@ def everybody(cluster: Cluster) -> dict[str, tuple[str, str]]:
 
 @pytest.fixture(scope="class")
 def jobs(cluster: Cluster) -> Iterator[None]:
-    """Jobs that fill the cluster, for all tests of a class."""
+    """Submit jobs that fill the cluster, for all tests of a class."""
     with submitted(cluster, *full()):
         all_run(cluster)
         yield
@@ -108,10 +108,10 @@ def jobs(cluster: Cluster) -> Iterator[None]:
 
 @pytest.mark.usefixtures("jobs")
 class TestAFullCluster:
-    """The last test is the first that moves a job."""
+    """Only the last test moves a job."""
 
     def test_a_cordon_with_nobody_waiting_evicts_nobody(self, cluster: Cluster, nodes: list[str]) -> None:
-        """A node image upgrade, and a node that comes and goes: three times in 45 seconds."""
+        """A node image upgrade, and a node that fails and returns: three times in 45 seconds."""
         before = everybody(cluster)
         for node in nodes[:3]:
             cordon(cluster, node, True)
@@ -124,7 +124,7 @@ class TestAFullCluster:
         assert everybody(cluster) == before
 
     def test_what_a_light_check_finds_moves_nobody(self, cluster: Cluster, nodes: list[str]) -> None:
-        """PASS; and WARN, which a failed check leaves, also that of a volume that is not there after 90 seconds."""
+        """PASS, and WARN from a failed check, for example of a volume that is missing after 90 seconds."""
         before = everybody(cluster)
         for verdict in ("PASS", "WARN"):
             for node in nodes:
@@ -144,7 +144,7 @@ class TestAFullCluster:
             "red's job is on another node",
             lambda: node_of(cluster, "red", "red-job"),
             lambda node: node not in (None, sick),
-            seconds=2 * BOUND,  # the scenario holds it to once, on a machine that does nothing else
+            seconds=2 * BOUND,  # the scenario requires it in the simple bound, on an idle machine
         )
         print(f"bound elsewhere after {time.monotonic() - started:.0f} s")
         running(cluster, "red", "red-job", pods=1)
@@ -170,7 +170,7 @@ def test_deep_checks_have_their_nodes_for_themselves(cluster: Cluster, nodes: li
 def test_a_loss_beyond_the_slack_recalls_what_idle_teams_lent(
     cluster: Cluster, project: Project, nodes: list[str]
 ) -> None:
-    """Two nodes go, red's and one of blue's: red keeps its quota, blue its own, and green's GPUs are not lent."""
+    """Red's node and one of blue's fail. Red and blue keep their quotas, and green's GPUs are not lent."""
     with submitted(cluster, *full()):
         all_run(cluster)
         sick = {node_of(cluster, "red", "red-job"), node_of(cluster, "blue", "blue-0")}
@@ -207,7 +207,7 @@ def test_a_node_that_is_deleted_is_lost(cluster: Cluster, project: Project, node
 
 
 def test_jobs_are_taken_while_an_operator_is_replaced(cluster: Cluster) -> None:
-    """One of the two of each operator goes away, as when its node is drained: nobody's job is refused."""
+    """One of two replicas of each operator is deleted, like on a drained node. No job is rejected."""
     drained = set()
     for operator in ("kueue", "appwrapper"):
         pods = cluster.list("v1", "Pod", SYSTEM, label_selector=f"app.kubernetes.io/name={operator}")
@@ -215,7 +215,7 @@ def test_jobs_are_taken_while_an_operator_is_replaced(cluster: Cluster) -> None:
         drained.add(pods[0]["metadata"]["name"])
         cluster.delete("v1", "Pod", pods[0]["metadata"]["name"], SYSTEM)
     eventually("no request is sent to them", lambda: drained & asked(cluster), lambda found: not found)
-    # A request that is under way to the pod which ends is lost with it; the next one goes to the other.
+    # A running request to the ending pod is lost with it; the next one reaches the other pod.
     eventually("a job is taken", lambda: is_taken(cluster, gang("first", "red", pods=1, gpus=0)), seconds=15)
     jobs = [gang(f"red-{number}", "red", pods=1, gpus=0) for number in range(20)]
     with submitted(cluster, *jobs):
@@ -224,7 +224,7 @@ def test_jobs_are_taken_while_an_operator_is_replaced(cluster: Cluster) -> None:
 
 
 def asked(cluster: Cluster) -> set[str]:
-    """Return the names of the operators' pods to which their Services send requests."""
+    """Return the operators' pods that their Services send requests to."""
     slices = cluster.list("discovery.k8s.io/v1", "EndpointSlice", SYSTEM)
     endpoints = [endpoint for each in slices for endpoint in each.get("endpoints") or ()]
     ready = [each for each in endpoints if (each.get("conditions") or {}).get("ready") is not False]
@@ -232,7 +232,7 @@ def asked(cluster: Cluster) -> set[str]:
 
 
 def is_taken(cluster: Cluster, wrapper: dict[str, Any]) -> bool:
-    """Whether the API server, and the webhooks that it asks, would take a job."""
+    """Tell whether the API server and its webhooks would accept a job."""
     try:
         dry_run(cluster, wrapper)
     except (ApiException, DynamicApiError):

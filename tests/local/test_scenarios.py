@@ -1,4 +1,4 @@
-"""What the platform promises to teams, played as scenarios; and two of them without the mechanism that keeps them."""
+"""Scenarios of the platform's promises to teams, and two of them with their mechanism disabled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.scenarios.stage import settle
 SIZE = Size()
 SHORT = [scenario for scenario in SCENARIOS.values() if not scenario.takes_minutes]
 BROKEN = ("reclaim", "isolation")
-"""Two that fail within seconds. `make soak` breaks all."""
+"""Two that fail within seconds. `make soak` runs all without their mechanism."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Levels of the network: gangs that want to be near to each other, and a stack that learns of levels while jobs run."""
+"""Levels of the network: gangs that need nearby nodes, and a stack that adds levels while jobs run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAR = "kueue.x-k8s.io/podset-{}-topology"
 
 
 def declared(project: Project, levels: Sequence[str]) -> dict[str, Any]:
-    """Four nodes, and Kueue that names them."""
+    """Return four nodes, with Kueue choosing them."""
     scheduling: dict[str, Any] = {"packing": "topology"}
     return {
         **settings(project, Size(4)),
@@ -29,7 +29,7 @@ def declared(project: Project, levels: Sequence[str]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def racks(cluster: Cluster, standing: Standing) -> Iterator[list[list[str]]]:
-    """Two racks of two nodes each, which the stack learns of while a job runs; it runs on."""
+    """Add two racks of two nodes each to the stack while a job runs, which continues."""
     project = standing.up("dev", lambda project: declared(project, ()))
     nodes = sorted(gpu_nodes(cluster))
     found = [nodes[:2], nodes[2:]]
@@ -52,7 +52,7 @@ def label(cluster: Cluster, node: str, rack: str | None) -> None:
 
 
 def placed(cluster: Cluster, name: str, pods: int) -> list[dict[str, Any]]:
-    """Wait until so many pods of a job run; return them."""
+    """Wait until this many pods of a job run; return them."""
     return eventually(
         f"{name} runs",
         lambda: [pod for pod in pods_of(cluster, "blue", name) if pod["status"].get("phase") == "Running"],
@@ -72,14 +72,15 @@ def job(name: str, pods: int, gpus: int, how: str | None = None, node: str | Non
 
 @contextlib.contextmanager
 def running(cluster: Cluster, wrapper: dict[str, Any], pods: int) -> Iterator[set[str]]:
-    """The nodes of a job's pods, for as long as it runs."""
+    """Yield the nodes of a job's pods while it runs."""
     with submitted(cluster, wrapper):
         yield {pod["spec"]["nodeName"] for pod in placed(cluster, wrapper["metadata"]["name"], pods)}
 
 
 def test_a_gang_that_requires_one_rack_gets_it_or_waits(cluster: Cluster, racks: list[list[str]]) -> None:
-    """One GPU of the first rack is taken. Two whole nodes are then in the second one alone, and the first one has room
-    for two pods of five GPUs, not for three."""
+    """One GPU of the first rack is in use. Only the second rack has two whole nodes, and the first one has room for two
+    pods of five GPUs, not for three.
+    """
     first, second = racks
     with (
         running(cluster, job("small", 1, 1, node=first[0]), 1) as node,
@@ -102,7 +103,7 @@ def test_a_gang_that_prefers_one_rack_takes_two_where_it_has_to(cluster: Cluster
 
 
 def refusal(cluster: Cluster, name: str) -> str:
-    """Return what Kueue says of a job that has no quota, "" before it says anything."""
+    """Return Kueue's reason why a job has no quota, "" before it reports one."""
     for item in cluster.list(KUEUE, "Workload", "blue"):
         if item["metadata"]["name"].startswith(f"appwrapper-{name}-"):
             conditions = (item.get("status") or {}).get("conditions") or []

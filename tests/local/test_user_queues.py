@@ -1,4 +1,4 @@
-"""Queues for the users of a team: a user submits to the own queue, and to no other one."""
+"""Queues for the users of a team: a user can submit only to their own queue."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_users_jobs_go_through_the_users_own_queue(queue: str | None, paths: P
 
 
 def test_who_has_no_queue_takes_the_one_that_is_shared(paths: Paths, cluster: Cluster) -> None:
-    """Such as a service account of the team, by whose rights a pod submits jobs."""
+    """For example a service account of the team, with whose rights a pod submits jobs."""
     account = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",

@@ -1,4 +1,4 @@
-"""A cluster whose API server has no ValidatingAdmissionPolicy: no teams, unless the settings accept what that means."""
+"""A cluster without ValidatingAdmissionPolicy: no teams, unless the settings accept the missing enforcement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ APPWRAPPER = "workload.codeflare.dev/v1beta2"
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """A local cluster of this module's own."""
+    """Yield a new local cluster."""
     with local_environment(admission_policies=False) as paths:
         yield paths
 

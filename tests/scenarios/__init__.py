@@ -1,1 +1,1 @@
-"""What the platform promises to teams, each promise played on a local cluster: a timeline, a picture, a verdict."""
+"""The platform's promises to teams as scenarios on a local cluster, each with a timeline, a picture and a verdict."""

@@ -1,7 +1,7 @@
-"""Play scenarios on a local cluster of their own; end with an error where a promise is not kept.
+"""Run scenarios on a new local cluster. Fails if a promise is not kept.
 
 python -m tests.scenarios [NAME ...] [--nodes 3] [--pictures FOLDER]
-python -m tests.scenarios --break [NAME ...]     each without its mechanism, and must fail then
+python -m tests.scenarios --break [NAME ...]     each without its mechanism; each must fail
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from tests.scenarios.size import FEWEST, Size, scenario_settings
 from tests.scenarios.stage import settle
 
 PATIENCE, SHORT = 180, 45
-"""Seconds after which a promise counts as not kept; and what its mechanism keeps, where that is away, so that nobody
-waits for it."""
+"""Seconds until a promise counts as not kept. With --break, the shorter time applies to the step that the disabled
+mechanism keeps.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play and print; return the process's exit code."""
+    """Run and print; return the process's exit code."""
     parser = Parser(prog="python -m tests.scenarios", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SCENARIOS)}; default: all")
     parser.add_argument("--nodes", type=whole("NODES"), default=FEWEST, help="of eight GPUs each")
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def known(names: Sequence[str]) -> list[str]:
-    """Return the names to play, all where none is given. Raises ValueError for one that is none."""
+    """Return the scenarios to run, all if none is named. Raises ValueError for an unknown name."""
     for name in names:
         if name not in SCENARIOS:
             meant = nearest(name, SCENARIOS)
@@ -61,7 +62,7 @@ def known(names: Sequence[str]) -> list[str]:
 
 
 def run(names: Sequence[str], size: Size, pictures: Path, *, is_broken: bool) -> list[Outcome]:
-    """Play scenarios one after the other on one cluster."""
+    """Run scenarios one after the other on one cluster."""
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="mlbatch-scenarios-") as folder, local_environment() as paths:
         project = Project(Path(folder), paths, "dev")

@@ -1,4 +1,4 @@
-"""What members try that they must not: to run beside their queue, and to get at what is another team's."""
+"""Attacks of members: running without their queue, and access to another team's objects."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.scenarios.stage import Stage, asked, own_queue
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 ADMITTED, PLACED = "Kueue's labels", "nodeName"
-"""What the refusals of `admitted` and `placed` say."""
+"""Part of the error for `admitted` and for `placed`."""
 Document = dict[str, Any]
 
 
 def quota_dodging(stage: Stage) -> None:
-    """A member tries to run without a queue, beside it, or larger than counted."""
+    """A member tries to run without a queue, without counting, or with more resources than counted."""
     alice = stage.members["blue"]
     stage.submit("blue", "honest", gpus=1)
     stage.runs("blue", "honest")
@@ -50,14 +50,14 @@ def quota_dodging(stage: Stage) -> None:
 
 
 def _stored(stage: Stage, team: str, document: Document) -> Document:
-    """Return an object as the API server would store it, for a member of a team."""
+    """Return an object as the API server would store it for a member of a team."""
     cluster = stage.members[team]
     resource = cluster.kind(document["apiVersion"], document["kind"])
     return dict(cluster.client.create(resource, body=document, namespace=team, dry_run="All").to_dict())
 
 
 def isolation(stage: Stage) -> None:
-    """A member of one team tries to read, submit and end in another's, and to get at nodes, queues and rights."""
+    """A member tries to read, submit and delete in another team's namespace, and to change nodes, queues and rights."""
     alice = stage.members["blue"]
     stage.submit("red", "own", gpus=1)
     stage.runs("red", "own")
@@ -86,12 +86,12 @@ def isolation(stage: Stage) -> None:
 
 
 def admitted(name: str, team: str) -> Document:
-    """Return a job that says that it is admitted already."""
+    """Return a job that claims to be admitted already."""
     return gang(name, team, pods=1, gpus=8, labels={"kueue.x-k8s.io/prebuilt-workload-name": "x", **own_queue(team)})
 
 
 def placed(name: str, team: str, node: str) -> Document:
-    """Return a pod that says which node it is on, as the scheduler alone may."""
+    """Return a pod that names its node, which only the scheduler may do."""
     job = gang(name, team, pods=1, gpus=1)["spec"]["components"][0]["template"]
     spec = {**job["spec"]["template"]["spec"], "nodeName": node}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": team}, "spec": spec}

@@ -1,4 +1,4 @@
-"""A picture of who holds which GPUs when: one row for each GPU, one colour for each team, and which nodes were lost."""
+"""A picture of GPU use over time: a row for each GPU, a colour for each team, and the lost nodes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ COLOURS: Final[Mapping[str, str]] = {"blue": "#3b6fb6", "red": "#c0504d", "free"
 _STEPS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 3600, 36000)
 """Seconds from one time of the axis to the next."""
 _LETTERS: Final = 140
-"""Of a line of the verdict, which says at length what was seen where a promise is broken."""
+"""Letters in a line of the verdict, which is long if a promise is broken."""
 
 
 def lanes(uses: Sequence[Use], end: float, gpus: int = GPUS_PER_NODE) -> list[tuple[Use, list[int]]]:
-    """Return each use with the GPUs of its node that it is drawn on: the first that are free when it begins.
+    """Return each use with the GPUs of its node where it is drawn: the first free ones at its start.
 
-    What holds more than a node has left, which Kubernetes does not let happen, is drawn on what is left.
+    Kubernetes does not let pods hold more than a node has; such a use would be drawn on the remaining GPUs.
     """
     free_at: dict[str, list[float]] = defaultdict(lambda: [0.0] * gpus)
     drawn = []
@@ -35,7 +35,7 @@ def lanes(uses: Sequence[Use], end: float, gpus: int = GPUS_PER_NODE) -> list[tu
 
 
 def svg(title: str, verdict: str, record: Record, nodes: Sequence[str]) -> str:
-    """Return the picture: time from left to right in seconds, the nodes' GPUs from top to bottom."""
+    """Return the picture: time in seconds from left to right, the nodes' GPUs from top to bottom."""
     end = max([record.lines[-1].at if record.lines else 0.0, *(use.ended or 0.0 for use in record.uses.values()), 1.0])
     return render(
         "tests/scenarios/gantt.svg.j2",

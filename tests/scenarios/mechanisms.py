@@ -1,4 +1,4 @@
-"""What keeps each promise, taken away for a while: a scenario that does not fail then proves nothing."""
+"""Disables the mechanism of a promise for a while. A scenario that then succeeds proves nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def queues(cluster: Cluster, change: Callable[[dict[str, Any]], dict[str, Any]])
 
 
 def _large(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return resource groups whose quota does not bound anything."""
+    """Return resource groups with practically unlimited quota."""
     groups = [
         {
             **group,
@@ -75,7 +75,9 @@ def stopped(cluster: Cluster, operator: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_appwrapper(cluster: Cluster) -> Iterator[None]:
-    """Stop AppWrapper and its webhooks, without which no job would be taken at all, for the length of the context."""
+    """Stop AppWrapper and its webhooks, for the length of the context. With the webhooks, every job would be
+    rejected.
+    """
     kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
     found = [
         {**item, "apiVersion": ADMISSION, "kind": kind}
@@ -95,7 +97,7 @@ def without_appwrapper(cluster: Cluster) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_fair_sharing(cluster: Cluster) -> Iterator[None]:
-    """Have Kueue order jobs by priority and age, for the length of the context. It reads the scope when it starts."""
+    """Make Kueue order jobs by priority and age, for the length of the context. Kueue reads the scope at its start."""
     with queues(cluster, lambda spec: {"admissionScope": None}):
         with stopped(cluster, "kueue"):
             pass
@@ -106,9 +108,10 @@ def without_fair_sharing(cluster: Cluster) -> Iterator[None]:
 
 @contextlib.contextmanager
 def not_in_force(cluster: Cluster, promise: Promise, document: Mapping[str, Any], reason: str) -> Iterator[None]:
-    """Take an admission policy out of force, for the length of the context.
+    """Disable an admission policy, for the length of the context.
 
-    document: what it alone refuses, and for what reason: the API server learns of each change a moment later.
+    document: an object that only this policy rejects.
+    reason: part of its error. The API server notices changes a moment later.
     """
 
     def refuses() -> bool:
@@ -128,7 +131,7 @@ def not_in_force(cluster: Cluster, promise: Promise, document: Mapping[str, Any]
 
 @contextlib.contextmanager
 def spread(project: Project, size: Size) -> Iterator[None]:
-    """Have Kubernetes' own scheduler place the jobs, for the length of the context."""
+    """Make Kubernetes' own scheduler place the jobs, for the length of the context."""
     usual = scenario_settings(project, size)
     project.configure({**usual, "scheduling": {"packing": "none"}})
     project.up()
@@ -153,4 +156,4 @@ MECHANISMS: Final[dict[str, Callable[[Cluster, Project, Size], Breaking]]] = {
         cluster, Promise.POD_ISOLATION, placed("placed", "blue", gpu_nodes(cluster)[0]), PLACED
     ),
 }
-"""By its name, what returns a context in which a mechanism does not work."""
+"""Mechanism's name -> function that returns a context without it."""

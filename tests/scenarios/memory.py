@@ -1,4 +1,4 @@
-"""Whether this machine can hold a simulated cluster: what nodes and jobs take, against what is free.
+"""Checks whether this machine's free memory fits a simulated cluster with its nodes and jobs.
 
 python -m tests.scenarios.memory [--nodes 100] [--jobs 200]     measures it
 """
@@ -23,13 +23,13 @@ from tests.scenarios.size import FEWEST, TEAMS, Size, settings
 
 
 class TooLargeError(ValueError):
-    """A simulated cluster does not fit this machine's memory; the message says what does."""
+    """A simulated cluster does not fit this machine's memory; the message says which size does."""
 
 
 def check(*, nodes: int, jobs: int, available: int | None = None) -> None:
-    """Hold a simulated cluster to the memory that is free, this machine's unless it is given, in bytes.
+    """Compare the memory of a simulated cluster with the free memory in bytes, by default this machine's.
 
-    Raises TooLargeError for one that does not fit.
+    Raises TooLargeError if it does not fit.
     """
     free = available if available is not None else free_memory()
     if needed(nodes, jobs) <= free:
@@ -49,7 +49,7 @@ def check(*, nodes: int, jobs: int, available: int | None = None) -> None:
 
 
 def taken(paths: Paths) -> int:
-    """Return the bytes that all processes of a local cluster have, what they share counted once (proc(5), Pss)."""
+    """Return the bytes of all processes of a local cluster, with shared memory counted once (proc(5), Pss)."""
     total = 0
     for process in with_descendants(processes.find(Layout(paths))):
         with contextlib.suppress(OSError):
@@ -59,11 +59,11 @@ def taken(paths: Paths) -> int:
 
 
 def with_descendants(found: Iterable[int]) -> set[int]:
-    """Return processes with all that they started: those of containers have an environment of their own."""
+    """Return processes with all their descendants, because processes in containers have another environment."""
     parents: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            # proc(5): state and parent follow the command name, which is in parentheses and may hold any character.
+            # proc(5): state and parent follow the command name, which is in parentheses and can contain any character.
             parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
     every = set(found)
     while more := {process for process, parent in parents.items() if parent in every} - every:
@@ -72,7 +72,7 @@ def with_descendants(found: Iterable[int]) -> set[int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure an empty cluster, one with more nodes, and the same with jobs; print what each node and job takes."""
+    """Measure an empty cluster, one with more nodes, and one with jobs; print the memory of each node and job."""
     parser = Parser(prog="python -m tests.scenarios.memory")
     parser.add_argument("--nodes", type=whole("--nodes", FEWEST + 1, MOST_NODES), default=100)
     parser.add_argument("--jobs", type=whole("--jobs", 1, MOST_JOBS), default=200, help="of one GPU, and of one team")

@@ -1,6 +1,6 @@
-"""The scenarios: what members and nodes do, and what the platform promised for that.
+"""The scenarios: actions of members and nodes, and the promise of the platform.
 
-Each is told the stage, and raises AssertionError where a promise is not kept.
+Each takes the stage, and raises AssertionError if the promise is not kept.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from tests.scenarios.stage import Stage
 RETRIES: Final = 1
 NO_QUOTA: Final = r".*; Kueue says: (?!.*(?:Pending the preemption|Preempting)).*insufficient .*nvidia\.com/gpu"
 NO_NODE: Final = r".*; the scheduler says: .*Insufficient nvidia\.com/gpu"
-"""How what is said of a job goes on that does not run for want of quota, or of a node. Of one for which others give way
-Kueue says both, until they have (v0.19.2, `pkg/scheduler/scheduler.go`: inadmissibleMsg)."""
+"""End of the message for a job that does not run for lack of quota, or of a node. While other jobs give way to it,
+Kueue reports both (v0.19.2, `pkg/scheduler/scheduler.go`: inadmissibleMsg).
+"""
 LATER: Final = 2.5
-"""How much longer is waited for a job that lost its pods: AppWrapper looks at a running job once a minute."""
+"""Longer wait for a job that lost its pods: AppWrapper checks a running job once a minute."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """promise: what the play holds the platform to. breaks: the name of the mechanism without which it fails.
+    """A scenario of a promise.
 
-    fails_at: how what is said then begins, a regular expression. It names the step that the mechanism keeps, and what
-    was seen there without it: that a step takes too long, a slow machine has it say, too.
-    takes_minutes: whether it does.
+    promise: the checked promise.
+    breaks: the mechanism without which the scenario fails.
+    fails_at: a regular expression for the start of that failure. It names the step that the mechanism keeps, and what
+        was observed without it, because a timeout of a step could also come from a slow machine.
+    takes_minutes: whether it takes minutes.
     """
 
     name: str
@@ -46,12 +49,12 @@ class Scenario:
 
     @property
     def hopeless(self) -> str:
-        """The step that does not come about without the mechanism, a regular expression."""
+        """The step that fails without the mechanism, a regular expression."""
         return self.fails_at.partition(": ")[0]
 
 
 def queueing(stage: Stage) -> None:
-    """The team's jobs take all GPUs; three more wait, and start one by one as the first ones end."""
+    """The team's jobs use all GPUs. Three more wait, and start one by one as the first ones end."""
     first = [f"first-{index}" for index in range(stage.size.nodes)]
     for name in first:
         stage.submit("red", name, gpus=GPUS_PER_NODE)
@@ -60,7 +63,7 @@ def queueing(stage: Stage) -> None:
     waiting = ["next-0", "next-1", "next-2"]
     for name in waiting:
         stage.submit("red", name, gpus=GPUS_PER_NODE)
-        # It queues by when Kueue has made its Workload: two of the same second have no order.
+        # Kueue orders jobs by the creation time of their Workloads, in seconds.
         stage.judged("red", name)
         time.sleep(1.1)
     assert "nvidia.com/gpu" in stage.waits("red", waiting[-1])
@@ -76,7 +79,7 @@ def queueing(stage: Stage) -> None:
 
 
 def fair_sharing(stage: Stage) -> None:
-    """One user of a team has taken all GPUs and queues for more, when another user of it comes with a first job."""
+    """One user of a team uses all GPUs and queues for more. Another user of the team submits a first job."""
     first = [f"first-{index}" for index in range(stage.size.nodes)]
     for name in first:
         stage.submit(FAIR, name, gpus=GPUS_PER_NODE)
@@ -108,7 +111,7 @@ def fair_sharing(stage: Stage) -> None:
 
 
 def borrowing(stage: Stage) -> None:
-    """A team alone on the cluster gets its quota, then all the rest, and not one GPU more."""
+    """A team alone on the cluster gets its quota, then all remaining GPUs, and no more."""
     owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
     borrowing = [f"loan-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
     for names in (owned, borrowing):
@@ -121,7 +124,7 @@ def borrowing(stage: Stage) -> None:
 
 
 def reclaim(stage: Stage) -> None:
-    """A team has borrowed everything when the owner of a part comes back with jobs for all of its quota."""
+    """A team has borrowed all GPUs. The owner of a part submits jobs for its whole quota."""
     borrowers = [f"loan-{index}" for index in range(stage.size.nodes)]
     for name in borrowers:
         stage.submit("blue", name, gpus=GPUS_PER_NODE)
@@ -141,9 +144,9 @@ def reclaim(stage: Stage) -> None:
 
 
 def priorities(stage: Stage) -> None:
-    """A team's urgent job takes the place of its own unimportant one, and of nobody else's.
+    """A team's urgent job preempts its own less important one, and no other team's.
 
-    The team is red: with userFairSharing, as blue has it, no job gives way to another of its team.
+    The team is red: with userFairSharing, which blue has, jobs do not preempt others of their team.
     """
     own = [f"low-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
     others = [f"blue-{index}" for index in range(stage.size.team_nodes)]
@@ -154,7 +157,7 @@ def priorities(stage: Stage) -> None:
     stage.all_run(dict.fromkeys(others, "blue") | dict.fromkeys(own, "red"))
     stage.submit("red", "urgent", gpus=GPUS_PER_NODE, priority="high-priority")
     stage.runs("red", "urgent")
-    # Kueue may take the older of two equal jobs, which then takes the place of the newer one: for a moment neither runs
+    # Kueue may preempt the older of two equal jobs, which then preempts the newer one: for a moment neither runs
     stage.until(
         "of red's own jobs one had to wait",
         lambda: Counter(stage.phase("red", name) for name in own)["Running"],
@@ -164,7 +167,7 @@ def priorities(stage: Stage) -> None:
 
 
 def gangs(stage: Stage) -> None:
-    """Two gangs fit into their quotas, and nodes have room for one of them: the other holds nothing until it fits."""
+    """Two gangs fit into their quotas, but the nodes have room for one. The other one holds nothing until it fits."""
     pods = stage.size.nodes // 2 + 1
     gangs = {"blue": "gang", "red": "gang"}
     for team, name in gangs.items():
@@ -190,7 +193,7 @@ def gangs(stage: Stage) -> None:
 
 
 def packing(stage: Stage) -> None:
-    """Eight jobs of one GPU, one after the other, leave all nodes but one to jobs that take whole nodes."""
+    """Eight jobs of one GPU, one after the other, leave all nodes but one free for jobs with whole nodes."""
     for index in range(GPUS_PER_NODE):
         stage.submit("blue", f"small-{index}", gpus=1)
         stage.runs("blue", f"small-{index}")
@@ -201,7 +204,7 @@ def packing(stage: Stage) -> None:
 
 
 def node_failure(stage: Stage) -> None:
-    """On a full cluster Autopilot finds broken GPUs on the node of a job that runs inside its team's quota."""
+    """On a full cluster Autopilot finds broken GPUs on the node of a job inside its team's quota."""
     loans = [f"loan-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
     owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
     for name in owned:
@@ -234,7 +237,7 @@ def node_failure(stage: Stage) -> None:
 
 
 def beyond_slack(stage: Stage) -> None:
-    """More nodes go than the slack queue has: what an idle team has is lent no more, and loans bear the loss."""
+    """More nodes fail than slack covers. An idle team's quota is no longer lent, so borrowing jobs bear the loss."""
     jobs = [f"job-{index}" for index in range(stage.size.nodes)]
     for name in jobs:
         stage.submit("red", name, gpus=GPUS_PER_NODE)
@@ -264,16 +267,16 @@ def beyond_slack(stage: Stage) -> None:
 
 
 def retries(stage: Stage) -> None:
-    """A job's pods crash each time: it is made anew as often as the job says, and then gives its GPU back.
+    """A job's pods crash each time. It is recreated as often as the job requests, and then releases its GPU.
 
-    Its Job replaces a pod by itself, too, where AppWrapper has not looked in the meantime: an attempt is a Job, no pod.
+    Its Job also replaces a pod itself if AppWrapper has not checked in the meantime. So an attempt is a Job, not a pod.
     """
     limit = "workload.codeflare.dev.appwrapper/retryLimit"
     stage.submit("blue", "crashing", gpus=1, **{limit: str(RETRIES)})
     attempts: dict[str, None] = {}
 
     def crashing() -> str | None:
-        """Have each pod that runs crash, also once more where KWOK wrote later than we did; return the job's state."""
+        """Make each running pod crash, again if KWOK overwrote that; return the job's state."""
         for pod in pods_of(stage.cluster, "blue", "crashing"):
             if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
                 attempts[pod["metadata"]["ownerReferences"][0]["uid"]] = None
@@ -287,7 +290,7 @@ def retries(stage: Stage) -> None:
 
 
 def _crash(stage: Stage, pod: dict[str, Any]) -> None:
-    """Have a pod's process end with an error, as its kubelet would say it, if the pod is still there."""
+    """End a pod's process with an error, in a kubelet's form, if the pod still exists."""
     metadata = pod["metadata"]
     stage.record.say(f"the process of {metadata['namespace']}/{metadata['name']} ends with exit code 1")
     kind = stage.cluster.kind("v1", "Pod")

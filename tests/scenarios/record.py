@@ -1,4 +1,4 @@
-"""What happens on a cluster while a scenario plays: a line for each change, and who holds which GPUs when."""
+"""Records a scenario: a line for each change, and the GPUs of each job over time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.local.jobs import APPWRAPPER, GPU, HEALTH, KUEUE
 from tests.scenarios.size import TEAMS
 
 EVERY = 0.5
-"""Seconds between two looks."""
+"""Seconds between two observations."""
 _JOB = "workload.codeflare.dev/appwrapper"
 _OVER = ("Succeeded", "Failed")
 
 
 @dataclass
 class Use:
-    """GPUs of a node that a pod holds, from one second to another; the end is None while it does."""
+    """GPUs of a node that a pod holds in a time span in seconds. The end is None while it holds them."""
 
     team: str
     job: str
@@ -37,7 +37,7 @@ class Use:
 
 @dataclass
 class Loss:
-    """A node that is marked as broken, from one second to another; the end is None while it is."""
+    """A node that is marked broken in a time span in seconds. The end is None while it is."""
 
     node: str
     began: float
@@ -46,7 +46,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Line:
-    """What happened, and after how many seconds."""
+    """An event and its time in seconds."""
 
     at: float
     text: str
@@ -54,9 +54,9 @@ class Line:
 
 @dataclass
 class Record:
-    """The lines of a scenario, who held GPUs, which nodes were lost.
+    """The lines of a scenario, uses of GPUs, and lost nodes.
 
-    state: what was last seen of each thing that has a line when it changes.
+    state: the last state of everything that gets a line when it changes.
     """
 
     began: float = field(default_factory=time.monotonic)
@@ -71,20 +71,20 @@ class Record:
         return time.monotonic() - self.began
 
     def say(self, text: str) -> None:
-        """Put down what somebody does."""
+        """Record an action."""
         self.lines.append(Line(self.now, text))
         print(f"  {self.lines[-1].at:6.1f} s  {text}", flush=True)
 
     def see(self, what: str, now: str) -> None:
-        """Put down a state, where it is another one than before."""
+        """Record a state if it changed."""
         if self.state.get(what) != now:
             self.state[what] = now
             self.say(f"{what} {now}")
 
     def hold(self, pods: Mapping[str, Use], now: float) -> None:
-        """Take in who holds GPUs at a moment, by the pods' identities.
+        """Record the pods that hold GPUs at a time, by identity.
 
-        now: when those begin that are new. Those that are gone end with it: who follows them has their GPUs.
+        now: start of new ones. Uses of missing pods end at the same time, because their successors have their GPUs.
         """
         for uid, use in self.uses.items():
             if use.ended is None and uid not in pods:
@@ -93,7 +93,7 @@ class Record:
             self.uses.setdefault(uid, use)
 
     def lose(self, nodes: Set[str], now: float) -> None:
-        """Take in which nodes are lost at a moment."""
+        """Record the nodes that are lost at a time."""
         lost = {loss.node: loss for loss in self.losses if loss.ended is None}
         for node in lost.keys() - nodes:
             lost[node].ended = now
@@ -101,7 +101,7 @@ class Record:
 
 
 class Recorder:
-    """Looks at a cluster from a thread of its own, for the length of a context."""
+    """Observes a cluster in a thread, during a context."""
 
     def __init__(self, cluster: Cluster, record: Record) -> None:
         self._cluster, self.record = cluster, record
@@ -123,13 +123,13 @@ class Recorder:
             self._look()
 
     def _look(self) -> None:
-        # A look that gets no answer is made again, and does not end the record.
+        # A failed observation is repeated and does not end the record.
         with contextlib.suppress(ApiException, DynamicApiError, HTTPError):
             look(self._cluster, self.record)
 
 
 def look(cluster: Cluster, record: Record) -> None:
-    """Take in what the cluster holds now."""
+    """Record the current state of the cluster."""
     lost = set()
     for node in cluster.list("v1", "Node", label_selector="nvidia.com/gpu.present=true"):
         name, health = node["metadata"]["name"], (node["metadata"].get("labels") or {}).get(HEALTH)
@@ -156,7 +156,7 @@ def look(cluster: Cluster, record: Record) -> None:
 
 
 def _uses(pod: Mapping[str, Any], now: float) -> Iterator[Use]:
-    """Yield the GPUs that a pod holds: those of a node that it is bound to, until it is over."""
+    """Yield the GPUs that a pod holds: if it is bound to a node and not finished."""
     node = pod["spec"].get("nodeName")
     limits = [(item.get("resources") or {}).get("limits") or {} for item in pod["spec"]["containers"]]
     gpus = sum(int(each.get(GPU, 0)) for each in limits)

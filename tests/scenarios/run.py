@@ -1,4 +1,4 @@
-"""Plays a scenario on a cluster that is there, and tells what came of it."""
+"""Runs a scenario on an existing cluster and returns the outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.scenarios.stage import Stage
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a scenario. broken: what was not as promised, None where all was. seconds: how long it played."""
+    """The outcome of a scenario. broken: the broken promise, None if all were kept. seconds: its duration."""
 
     scenario: Scenario
     broken: str | None
@@ -25,17 +25,19 @@ class Outcome:
 
     @property
     def is_proof(self) -> bool:
-        """Whether it failed at what its mechanism keeps, and not for a slow machine or another mistake."""
+        """Whether it failed at the step that its mechanism keeps, and not because of a slow machine or another
+        error.
+        """
         return self.broken is not None and re.match(self.scenario.fails_at, self.broken) is not None
 
     @property
     def word(self) -> str:
-        """Whether the promise was kept, and why it was not."""
+        """Whether the promise was kept, and the reason if not."""
         return "kept" if self.broken is None else f"BROKEN: {self.broken}"
 
     @property
     def verdict(self) -> str:
-        """One line."""
+        """The verdict as one line."""
         return f"{self.scenario.name}: {self.scenario.promise}: {self.word}"
 
 
@@ -47,10 +49,11 @@ def play(
     patience: float = 120,
     hopeless: float | None = None,
 ) -> Outcome:
-    """Play a scenario: print its timeline and verdict, write its picture. Leaves the cluster as it found it.
+    """Run a scenario: print its timeline and verdict, write its picture. Restores the cluster's state.
 
-    patience: seconds for each step. hopeless: those for the step that its mechanism keeps, where that is away: to wait
-    as little for all steps would be to take a slow machine for a broken promise.
+    patience: seconds for each step.
+    hopeless: seconds for the step that a disabled mechanism would keep. The shorter time for all steps would mistake a
+        slow machine for a broken promise.
     """
     print(f"{scenario.name}: {scenario.promise}", flush=True)
     cluster, record = Cluster(paths.kubeconfig), Record()
@@ -69,7 +72,7 @@ def play(
 
 
 def broken(scenario: Scenario, stage: Stage) -> str | None:
-    """Play a scenario; return what was not as promised, None where all was."""
+    """Run a scenario; return the broken promise, None if it was kept."""
     try:
         scenario.play(stage)
     except AssertionError as error:

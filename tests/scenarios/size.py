@@ -1,4 +1,4 @@
-"""How large the simulated cluster of the scenarios is, and who has what of it."""
+"""Size of the scenarios' simulated cluster, and the shares of the teams."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tests.bounds import recovery
 from tests.local.environment import Project, dev_settings
 
 TEAMS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob"}
-"""The teams, and who submits for each."""
+"""The teams and their submitting users."""
 FAIR: Final = "blue"
-"""The team whose users have queues of their own."""
+"""The team with a queue for each user."""
 OTHER: Final = "carol"
 """Its second user."""
 GPUS_PER_NODE: Final = 8
 FEWEST: Final = 3
-"""Nodes: one for each team, and one that belongs to nobody."""
+"""Least number of nodes: one for each team, and one for the slack queue."""
 RECOVERY: Final = {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 5}
-"""What takes minutes on a cluster of machines, in seconds."""
+"""Seconds for what takes minutes on a real cluster."""
 FAILURE_GRACE: Final = 1
-"""Seconds for which each job has AppWrapper wait for failed pods to be replaced, for the same reason."""
+"""Seconds that AppWrapper waits for the replacement of failed pods, for the same reason."""
 BOUND: Final = recovery(RECOVERY["recoveryTimeoutSeconds"], FAILURE_GRACE)
-"""Seconds after a node is lost within which its team has its quota again. 60 of them are for pods to end and for
-controllers to act, which take seconds here: a machine that does much else has the rest of those, and gets no more.
+"""Seconds from the loss of a node until its team has its quota again. They include 60 for ending pods and for
+controllers. These need only seconds here, so a busy machine has a reserve.
 """
 
 
 @dataclass(frozen=True)
 class Size:
-    """A cluster of this many nodes of eight GPUs, which two teams and the slack queue share.
+    """A cluster of this many nodes with eight GPUs, which two teams and the slack queue share.
 
-    Raises ValueError for fewer nodes than there are queues, and for more than a stack may have.
+    Raises ValueError for fewer nodes than queues, and for more than a stack can have.
     """
 
     nodes: int = FEWEST
@@ -51,7 +51,7 @@ class Size:
 
     @property
     def team_nodes(self) -> int:
-        """Whole nodes that each team's quota has."""
+        """Whole nodes in each team's quota."""
         return (self.nodes - 1) // len(TEAMS)
 
     @property
@@ -61,17 +61,17 @@ class Size:
 
     @property
     def slack_nodes(self) -> int:
-        """Whole nodes that belong to nobody, one or two."""
+        """Whole nodes of the slack queue, one or two."""
         return self.nodes - self.team_nodes * len(TEAMS)
 
     @property
     def slack(self) -> int:
-        """GPUs that belong to nobody."""
+        """GPUs of the slack queue."""
         return self.slack_nodes * GPUS_PER_NODE
 
 
 def scenario_settings(project: Project, size: Size) -> dict[str, Any]:
-    """Return the settings of the scenarios' stack: the same, with queues for the users of one team."""
+    """Return the settings of the scenarios' stack: those of `settings`, with queues for the users of one team."""
     found = settings(project, size)
     teams = [
         {**team, "users": [*team["users"], OTHER], "userFairSharing": True} if team["name"] == FAIR else team
@@ -81,7 +81,7 @@ def scenario_settings(project: Project, size: Size) -> dict[str, Any]:
 
 
 def settings(project: Project, size: Size) -> dict[str, Any]:
-    """Return a stack's settings: those of Pulumi.dev.yaml at another size, with seconds for minutes."""
+    """Return a stack's settings: those of Pulumi.dev.yaml at another size, with seconds instead of minutes."""
     base = dev_settings(project.mirror)
     return {
         **base,
@@ -94,5 +94,5 @@ def settings(project: Project, size: Size) -> dict[str, Any]:
 
 
 def quota(gpus: int) -> dict[str, Any]:
-    """Return a quota of GPUs, with what a node has beside each of them."""
+    """Return a quota of GPUs, with a node's other resources for each of them."""
     return {"cpu": 28 * gpus, "memory": f"{250 * gpus}G", "nvidia.com/gpu": gpus, "pods": max(100, 4 * gpus)}

@@ -1,4 +1,4 @@
-"""What a scenario acts on: a cluster, the members of its teams, and the record of what happens."""
+"""The stage of a scenario: a cluster, the members of its teams, and the record of events."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ HURRIED = {
     f"{_PREFIX}failureGracePeriodDuration": f"{FAILURE_GRACE}s",
     f"{_PREFIX}retryPausePeriodDuration": f"{RECOVERY['retryPauseSeconds']}s",
 }
-"""A job's own wishes, by which what takes minutes on a cluster of machines takes seconds here."""
+"""Shorter waits of a job: what takes minutes on a real cluster takes seconds here."""
 
 
 class Stage:
-    """A cluster of this size, on which nothing runs when a scenario begins.
+    """A cluster of this size without jobs.
 
-    patience: seconds after which what is awaited counts as not kept. hopeless: the step, a regular expression, that is
-    not expected to come about, and after how many seconds it counts as not kept.
+    patience: seconds until an awaited state counts as a broken promise.
+    hopeless: a step, a regular expression, that is expected to fail, and its shorter patience in seconds.
     """
 
     hopeless: tuple[str, float] | None = None
@@ -62,10 +62,9 @@ class Stage:
         times: float = 1,
         seconds: float | None = None,
     ) -> T:
-        """Wait until something holds, and put it down. Raises AssertionError, with what was seen last, where it does
-        not hold in time.
+        """Wait until a condition holds, and record it. Raises AssertionError with the last observation otherwise.
 
-        seconds: those in which it was promised, else as many times the stage's patience as times says.
+        seconds: the promised time; else `times` times the stage's patience.
         """
         patience = times * self._patience(what) if seconds is None else seconds
         found = eventually(what, lambda: asked(probe), accept, seconds=patience)
@@ -78,7 +77,7 @@ class Stage:
         return self.patience
 
     def stays(self, what: str, probe: Callable[[], bool], seconds: float) -> None:
-        """Watch that something holds for a while. Raises AssertionError where it does not."""
+        """Check that a condition holds for a while. Raises AssertionError if it does not."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             assert asked(probe), f"not so: {what}"
@@ -98,7 +97,7 @@ class Stage:
         user: str | None = None,
         **annotations: str,
     ) -> None:
-        """Submit a job as a member of the team; a whole one has a PodGroup, where those are known."""
+        """Submit a job as a member of the team. A whole one has a PodGroup if the cluster supports it."""
         user = user or TEAMS[team]
         labels, annotations = own_queue(team, user), {**HURRIED, **annotations}
         wrapper = gang(name, team, pods, gpus, seconds, labels=labels, annotations=annotations)
@@ -111,17 +110,17 @@ class Stage:
         each = "pod" if pods == 1 else f"{pods} pods"
         self.record.say(f"{user} submits {team}/{name}: {each} of {gpus} GPUs" + f" {priority}".rstrip())
         self._submitted.append((team, name))
-        # One that is there already was taken, though the answer was lost.
+        # An existing job was accepted, although the response was lost.
         with contextlib.suppress(ConflictError):
             asked(lambda: (self.other if user == OTHER else self.members[team]).create(wrapper))
 
     def end(self, team: str, name: str) -> None:
-        """End a job, as a member of its team."""
+        """Delete a job, as a member of its team."""
         self.record.say(f"{TEAMS[team]} deletes {team}/{name}")
         asked(lambda: self.members[team].delete(APPWRAPPER, "AppWrapper", name, team))
 
     def clear(self) -> None:
-        """Take everything away that was submitted, and make every node well."""
+        """Delete all submitted jobs, and repair all nodes."""
         for team, name in self._submitted:
             asked(lambda job=(name, team): self.cluster.delete(APPWRAPPER, "AppWrapper", *job))
         for node in self.nodes:
@@ -140,7 +139,7 @@ class Stage:
         return phase(self.cluster, team, name)
 
     def up(self, team: str, name: str) -> list[str]:
-        """Return the node of each running pod of a job that is not told to end."""
+        """Return the node of each running pod of a job that is not being deleted."""
         return [
             pod["spec"]["nodeName"]
             for pod in pods_of(self.cluster, team, name)
@@ -152,9 +151,7 @@ class Stage:
         return [pod["spec"]["nodeName"] for pod in pods_of(self.cluster, team, name) if pod["spec"].get("nodeName")]
 
     def runs(self, team: str, name: str, pods: int = 1, times: float = 1) -> list[str]:
-        """Wait until all pods of a job run; return their nodes. Raises AssertionError, with why they do not, where they
-        do not in time.
-        """
+        """Wait until all pods of a job run; return their nodes. Raises AssertionError with the reason otherwise."""
         what = f"{team}/{name} runs"
         try:
             return self.until(what, lambda: self.up(team, name), lambda nodes: len(nodes) == pods, times)
@@ -162,9 +159,9 @@ class Stage:
             raise AssertionError(f"{error}; {asked(lambda: self.why(team, name)) or 'nobody says why'}") from None
 
     def all_run(self, jobs: Mapping[str, str]) -> None:
-        """Wait until jobs of one pod run, by name with their team, and Kueue has seen it.
+        """Wait until jobs of one pod run, by name with their team, and Kueue has noticed it.
 
-        A job that Kueue takes to be starting has minutes to start, also when it has lost its node meanwhile.
+        Kueue gives a starting job minutes, even if it has lost its node in the meantime.
         """
         for name, team in jobs.items():
             self.runs(team, name)
@@ -178,7 +175,7 @@ class Stage:
         return sum(("PodsReady", "True") in [(c["type"], c["status"]) for c in each] for each in conditions)
 
     def why(self, team: str, name: str) -> str:
-        """Return what holds a job up: what Kueue says of its quota, or the scheduler of its pods; "" for nothing."""
+        """Return what blocks a job: Kueue's message about its quota, the scheduler's about its pods, or ""."""
         quota = self._quota(team, name)
         if quota.get("status") == "False":
             return f"Kueue says: {quota['message']}"
@@ -187,18 +184,18 @@ class Stage:
         return f"the scheduler says: {unplaced[0]}" if unplaced else ""
 
     def judged(self, team: str, name: str) -> dict[str, Any]:
-        """Wait until Kueue has made a job's Workload and looked at it; return the condition that says of its quota."""
+        """Wait until Kueue has created and considered a job's Workload; return its quota condition."""
         return self.until(f"Kueue has looked at {team}/{name}", lambda: self._quota(team, name))
 
     def waits(self, team: str, name: str) -> str:
-        """Wait until Kueue has said why a job has no quota yet; return that. Raises AssertionError where it has one."""
+        """Wait for Kueue's reason that a job has no quota; return it. Raises AssertionError if the job has quota."""
         quota = self.judged(team, name)
         assert quota["status"] == "False", f"not so: {team}/{name} waits"
         self.record.say(f"✓ {team}/{name} waits: {quota['message'][:160]}")
         return str(quota["message"])
 
     def _quota(self, team: str, name: str) -> dict[str, Any]:
-        """Return the condition that says whether Kueue has given a job its quota; {} where it has not looked yet."""
+        """Return the condition with Kueue's decision about a job's quota; {} before the decision."""
         for item in self.cluster.list(KUEUE, "Workload", team):
             if item["metadata"]["name"].startswith(f"appwrapper-{name}-"):
                 conditions: list[dict[str, Any]] = (item.get("status") or {}).get("conditions") or []
@@ -207,12 +204,12 @@ class Stage:
 
 
 def own_queue(team: str, user: str | None = None) -> dict[str, str]:
-    """Return the label of a job with the user's own queue, none in a team without such queues."""
+    """Return the label for the user's own queue, none in a team without such queues."""
     return {names.QUEUE_LABEL: queue_name(user or TEAMS[team])} if team == FAIR else {}
 
 
 def asked(question: Callable[[], T]) -> T:
-    """Ask the API server, and once more where it is too busy to answer: no promise is broken by that."""
+    """Call the API server, and retry if it is too busy, because that breaks no promise."""
     for _ in range(_TRIES - 1):
         try:
             return question()
@@ -226,7 +223,7 @@ def asked(question: Callable[[], T]) -> T:
 
 
 def settle(cluster: Cluster) -> None:
-    """Wait until every queue lends all that it may, as a while after a scenario that lost nodes."""
+    """Wait until every queue lends its full limit, which takes a while after a scenario with lost nodes."""
     for queue in ("slack", *TEAMS):
         eventually(
             f"{queue} lends all",

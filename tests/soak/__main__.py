@@ -1,7 +1,7 @@
-"""Run jobs on a local cluster whose nodes and controllers keep failing, and hold the platform to its promises.
+"""Run jobs on a local cluster whose nodes and controllers keep failing, and check the platform's promises.
 
-Ends with an error where a job is lost or fails, or where a team has less than its quota for longer than the bound that
-docs/recovery.md names. A seed decides what happens when.
+Fails if a job is lost or fails, or if a team has less than its quota for longer than the bound in docs/recovery.md. A
+seed decides when events happen.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tests.soak.trace import GPUS_PER_NODE, NODES, QUOTAS, SLACK, Event, Job, tr
 
 RECOVERY = {"retryPauseSeconds": 5, "recoveryTimeoutSeconds": 20, "healthSeconds": 20}
 STALLED = 900
-"""Seconds without a job that was taken or came through that end a run. The longest job runs for 240, and starts anew
-with each node that it loses.
+"""Seconds without a submitted or finished job that end a run. The longest job runs for 240, and restarts with each node
+that it loses.
 """
 
 
 def settings(project: Project) -> dict[str, Any]:
-    """Return the stack's settings: the teams of the trace, two of each operator, seconds for minutes."""
+    """Return the stack's settings: the teams of the trace, two of each operator, seconds instead of minutes."""
     base = dev_settings(project.mirror)
 
     def quota(gpus: int) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Run:
         return time.monotonic() - self.began
 
     def go(self) -> None:
-        """Run until all jobs are through, or none gets through any more."""
+        """Run until all jobs have finished, or none finishes any more."""
         told, last = 0.0, self.now
         while (self.to_come or self.open) and self.now < self.moved + STALLED:
             self._submit()
@@ -96,7 +96,7 @@ class Run:
             try:
                 self.cluster.create(gang(job.name, job.team, job.pods, GPUS_PER_NODE, job.seconds))
             except (ApiException, DynamicApiError) as error:
-                # One that is there already was taken, though the answer was lost.
+                # An existing job was accepted, although the response was lost.
                 if error.status != CONFLICT:
                     self.refused += 1
                     print(f"{self.now:6.0f} s  {job.name} was refused: {str(error.body)[:400]}", flush=True)
@@ -149,7 +149,7 @@ class Run:
         self._running, self._healthy = len(running), len(usable)
 
     def line(self) -> str:
-        """Return how it stands."""
+        """Return the current state as a line."""
         done = Counter(self.phases.values())
         return (
             f"{self.now:6.0f} s  {len(self.to_come)} to come, {len(self.open) - self._running} wait, "
@@ -158,7 +158,7 @@ class Run:
         )
 
     def faults_found(self) -> list[str]:
-        """Return what was promised and not kept."""
+        """Return the broken promises."""
         names = {state: [name for name, phase in self.phases.items() if phase == state] for state in ("Failed", "Lost")}
         found = [f"{state.lower()}: {', '.join(jobs)}" for state, jobs in names.items() if jobs]
         if self.judge.late:
@@ -168,7 +168,7 @@ class Run:
         return found
 
     def figures(self) -> str:
-        """Return what was seen in all."""
+        """Return the figures of the whole run."""
         succeeded = Counter(self.phases.values())["Succeeded"]
         return "\n".join(
             [
@@ -183,7 +183,7 @@ class Run:
 
 
 def most_jobs(jobs: Sequence[Job]) -> int:
-    """Return how many of the first jobs fit into their teams' namespaces: a run of fewer has the same first ones."""
+    """Return how many of the first jobs fit into their teams' namespaces. A shorter run has the same first jobs."""
     held: Counter[str] = Counter()
     for fitting, job in enumerate(jobs):
         held[job.team] += 1

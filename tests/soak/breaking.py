@@ -1,4 +1,4 @@
-"""Makes faults happen on a cluster, and makes good again what has an end."""
+"""Causes faults on a cluster, and repairs those with an end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SYSTEM = "mlbatch-system"
 
 
 class Breaking:
-    """Faults of the nodes with GPUs that a cluster has now, and of the platform's controllers."""
+    """Faults of the cluster's current GPU nodes and of the platform's controllers."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -20,7 +20,7 @@ class Breaking:
         self._documents = {name: self._document(name) for name in self.nodes}
 
     def start(self, event: Event) -> None:
-        """Have something go wrong."""
+        """Cause a fault."""
         name = self.nodes[event.node]
         match event.fault:
             case Fault.SICK:
@@ -36,7 +36,7 @@ class Breaking:
                     self._cluster.delete("v1", "Pod", pod["metadata"]["name"], SYSTEM)
 
     def end(self, event: Event) -> None:
-        """Make a node well again."""
+        """Repair a node."""
         name = self.nodes[event.node]
         match event.fault:
             case Fault.SICK:
@@ -47,7 +47,7 @@ class Breaking:
                 self._cluster.create(self._documents[name])
 
     def _document(self, name: str) -> dict[str, Any]:
-        """Return a node as it is made anew."""
+        """Return a node's document for its recreation."""
         node = self._cluster.get("v1", "Node", name)
         assert node is not None
         kept = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}

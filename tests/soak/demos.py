@@ -1,8 +1,8 @@
-"""Run the workbench's demos at toy size on a Ray of this machine, against an object store of this machine.
+"""Run the workbench's demos at toy size on a local Ray, with a local object store.
 
-As on a cluster, each is handed to the head's dashboard, which is how KubeRay submits a job. Ends with an error where
-one fails, learns nothing, or leaves no checkpoint in the bucket. Runs in an environment with the packages of the group
-`training` of pyproject.toml. Usage: python -m tests.soak.demos STORE, where STORE is moto's server.
+Like on a cluster, each demo is submitted to the head's dashboard, as KubeRay does. Fails if a demo fails, does not
+learn, or leaves no checkpoint in the bucket. Runs in an environment with the packages of the group `training` in
+pyproject.toml. Usage: python -m tests.soak.demos STORE, where STORE is moto's server.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from components.workbench.demos.bucket import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"jobtest": "mnist", "interactivetest": "interactive", "tunecluster": "tune"}
-"""What each demo runs, as `components.workbench.ray_job` has it, which needs packages that are not here."""
+"""Programs of the demos, from `components.workbench.ray_job`, which needs packages that are not installed here."""
 KEYS = {"AWS_ACCESS_KEY_ID": "workbench", "AWS_SECRET_ACCESS_KEY": "made-up"}
 NO_AGENT, AGENT_SECONDS = "No available agent", 120.0
-"""What Ray's dashboard answers (dashboard/modules/job/job_head.py) until the head's agent runs, and how long that may
-take on a busy machine."""
+"""Ray's dashboard returns this error (dashboard/modules/job/job_head.py) until the head's agent runs. Largest wait for
+it on a busy machine.
+"""
 
 
 def free_port() -> int:
@@ -63,7 +64,7 @@ def object_store(program: str) -> Iterator[str]:
 
 
 def write_pictures(folder: Path) -> None:
-    """Write 64 pictures of ten kinds, each bright at a height of its own, where torchvision looks for them."""
+    """Write 64 pictures of ten classes, each bright at its own height, where torchvision looks for them."""
     raw = folder / "FashionMNIST" / "raw"
     raw.mkdir(parents=True)
     for part in ("train", "t10k"):
@@ -96,14 +97,14 @@ def write_reviews(folder: Path) -> None:
 
 
 def write_table(path: Path) -> None:
-    """Write a table whose column `target` follows from another one."""
+    """Write a table whose column `target` depends on another column."""
     rows = [(number % 20, number % 7) for number in range(200)]
     lines = [f"{first},{second},{int(first >= 10)}" for first, second in rows]
     path.write_text("\n".join(["first,second,target", *lines]))
 
 
 class Head:
-    """The head of a Ray cluster, which is all of it, by its dashboard."""
+    """The head of a one-node Ray cluster, used through its dashboard."""
 
     def __init__(self, address: str, environment: Mapping[str, str]) -> None:
         self.client, self.environment = JobSubmissionClient(address), dict(environment)
@@ -119,7 +120,7 @@ class Head:
         return list(_lines(log.splitlines()))
 
     def _submitted(self, command: str) -> str:
-        """Submit a job as soon as there is an agent that runs it, which begins after the dashboard."""
+        """Submit a job as soon as an agent can run it. The agent starts after the dashboard."""
         until = time.monotonic() + AGENT_SECONDS
         while True:
             try:
@@ -139,7 +140,7 @@ def _lines(log: Sequence[str]) -> Iterator[Mapping[str, Any]]:
 
 @contextlib.contextmanager
 def cluster(environment: Mapping[str, str]) -> Iterator[Head]:
-    """Run Ray with room for the demos' workers and its dashboard; yield the head once the dashboard answers."""
+    """Run Ray with enough CPUs for the demos' workers; yield the head once the dashboard responds."""
     os.environ |= environment
     context = ray.init(num_cpus=8, include_dashboard=True, dashboard_port=free_port(), log_to_driver=False)
     try:
@@ -153,7 +154,7 @@ def cluster(environment: Mapping[str, str]) -> Iterator[Head]:
 
 
 def main() -> int:
-    """Run them; raise AssertionError where one does not do what it is for."""
+    """Run the demos. Raises AssertionError if one fails."""
     (program,) = sys.argv[1:]
     with tempfile.TemporaryDirectory() as name, object_store(program) as endpoint:
         folder = Path(name)
@@ -189,7 +190,7 @@ def _try(head: Head, folder: Path) -> None:
 
 
 def _look(endpoint: str) -> None:
-    """Hold that the bucket has checkpoints of both demos, and nothing else has the bucket's keys."""
+    """Assert that the bucket has checkpoints of exactly both demos."""
     store = fs.S3FileSystem(
         access_key="workbench", secret_key="made-up", endpoint_override=endpoint.removeprefix("http://"), scheme="http"
     )

@@ -1,4 +1,4 @@
-"""A training job's program, run with processes of this machine, and ended on the way."""
+"""Runs a training job's program with local processes, and interrupts it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 CLOSE = 1e-4
-"""How far two losses of the same step may be apart: sums of floats in another order."""
+"""Largest difference between two losses of the same step, caused by the order of float sums."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of a program, each with the checkpoints that the last one has left in a folder."""
+    """Runs of a program. Each run starts from the checkpoints of the previous one in a folder."""
 
     folder: Path
     command: Sequence[str]
@@ -27,9 +27,9 @@ class Runs:
     def run(
         self, *, until: int | None = None, by: signal.Signals = signal.SIGKILL
     ) -> tuple[int, dict[int, float], int]:
-        """Run until it ends, or give it a signal after a step.
+        """Run until it ends, or send a signal after a step.
 
-        Return from which step it went on, the loss of each step by its number, and its exit code.
+        Return the step it resumed from, the loss of each step by number, and its exit code.
         """
         resumed, losses = -1, dict[int, float]()
         with self._started() as process:
@@ -38,12 +38,12 @@ class Runs:
                 if "step" in line:
                     losses[line["step"]] = line["loss"]
                 if line.get("step", -1) == until:
-                    # With its node, all processes of a pod end at once; Kubernetes tells the first one alone.
+                    # When a node fails, all processes of a pod end at once. Kubernetes signals only the first one.
                     _kill(process.pid) if by is signal.SIGKILL else process.send_signal(by)
             return resumed, losses, process.wait(timeout=120)
 
     def steps(self) -> list[int]:
-        """Return the steps of the checkpoints that are there, the newest first."""
+        """Return the steps of the existing checkpoints, the newest first."""
         return sorted((int(path.stem.partition("-")[2]) for path in self.folder.glob("*.pt")), reverse=True)
 
     @contextlib.contextmanager
@@ -61,14 +61,14 @@ class Runs:
 
 
 def compare(losses: Mapping[int, float], undisturbed: Mapping[int, float], first: int) -> None:
-    """Hold a run's losses from a step on to those of the undisturbed run."""
+    """Assert that a run's losses from a step on equal those of the undisturbed run."""
     assert sorted(losses) == list(range(first, first + len(losses))), sorted(losses)
     apart = {step: (loss, undisturbed[step]) for step, loss in losses.items() if abs(loss - undisturbed[step]) > CLOSE}
     assert not apart, f"losses differ after a restart: {apart}"
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield the lines of JSON that a program prints; Ray puts before each who has printed it."""
+    """Yield the lines of JSON that a program prints, without Ray's prefix."""
     assert process.stdout is not None
     for line in process.stdout:
         with contextlib.suppress(json.JSONDecodeError):
@@ -76,7 +76,7 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[Mapping[str, Any]]:
 
 
 def _kill(process: int) -> None:
-    """End a process of ours and all that it has started, some of it in sessions of its own."""
+    """Kill a process and all its descendants, including those in other sessions."""
     with contextlib.suppress(FileNotFoundError):
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
         for child in children:

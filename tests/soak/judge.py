@@ -1,4 +1,4 @@
-"""Whether a run keeps what is promised to teams. Knows nothing of a cluster."""
+"""Checks whether a run keeps the promises to teams. Independent of a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.soak.trace import QUOTAS
 
 
 class Claim(Protocol):
-    """What a job needs of its team's quota. gpus: of all of its pods."""
+    """A job's share of its team's quota. gpus: of all its pods."""
 
     @property
     def team(self) -> str: ...
@@ -21,10 +21,12 @@ class Claim(Protocol):
 
 @dataclass
 class Judge:
-    """Takes in what is seen of the jobs, and holds it to the bound.
+    """Records observations of jobs and checks them against the bound.
 
-    jobs: by name. quotas: GPUs of each team.
-    waiting: since when each job could have run inside its team's quota. worst: the longest such time.
+    jobs: by name.
+    quotas: GPUs of each team.
+    waiting: the time from which each job could have run inside its team's quota.
+    worst: the longest wait.
     """
 
     jobs: Mapping[str, Claim]
@@ -35,10 +37,10 @@ class Judge:
     late: set[str] = field(default_factory=set)
 
     def look(self, now: float, *, open_jobs: Collection[str], running: Collection[str], healthy_gpus: int) -> None:
-        """Take in the jobs that are submitted and not finished, those that run, and the GPUs of healthy nodes.
+        """Record the submitted unfinished jobs, the running ones, and the GPUs of healthy nodes.
 
-        A job waits that fits into its team's quota beside what the team runs, while the nodes have all that the teams
-        may claim of their own.
+        A job waits if it fits into its team's quota next to the team's running jobs, while healthy nodes have enough
+        GPUs for all claims within quotas.
         """
         used = {
             team: sum(self.jobs[name].gpus for name in running if self.jobs[name].team == team) for team in self.quotas

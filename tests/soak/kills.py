@@ -1,7 +1,7 @@
-"""Kill plain `pulumi up` at moments that a seed decides, and finish each by the commands of docs/operations.md.
+"""Kill plain `pulumi up` at moments from a seed, and finish each update with the commands of docs/operations.md.
 
-Ends with an error where they do not finish it, where the state then lacks something that was made or has it twice, or
-where something is left once the stack is destroyed.
+Fails if the commands do not finish the update, if the state then lacks a created resource or has it twice, or if a
+resource remains after destroying the stack.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tests.local.environment import Cluster, Project, dev_settings, local_enviro
 from tests.local.killed import Killed
 
 LONGEST_DELAY = 1.0
-"""Seconds after a write of the state by which the engine is killed: between two of them, or within the next."""
+"""Largest number of seconds between a write of the state and the kill."""
 
 MOST_KILLS = 1000
-"""Of a run, at a minute or two each."""
+"""Largest number of kills in a run; each takes one or two minutes."""
 
 
 def moments(seed: int, kills: int, objects: int) -> list[tuple[int, float]]:
-    """Return when to kill: how many objects the state has by then, and how many seconds later.
+    """Return the moments of kills: the number of objects in the state, and the seconds after that.
 
-    objects: how many the stack has. Each part of the update has its share, in an order of its own.
+    objects: number of objects in the stack. Each part of the update gets the same share, in random order.
     """
     chance = random.Random(seed)  # noqa: S311 - moments, no secret
     parts = [(1 + objects * part // kills, 1 + objects * (part + 1) // kills) for part in range(kills)]
@@ -39,7 +39,7 @@ def moments(seed: int, kills: int, objects: int) -> list[tuple[int, float]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the kills; return 1 where one was not finished."""
+    """Run the kills; return 1 if an update was not finished."""
     parser = Parser(prog="python -m tests.soak.kills", description=__doc__)
     parser.add_argument("--seed", type=whole("SEED"), default=1)
     parser.add_argument("--kills", type=whole("KILLS", 1, MOST_KILLS), default=20)

@@ -1,6 +1,6 @@
-"""Make a granite model of a few thousand weights, its tokenizer, and questions with answers, in a folder.
+"""Create a granite model of a few thousand weights, its tokenizer, and questions with answers, in a folder.
 
-What the hub has in the same form is fetched by the same calls. Runs in the environment of the group `training`.
+The same calls load models in this form from the hub. Runs in the environment of the group `training`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NUMBERS = range(20)
 
 
 def make(folder: Path) -> None:
-    """Write them into its folders `model` and `data`."""
+    """Write them into the folders `model` and `data`."""
     entries = [{"question": f"What is {a} plus {b}?", "answer": str(a + b)} for a in _NUMBERS for b in _NUMBERS]
     data = folder / "data"
     data.mkdir(parents=True)

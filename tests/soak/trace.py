@@ -1,4 +1,4 @@
-"""What happens in a run, and when: jobs and faults at random times that a seed decides."""
+"""The events of a run and their times: jobs and faults, generated from a seed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ QUOTAS: Mapping[str, int] = {"blue": 16, "red": 16, "green": 8}
 SLACK = 8
 NODES = (SLACK + sum(QUOTAS.values())) // GPUS_PER_NODE
 MOST_LOST = 2
-"""Nodes that are lost at a time: one that the slack queue covers, and one beyond it."""
+"""Largest number of nodes lost at a time: one more than the slack queue covers."""
 
 
 class Fault(StrEnum):
-    """What goes wrong."""
+    """Kinds of faults."""
 
     SICK = "sick"
     CORDONED = "cordoned"
@@ -34,7 +34,7 @@ OF_CONTROLLERS = (Fault.KUEUE, Fault.APPWRAPPER, Fault.SLACK_CONTROLLER)
 
 @dataclass(frozen=True)
 class Job:
-    """A job whose pods take all GPUs of a node each. at, seconds: when it is submitted and how long it runs."""
+    """A job whose pods use all GPUs of a node each. at, seconds: submission time and run time."""
 
     at: float
     team: str
@@ -44,13 +44,13 @@ class Job:
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it takes."""
+        """Number of its GPUs."""
         return self.pods * GPUS_PER_NODE
 
 
 @dataclass(frozen=True)
 class Event:
-    """A fault from one second of the run to another; of a node by its position, of a controller without an end."""
+    """A fault between two seconds of the run: of a node by its position, or of a controller without an end."""
 
     at: float
     fault: Fault
@@ -59,9 +59,9 @@ class Event:
 
 
 def trace(seed: int, count: int) -> tuple[list[Job], list[Event]]:
-    """Return the jobs and the faults of a run, in the order of their times.
+    """Return the jobs and the faults of a run, ordered by time.
 
-    Teams submit in bursts, so that they borrow from each other and take back. Jobs come about as fast as all nodes
+    Teams submit in bursts, so that they borrow from each other and reclaim. Jobs arrive about as fast as all nodes
     together can run them.
     """
     chance = random.Random(seed)  # noqa: S311 - a trace, no secret
@@ -79,10 +79,14 @@ def trace(seed: int, count: int) -> tuple[list[Job], list[Event]]:
 
 @dataclass(frozen=True)
 class Weather:
-    """What may go wrong, as often as it stands there, on how many nodes, and how often.
+    """Kinds and frequency of faults.
 
-    most_lost: nodes that are lost at a time. pause: seconds from one fault to the next, the fewest and the most.
-    lasts: seconds that a node is lost for, likewise; paused: that the API server does not answer.
+    kinds: a repeated kind is more frequent.
+    nodes: number of nodes.
+    most_lost: nodes lost at a time.
+    pause: fewest and most seconds between faults.
+    lasts: fewest and most seconds of a lost node.
+    paused: fewest and most seconds without the API server.
     """
 
     kinds: Sequence[Fault] = (*OF_NODES, *OF_NODES, *OF_NODES, *OF_CONTROLLERS)
@@ -94,7 +98,7 @@ class Weather:
 
 
 def faults(chance: random.Random, end: float, weather: Weather = Weather()) -> list[Event]:
-    """Return the faults of so many seconds, in the order of their times."""
+    """Return the faults of a time span in seconds, ordered by time."""
     events: list[Event] = []
     now = 30.0
     while now < end:

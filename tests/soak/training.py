@@ -1,7 +1,7 @@
-"""Run the pre-training's own program with two processes on the CPU, kill it on the way, and see it go on.
+"""Run the pre-training program with two processes on the CPU, kill it, and check that it resumes.
 
-Ends with an error where a run that was killed, told to end or left with a broken checkpoint has other losses than one
-that nobody disturbed. Runs in an environment with the packages of the group `training` of pyproject.toml.
+Fails if a run that was killed, terminated or left with a broken checkpoint has other losses than an undisturbed one.
+Runs in an environment with the packages of the group `training` in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MODEL = ("--layers=2", "--width=32", "--heads=2", "--context=32", "--batch=8", "
 
 
 def training(folder: Path) -> Runs:
-    """Return runs of the program that keep their checkpoints in a folder."""
+    """Return runs of the program with checkpoints in a folder."""
     command = [
         *(sys.executable, "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2"),
         *(f"--master-port={_free_port()}", "-m", "components.workloads.training.pretrain", *MODEL),
@@ -35,7 +35,7 @@ def _free_port() -> int:
 
 
 def main() -> int:
-    """Run them; raise AssertionError where one does not go on as it should."""
+    """Run them. Raises AssertionError if one does not resume."""
     with tempfile.TemporaryDirectory() as folder:
         whole = training(Path(folder) / "whole")
         resumed, undisturbed, code = whole.run()

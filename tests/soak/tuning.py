@@ -1,7 +1,7 @@
-"""Run the fine-tuning's own program on a Ray of this machine, on a toy model, kill it on the way, and see it go on.
+"""Run the fine-tuning program on a local Ray with a toy model, kill it, and check that it resumes.
 
-Ends with an error where the run that was killed has other losses than one that nobody disturbed, or leaves no adapter.
-Runs in an environment with the packages of the group `training` of pyproject.toml.
+Fails if the killed run has other losses than an undisturbed one, or leaves no adapter. Runs in an environment with the
+packages of the group `training` in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEPS, EVERY = 12, 5
 
 
 def tuning(toy: Path, folder: Path) -> Runs:
-    """Return runs of the program that keep their checkpoints in a folder. toy: folder of model and data."""
+    """Return runs of the program with checkpoints in a folder. toy: folder of model and data."""
     command = [
         *(sys.executable, "-m", "components.workloads.training.finetune", "--workers=2", "--rank=4", "--batch=8"),
         *(f"--model={toy / 'model'}", f"--dataset={toy / 'data'}", "--context=64", "--learning-rate=0.01"),
@@ -27,7 +27,7 @@ def tuning(toy: Path, folder: Path) -> Runs:
 
 
 def main() -> int:
-    """Run them; raise AssertionError where one does not go on as it should."""
+    """Run them. Raises AssertionError if one does not resume."""
     with tempfile.TemporaryDirectory() as folder:
         toy = Path(folder) / "toy"
         make(toy)

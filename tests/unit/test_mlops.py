@@ -732,8 +732,8 @@ def test_the_stub_is_of_the_commit_of_the_catalogue_and_says_that_it_is_one() ->
     workload = {"metadata": {"annotations": {"emulator/stub-of": stub.SOURCE}}}
     assert emulated.report([workload]) == (
         "OSS MLOps platform\n"
-        "  its 1 Deployments run nothing: their pods are simulated\n"
-        "  a stub: each of its objects by name, definitions that take anything, webhooks that call nobody: "
+        "  its 1 Deployments run no programs: their pods are simulated\n"
+        "  a stub: its objects have names only, definitions without validation, webhooks without calls: "
         f"{stub.SOURCE}"
     )
     assert emulated.report([]) == ""

@@ -1,4 +1,4 @@
-"""The resource types that the emulated Azure has."""
+"""The resource types of the emulated Azure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KINDS: tuple[Kind, ...] = (
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.token: kind for kind in _KINDS})
-"""By the SDK's token."""
+"""Resource types by the SDK's token."""
 
 
 def kind_of(token: str) -> Kind:

@@ -1,4 +1,4 @@
-"""Microsoft.ContainerService: agent pools, resources of their own or inline in their cluster."""
+"""Microsoft.ContainerService: agent pools, as separate resources or inline in their cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emulator.azure.store import Operation, Properties, Record, State
 
 
 class AgentPool(Kind):
-    """A pool of like nodes of a cluster."""
+    """A pool of identical nodes of a cluster."""
 
     token = "azure-native:containerservice:AgentPool"
     type = POOL
@@ -27,7 +27,7 @@ class AgentPool(Kind):
     # pulumi-azure-native, provider/pkg/gen/replacement.go.
     replaces = frozenset({"gpuInstanceProfile", "vmSize", "networkProfile.nodePublicIPTags"})
     duration = "agentPool"
-    # Updates that the service refuses although the provider would not plan a replacement for them.
+    # Updates that the service rejects although the provider would not plan a replacement.
     immutable = (
         "vmSize",
         "availabilityZones",
@@ -57,7 +57,7 @@ class AgentPool(Kind):
         self.check_in(request, _cluster_of(request).properties)
 
     def check_in(self, request: Request, cluster: Properties) -> None:
-        """Raise ArmError when AKS would refuse the pool in a cluster with these properties."""
+        """Raise ArmError if AKS would reject the pool in a cluster with these properties."""
         if request.before is not None:
             check_immutable(self, request, request.before)
         check_pool(request, cluster)
@@ -67,7 +67,7 @@ class AgentPool(Kind):
         return self.complete_in(request, _cluster_of(request).properties)
 
     def complete_in(self, request: Request, cluster: Properties) -> Properties:
-        """Return the pool's properties as they read back in a cluster with these properties."""
+        """Return the pool's properties as read back in a cluster with these properties."""
         version = pool_version(request, cluster)
         own = {"type": "VirtualMachineScaleSets", "currentOrchestratorVersion": version}
         found = {**super().complete(request), **own}
@@ -75,12 +75,12 @@ class AgentPool(Kind):
         before = request.before.properties if request.before else {}
         if size_of(request, cluster["location"]).gpus:
             found.setdefault("gpuProfile", before.get("gpuProfile", {"driver": "Install"}))
-        # A PUT that leaves out what cannot change does not change it.
+        # A PUT that omits an immutable property does not change it.
         kept = [key for key in self.immutable if key in before and key not in request.body]
         return {**found, **{key: before[key] for key in kept}}
 
     def on_started(self, request: Request, record: Record) -> None:
-        """Remember, at a pool's creation, what holds for all of its life: its place and whether it has InfiniBand."""
+        """Record what stays fixed after a pool's creation: its position and whether it has InfiniBand."""
         state, hidden = request.state, record.hidden
         if "order" not in hidden:
             siblings = state.of_type(POOL, _cluster_id(record.id))
@@ -107,7 +107,7 @@ AGENT_POOL = AgentPool()
 
 
 def settle_instances(pool: Record) -> None:
-    """Bring the instances of a pool's scale set to its count: new ones get the next ids, the highest ids go first."""
+    """Match the instances of a pool's scale set to its count. New ones get the next ids; the highest ids go first."""
     stopped = at(pool.properties, "powerState.code") == "Stopped"
     count = 0 if stopped else int(pool.properties["count"])
     instances = sorted(pool.hidden.get("instances", []))[:count]

@@ -1,4 +1,4 @@
-"""What the resource types of the emulated Azure have in common."""
+"""The base class of the emulated resource types, and what they share."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class NameRule:
-    """What a name may look like (https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
+    """Allowed names (https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
 
-    pattern: of the whole name; allowed: the same in words.
+    pattern: of the whole name.
+    allowed: the same rule in words.
     """
 
     pattern: str
@@ -39,7 +40,7 @@ class NameRule:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A PUT or DELETE as it reaches a resource provider. names: the parts of the path; body: without them."""
+    """A PUT or DELETE that reaches a resource provider. names: the parts of the path. body: everything else."""
 
     facts: AzureFacts
     state: State
@@ -50,7 +51,7 @@ class Request:
 
     @property
     def creates(self) -> bool:
-        """Whether there is no such resource yet."""
+        """Whether the resource does not exist yet."""
         return self.before is None
 
     @property
@@ -60,18 +61,23 @@ class Request:
         return str(self.facts.region(given) or given)
 
     def others(self, kind: str, under: str = "") -> list[Record]:
-        """Return the resources of a type, of all or only below an id, without the one that the request is for."""
+        """Return the other resources of a type, of all or only below an id."""
         return [each for each in self.state.of_type(kind, under) if each.id.lower() != self.id.lower()]
 
 
 class Kind:
-    """A resource type: its place in Azure, what it refuses, and what it reads back.
+    """A resource type: its place in Azure, what it rejects, and what it reads back.
 
-    token: the SDK's type. type: Azure Resource Manager's. path: of its id, with the SDK's input names in braces.
-    rule: of its own name. replaces: the inputs, beside the names of the path, whose change the provider answers with a
-    replacement; `a.b` is a property inside, `a[].b` one of the items. duration: the key of the facts' durations.
-    tracked: it has a location; `no_location` is the code of its refusal. immutable: properties whose change the service
-    refuses. defaults: what is filled in.
+    token: the SDK's type.
+    type: Azure Resource Manager's type.
+    path: the path of its id, with the SDK's input names in braces.
+    rule: the rule for its own name.
+    replaces: inputs, other than the names of the path, whose change makes the provider replace the resource. `a.b` is a
+      property inside an object, `a[].b` a property of items.
+    duration: the key in the durations of the facts.
+    tracked: whether it has a location. no_location: the error code for an invalid one.
+    immutable: properties whose change the service rejects.
+    defaults: values for properties that are not given.
     """
 
     token: ClassVar[str]
@@ -87,21 +93,21 @@ class Kind:
 
     @property
     def parameters(self) -> Sequence[str]:
-        """The input names that make the path, the resource's own name last."""
+        """The input names in the path, the resource's own name last."""
         return [name for name in _PLACEHOLDER.findall(self.path) if name != "subscriptionId"]
 
     @property
     def own_name(self) -> str:
-        """The input that names the resource itself."""
+        """The input with the resource's own name."""
         return self.parameters[-1]
 
     def id(self, facts: AzureFacts, names: Mapping[str, str]) -> str:
-        """Return the id that the names make."""
+        """Return the id that these names give."""
         parts = {key: str(value).strip("/") for key, value in names.items()}
         return self.path.format_map({"subscriptionId": facts.subscription_id, **parts})
 
     def parse(self, resource_id: str) -> dict[str, str] | None:
-        """Return the names in an id, None when it is not of this type."""
+        """Return the names in an id, None if it is not of this type."""
         pattern = _PLACEHOLDER.sub(
             lambda match: f"(?P<{match[1]}>.+)" if match[1] == "scope" else f"(?P<{match[1]}>[^/]+)",
             self.path,
@@ -111,63 +117,65 @@ class Kind:
 
     @property
     def emulated(self) -> Mapping[str, Any]:
-        """The inputs that are emulated, as `inputs.yaml` has them, and the names of the path."""
+        """The emulated inputs: those in `inputs.yaml`, and the names of the path."""
         return {**dict.fromkeys(self.parameters), **_inputs()[self.token]}
 
     def not_emulated(self, inputs: Properties) -> list[tuple[str, str]]:
-        """Return the paths of inputs that are not emulated, with what is wrong."""
+        """Return the paths of inputs that are not emulated, with the problem of each."""
         found = list(_not_emulated(inputs, self.emulated))
         if inputs.get(self.own_name) is None:
-            found.append((self.own_name, f"'{self.own_name}' is missing; that a name is made up is not emulated"))
+            found.append((self.own_name, f"'{self.own_name}' is missing; generated names are not emulated"))
         return found
 
     def bad_name(self, inputs: Properties) -> list[tuple[str, str]]:
-        """Return what is wrong with the resource's own name."""
+        """Return the problem with the resource's own name, if any."""
         name = inputs.get(self.own_name)
         if self.rule is None or not isinstance(name, str) or re.fullmatch(self.rule.pattern, name):
             return []
-        return [(self.own_name, f"'{self.own_name}' is '{name}'; a {self.type} is named with {self.rule.allowed}")]
+        return [
+            (self.own_name, f"'{self.own_name}' is '{name}'; the name of a {self.type} must be {self.rule.allowed}")
+        ]
 
     def check(self, request: Request) -> None:
-        """Raise ArmError when Azure would refuse the request."""
+        """Raise ArmError if Azure would reject the request."""
 
     def complete(self, request: Request) -> Properties:
-        """Return the properties as they read back once the operation has ended."""
+        """Return the properties that read back after the operation."""
         own: Properties = {"name": request.names[self.own_name], "type": self.type}
         if self.tracked:
             own["location"] = request.location
         return merged(self.defaults, {**request.body, **own, **self.computed(request)})
 
     def computed(self, request: Request) -> Properties:
-        """Return the properties that the service makes up."""
+        """Return the properties that the service computes."""
         return {}
 
     def on_started(self, request: Request, record: Record) -> None:
-        """Change other resources along with this one; `record` is stored already."""
+        """Change other resources together with this one, which is already stored."""
 
     def on_finished(self, state: State, record: Record) -> None:
-        """Carry on when the operation has ended well."""
+        """Change other resources after a successful operation."""
 
     def on_failed(self, state: State, record: Record) -> None:
-        """Carry on when the operation has failed."""
+        """Change other resources after a failed operation."""
 
     def to_response(self, state: State, record: Record) -> Properties:
-        """Return what a GET answers."""
+        """Return the response to a GET."""
         return record.properties
 
     def operation(self, state: State, record: Record) -> Operation | None:
-        """Return the running operation that keeps this resource from being changed."""
+        """Return the running operation that blocks changes of this resource, or None."""
         return record.operation
 
     def check_delete(self, request: Request) -> None:
-        """Raise ArmError when Azure would refuse to delete the resource."""
+        """Raise ArmError if Azure would reject the deletion."""
 
     def absent(self, facts: AzureFacts, names: Mapping[str, str]) -> Properties | None:
-        """Return what a GET answers where there is no such resource."""
+        """Return the response to a GET if the resource does not exist."""
         return None
 
     def on_deleted(self, facts: AzureFacts, state: State, record: Record) -> None:
-        """Take along what goes with a resource."""
+        """Remove the resources that are deleted with this one."""
 
 
 @functools.cache
@@ -190,7 +198,7 @@ def _not_emulated(values: Properties, emulated: Mapping[str, Any], above: str = 
 
 
 def check_common(kind: Kind, request: Request) -> None:
-    """Raise ArmError for what every resource type refuses: group, location, changed fixed properties."""
+    """Raise ArmError for what all resource types reject: unknown group or location, changed immutable property."""
     group = request.names.get("resourceGroupName")
     if group is not None and kind.type != GROUP and request.state.get(group_id(request.facts, group)) is None:
         raise ArmError("ResourceGroupNotFound", f"Resource group '{group}' could not be found.", status=404)
@@ -220,19 +228,19 @@ def _check_location(kind: Kind, request: Request) -> None:
 
 
 def check_immutable(kind: Kind, request: Request, before: Record) -> None:
-    """Raise ArmError when a property that cannot change is given another value."""
+    """Raise ArmError if the request changes an immutable property."""
     for path in kind.immutable:
         had, wanted = at(before.properties, path), at(request.body, path)
         if wanted is not None and had is not None and not same(had, wanted):
             raise ArmError(
                 "PropertyChangeNotAllowed",
                 f"Changing property 'properties.{path}' is not allowed.",
-                hint=f"Have the resource replaced instead (the resource option replace_on_changes names '{path}').",
+                hint=f"Replace the resource: add '{path}' to its resource option replace_on_changes.",
             )
 
 
 def at(values: Mapping[str, Any], path: str) -> Any:
-    """Return what stands at a dotted path, None where nothing does."""
+    """Return the value at a dotted path, or None."""
     for part in path.split("."):
         if not isinstance(values, Mapping) or part not in values:
             return None
@@ -241,7 +249,7 @@ def at(values: Mapping[str, Any], path: str) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Compare as Azure does: the case of letters does not count, nor the order of a list of plain values."""
+    """Compare like Azure: ignore case, and the order of a list of strings."""
     if isinstance(one, str) and isinstance(other, str):
         return one.lower() == other.lower()
     if isinstance(one, list) and isinstance(other, list) and all(isinstance(each, str) for each in [*one, *other]):
@@ -250,7 +258,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Properties:
-    """Return the defaults with what is given in their place, object by object."""
+    """Return the defaults merged with the given values, object by object."""
     result = dict(defaults)
     for key, value in given.items():
         if isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
@@ -266,18 +274,18 @@ def group_id(facts: AzureFacts, name: str) -> str:
 
 
 def stable_uuid(*parts: str) -> str:
-    """Return an id that the same parts always make."""
+    """Return a UUID that depends only on the parts."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(parts).lower()))
 
 
 def node_suffix(cluster_id: str) -> str:
-    """Return the eight digits that AKS puts into the names of a cluster's scale sets."""
+    """Return the eight digits that AKS uses in the names of a cluster's scale sets."""
     number = int.from_bytes(hashlib.sha256(cluster_id.lower().encode()).digest()[:8], "big")
     return str(number % 10**8).zfill(8)
 
 
 def require(state: State, resource_id: str, what: str) -> Record:
-    """Return a resource that another one refers to. Raises ArmError when it is not there."""
+    """Return a resource that another one refers to. Raises ArmError if it does not exist."""
     found = state.get(resource_id)
     if found is None:
         raise ArmError(

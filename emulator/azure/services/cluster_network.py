@@ -26,7 +26,7 @@ _MOST_RANGES = 200
 
 
 def network_profile(request: Request) -> Properties:
-    """Return the network profile with what AKS fills in. Raises ArmError when AKS would refuse it."""
+    """Return the network profile with AKS's defaults. Raises ArmError if AKS would reject it."""
     profile = merged(_DEFAULTS, request.body.get("networkProfile") or {})
     service = network(profile["serviceCidr"], "networkProfile.serviceCidr")
     pods = network(profile["podCidr"], "networkProfile.podCidr")
@@ -63,7 +63,7 @@ def network_profile(request: Request) -> Properties:
 
 
 def check_access(profile: Mapping[str, Any]) -> None:
-    """Raise ArmError when AKS would not open the API server to these networks."""
+    """Raise ArmError if AKS would not open the API server to these networks."""
     ranges = profile.get("authorizedIPRanges") or []
     if ranges and profile.get("enablePrivateCluster"):
         raise invalid("authorizedIPRanges cannot be used with a private cluster (enablePrivateCluster).")

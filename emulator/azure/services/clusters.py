@@ -1,7 +1,7 @@
 """Microsoft.ContainerService: managed clusters.
 
-An agent pool given inline in a cluster and one that is a resource of its own are the same thing, as in Azure: the
-cluster's `agentPoolProfiles` reads back every pool.
+Like in Azure, an inline agent pool and a separate one are the same resource, and the cluster's `agentPoolProfiles`
+reads back every pool.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEAST_RSA_BITS = 2048
 
 
 class ManagedCluster(Kind):
-    """A managed Kubernetes cluster. The emulated one is the local cluster, so there is one at a time."""
+    """A managed Kubernetes cluster. The emulated one is the local cluster, so only one can exist."""
 
     token = "azure-native:containerservice:ManagedCluster"
     type = CLUSTER
@@ -75,7 +75,7 @@ class ManagedCluster(Kind):
         if others:
             raise ArmError(
                 "LocalClusterTaken",
-                f"The emulated Azure has one managed cluster, the local one, and that is {others[0].id}.",
+                f"The emulated Azure has only one managed cluster, the local cluster, and {others[0].id} uses it.",
                 status=409,
                 hint="Destroy the stack that owns it first.",
             )
@@ -151,7 +151,7 @@ class ManagedCluster(Kind):
 
     def to_response(self, state: State, record: Record) -> Properties:
         pools = state.of_type(POOL, record.id)
-        # In the order in which they came: what is declared inline stays in front.
+        # In order of creation: pools declared inline come first.
         pools.sort(key=lambda each: each.hidden["order"])
         return {**record.properties, "agentPoolProfiles": [each.properties for each in pools]}
 
@@ -192,7 +192,7 @@ class ManagedCluster(Kind):
                 "NodeResourceGroupAlreadyExists",
                 f"The node resource group '{group.name}' exists already: AKS creates and owns it.",
                 status=409,
-                hint="Set nodeResourceGroup to a name that nothing has.",
+                hint="Set nodeResourceGroup to another name.",
             )
         for key in at(body, "linuxProfile.ssh.publicKeys") or []:
             _check_ssh_key(str(key["keyData"]))
@@ -207,8 +207,8 @@ def _node_group(request: Request) -> str:
 
 
 def _check_ssh_key(text: str) -> None:
-    """Raise ArmError for all but RSA keys of 2048 bits (https://github.com/Azure/AKS/issues/1172, 3434)."""
-    # Only here: it takes longer to import than all the rest of this service.
+    """Raise ArmError for keys other than RSA keys of 2048 bits (https://github.com/Azure/AKS/issues/1172, 3434)."""
+    # Imported here because it is slow to import.
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key

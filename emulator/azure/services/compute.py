@@ -9,7 +9,7 @@ from emulator.azure.services.base import POOL, Kind, NameRule, Request
 
 
 class ProximityPlacementGroup(Kind):
-    """Machines that are to stand close together."""
+    """Machines that Azure places close together."""
 
     token = "azure-native:compute:ProximityPlacementGroup"
     type = "Microsoft.Compute/proximityPlacementGroups"

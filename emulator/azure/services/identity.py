@@ -1,4 +1,4 @@
-"""Microsoft.ManagedIdentity: user assigned identities, and which of them a resource acts as."""
+"""Microsoft.ManagedIdentity: user assigned identities, their credentials, and the identity of a resource."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_CREDENTIALS = 20
 
 
 class UserAssignedIdentity(Kind):
-    """A managed identity that lives on its own. One that is made anew has other ids than the one of its name before."""
+    """A managed identity. A recreated one with the same name has other ids."""
 
     token = "azure-native:managedidentity:UserAssignedIdentity"
     type = "Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -34,9 +34,9 @@ class UserAssignedIdentity(Kind):
 
 
 class FederatedIdentityCredential(Kind):
-    """Whose tokens stand for an identity: those of one subject of one issuer.
+    """Tokens that an identity accepts: those of one subject of one issuer.
 
-    Source: learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations, of names, numbers,
+    Source: learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations, for names, numbers,
     lengths and unique combinations.
     """
 
@@ -57,9 +57,9 @@ class FederatedIdentityCredential(Kind):
         issuer, subject = str(request.body["issuer"]), str(request.body["subject"])
         audiences = request.body["audiences"]
         if len(audiences) != 1:
-            raise _refused(f"one audience has to be given, not {len(audiences)}.")
+            raise _refused(f"one audience is required, not {len(audiences)}.")
         if not issuer.startswith("https://") or max(map(len, (issuer, subject, *audiences))) > _LONGEST:
-            raise _refused(f"the issuer is an https address, and nothing is longer than {_LONGEST} characters.")
+            raise _refused(f"the issuer must be an https address, and no value longer than {_LONGEST} characters.")
         theirs = request.others(self.type, identity)
         if any((each.properties["issuer"], each.properties["subject"]) == (issuer, subject) for each in theirs):
             raise ArmError(
@@ -74,7 +74,7 @@ def _refused(why: str) -> ArmError:
 
 
 def identity_of(request: Request) -> Properties:
-    """Return the `identity` as it reads back: principals of what is assigned. Raises ArmError for unknown ones."""
+    """Return the `identity` that reads back, with its principals. Raises ArmError for unknown identities."""
     given = request.body["identity"]
     kind = str(given["type"])
     if kind == "SystemAssigned":

@@ -1,4 +1,4 @@
-"""The identity as which the nodes of a managed cluster pull images and mount storage."""
+"""The identity that nodes of a managed cluster use to pull images and mount storage."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MANAGED_IDENTITY_OPERATOR = "f1a07417-d97a-45cb-824c-7a7467783830"
 
 
 def kubelet_identity(request: Request, node_group: str) -> Properties:
-    """Return the kubelets' identity: the one that is given, else one in the nodes' resource group.
+    """Return the kubelet identity: the given one, else one in the nodes' resource group.
 
-    Raises ArmError when AKS would refuse the given one
+    Raises ArmError if AKS would reject the given one
     (https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity).
     """
     given = at(request.body, _GIVEN)

@@ -11,11 +11,11 @@ from emulator.azure.store import Properties
 
 LONG_TERM = "AKSLongTermSupport"
 _OLDEST_SKEW = 3
-"""Minor versions that a pool may be behind (https://learn.microsoft.com/azure/aks/supported-kubernetes-versions)."""
+"""Minor versions that a pool may be older (https://learn.microsoft.com/azure/aks/supported-kubernetes-versions)."""
 
 
 def cluster_version(request: Request) -> str:
-    """Return the full version of the control plane. Raises ArmError for one that is not offered, or not in reach."""
+    """Return the control plane's full version. Raises ArmError for one that is not offered or too far ahead."""
     before = request.before.properties if request.before else {}
     wanted = request.body.get("kubernetesVersion") or before.get("kubernetesVersion")
     wanted = str(wanted or request.facts.default_version)
@@ -31,7 +31,7 @@ def cluster_version(request: Request) -> str:
 
 
 def pool_version(request: Request, cluster: Properties) -> str:
-    """Return the full version of a pool's nodes. Raises ArmError for one that does not go with the control plane."""
+    """Return the full version of a pool's nodes. Raises ArmError if it is incompatible with the control plane."""
     before = request.before.properties if request.before else {}
     control_plane = str(cluster["currentKubernetesVersion"])
     wanted: Any = request.body.get("orchestratorVersion") or before.get("orchestratorVersion")

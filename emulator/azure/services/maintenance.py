@@ -1,4 +1,4 @@
-"""Microsoft.ContainerService: the windows in which AKS makes its upgrades."""
+"""Microsoft.ContainerService: maintenance windows for AKS's upgrades."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OFFSET = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
 
 
 class MaintenanceConfiguration(Kind):
-    """A window of a managed cluster, which goes with the cluster.
+    """A window of a managed cluster, deleted with the cluster.
 
     Source: learn.microsoft.com/azure/aks/planned-maintenance, for the names and for windows of 4 to 24 hours.
     """

@@ -17,7 +17,7 @@ _SUCCEEDED = {"provisioningState": "Succeeded"}
 
 
 def network(text: Any, what: str) -> IPv4Network:
-    """Read a range of addresses. Raises ArmError for anything else."""
+    """Return a range of addresses. Raises ArmError for an invalid one."""
     try:
         return IPv4Network(str(text))
     except ValueError as error:
@@ -29,7 +29,7 @@ def network(text: Any, what: str) -> IPv4Network:
 
 
 class VirtualNetwork(Kind):
-    """A virtual network. Its subnets are resources of their own, which an update by the provider carries over."""
+    """A virtual network. Its subnets are separate resources; an update by the provider keeps them."""
 
     token = "azure-native:network:VirtualNetwork"
     type = "Microsoft.Network/virtualNetworks"
@@ -103,7 +103,7 @@ def _space(properties: Properties, what: str) -> list[IPv4Network]:
 
 
 def check_subnet(space: Sequence[IPv4Network], name: str, body: Properties, others: Sequence[Record]) -> None:
-    """Raise ArmError when a subnet does not fit into its virtual network's address space or beside the others."""
+    """Raise ArmError if a subnet is outside its virtual network's address space or overlaps another subnet."""
     own = network(body.get("addressPrefix"), f"subnet {name}")
     if not any(own.subnet_of(whole) for whole in space):
         raise ArmError(
@@ -121,7 +121,7 @@ def check_subnet(space: Sequence[IPv4Network], name: str, body: Properties, othe
 
 
 def check_unused(state: State, subnet: Record) -> None:
-    """Raise ArmError when nodes live in a subnet."""
+    """Raise ArmError if nodes use a subnet."""
     for pool in state.of_type(POOL):
         if str(pool.properties.get("vnetSubnetID", "")).lower() == subnet.id.lower():
             raise ArmError(

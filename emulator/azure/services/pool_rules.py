@@ -1,4 +1,4 @@
-"""What AKS refuses of agent pools: sizes, counts, zones, labels, places, quotas."""
+"""AKS's rules for agent pools: sizes, counts, zones, labels, placement, quotas."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MOST_NODES = 1000
 _RETIRED_TAG = "skipgpudriverinstall"
 _RESERVED_LABELS = ("kubernetes.azure.com/", "kubernetes.io/")
 _SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
-"""Of spot machines, whose pools may name it."""
+"""A label of spot machines, which their pools may set."""
 _TAINT = re.compile(r"[A-Za-z0-9./_-]+(?:=[A-Za-z0-9._-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)")
 
 
 def check_pool(request: Request, cluster: Properties) -> None:
-    """Raise ArmError when AKS would refuse a pool of a cluster, whatever the pool was before."""
+    """Raise ArmError if AKS would reject a pool of a cluster, independent of the pool's earlier state."""
     body, name, location = request.body, request.names["agentPoolName"], str(cluster["location"])
     size = size_of(request, location)
     _check_count(body, name)
@@ -28,23 +28,23 @@ def check_pool(request: Request, cluster: Properties) -> None:
     _check_spot(body, name)
     subnet_id = body.get("vnetSubnetID")
     if subnet_id and require(request.state, subnet_id, f"the pool {name} (vnetSubnetID)").type != Subnet.type:
-        raise invalid(f"vnetSubnetID of the pool {name} is no subnet: {subnet_id}")
+        raise invalid(f"vnetSubnetID of the pool {name} is not a subnet: {subnet_id}")
     _check_proximity(request, location)
     tags = {str(key).lower(): str(value).lower() for key, value in (body.get("tags") or {}).items()}
     if request.creates and size.gpus and tags.get(_RETIRED_TAG) == "true":
-        # https://github.com/Azure/AKS/issues/4925; that creation is refused: https://github.com/Azure/azure-cli/pull/32531.
+        # https://github.com/Azure/AKS/issues/4925; creation is rejected: https://github.com/Azure/azure-cli/pull/32531.
         raise ArmError(
             "SkipGPUDriverInstallNotSupported",
-            f"The tag SkipGPUDriverInstall of the agent pool {name} is retired: no pool is created with it any more.",
+            f"The tag SkipGPUDriverInstall of the agent pool {name} is retired: new pools cannot have it.",
             hint="Remove the tag and set gpuProfile.driver to None.",
         )
     _check_quota(request, size, location)
 
 
 def _check_spot(body: Properties, name: str) -> None:
-    """Refuse settings of upgrades that pools of spot machines do not have (hashicorp/terraform-provider-azurerm#31129).
+    """Reject upgrade settings that pools of spot machines do not have (hashicorp/terraform-provider-azurerm#31129).
 
-    AKS gives them their taint too, and takes an own one of the same name.
+    AKS adds its taint to such pools, and accepts the same taint from the user.
     """
     surge = {"maxSurge", "maxUnavailable"} & (body.get("upgradeSettings") or {}).keys()
     if body.get("scaleSetPriority") == "Spot" and surge:
@@ -52,7 +52,7 @@ def _check_spot(body: Properties, name: str) -> None:
 
 
 def size_of(request: Request, location: str) -> Size:
-    """Return the pool's size. Raises ArmError for one that does not exist, or not in the region."""
+    """Return the pool's size. Raises ArmError if it does not exist, or not in the region."""
     name = str(request.body.get("vmSize"))
     size = request.facts.size(name)
     if size is None:
@@ -127,7 +127,7 @@ def _check_proximity(request: Request, location: str) -> None:
 
 
 def _check_quota(request: Request, size: Size, location: str) -> None:
-    """Raise ArmError when the vCPUs of all pools, which are in one region, exceed a quota with this one as asked."""
+    """Raise ArmError if the vCPUs of all pools, which are in one region, exceed a quota with this request."""
     wanted = int(request.body.get("count", 1)) * size.vcpus
     used = [
         (other, int(pool.properties["count"]) * other.vcpus)

@@ -10,7 +10,7 @@ from emulator.azure.store import Properties
 
 
 class Registry(Kind):
-    """A container registry, whose name is unique in the world."""
+    """A container registry. Its name is unique in all of Azure."""
 
     token = "azure-native:containerregistry:Registry"
     type = "Microsoft.ContainerRegistry/registries"

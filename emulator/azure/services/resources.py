@@ -1,4 +1,4 @@
-"""Microsoft.Resources and Microsoft.Features: resource groups, registrations of preview features by a template."""
+"""Microsoft.Resources and Microsoft.Features: resource groups, and templates that register preview features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REGISTRATION = "Microsoft.Features/featureProviders/subscriptionFeatureRegistrat
 
 
 class ResourceGroup(Kind):
-    """A resource group; its deletion deletes what is in it."""
+    """A resource group. Its deletion deletes its resources."""
 
     token = "azure-native:resources:ResourceGroup"
     type = GROUP
@@ -40,9 +40,9 @@ class ResourceGroup(Kind):
 
 
 class FeatureRegistration(Kind):
-    """The registration of a preview feature: Registering at once, and Registered some time later.
+    """The registration of a preview feature: first Registering, later Registered.
 
-    The official provider creates none (see `emulator.azure.lifecycle`), so that only templates make them.
+    The official provider creates none (see `emulator.azure.lifecycle`), so only templates create them.
     """
 
     token = "azure-native:features:SubscriptionFeatureRegistration"
@@ -69,7 +69,7 @@ class FeatureRegistration(Kind):
         return self._answer(request.facts, request.names, "Registered" if prepared else "Registering")
 
     def absent(self, facts: AzureFacts, names: Mapping[str, str]) -> Properties | None:
-        # Every feature answers before anybody registers it (https://github.com/pulumi/pulumi-azure-native/issues/1722).
+        # A GET returns every feature, registered or not (https://github.com/pulumi/pulumi-azure-native/issues/1722).
         known = facts.has_feature(names["providerNamespace"], names["featureName"])
         return self._answer(facts, names, self._first(facts, names)) if known else None
 
@@ -80,7 +80,7 @@ class FeatureRegistration(Kind):
         record.properties["properties"]["state"] = "NotRegistered"
 
     def _first(self, facts: AzureFacts, names: Mapping[str, str]) -> str:
-        """Return the state of a feature that nobody registers here."""
+        """Return the state of a feature before any registration here."""
         return "Registered" if facts.is_prepared(names["providerNamespace"], names["featureName"]) else "NotRegistered"
 
     def _answer(self, facts: AzureFacts, names: Mapping[str, str], state: str) -> Properties:
@@ -95,7 +95,7 @@ class FeatureRegistration(Kind):
 
 
 class Deployment(Kind):
-    """A template deployed to the subscription; of what a template can hold, registrations of features are emulated."""
+    """A template deployed to the subscription. Only registrations of features are emulated in it."""
 
     token = "azure-native:resources:DeploymentAtSubscriptionScope"
     type = "Microsoft.Resources/deployments"
@@ -123,7 +123,7 @@ FEATURE = FeatureRegistration()
 
 
 def _registrations(request: Request) -> Iterator[Request]:
-    """Yield the requests for the features that a template registers. Raises ArmError for anything else in it."""
+    """Yield the requests for the features that a template registers. Raises ArmError for other contents."""
     for each in request.body["properties"]["template"]["resources"]:
         kind, name = str(each.get("type")), str(each.get("name"))
         if kind.lower() != REGISTRATION.lower() or name.count("/") != 1:
@@ -139,16 +139,16 @@ def _registrations(request: Request) -> Iterator[Request]:
 
 
 def in_effect(facts: AzureFacts, state: State, namespace: str, name: str) -> bool:
-    """Tell whether a preview feature is registered by now, and its provider goes by it."""
+    """Tell whether a preview feature is registered and its provider uses it."""
     names = {"providerNamespace": namespace, "featureName": name}
     found = state.get(FEATURE.id(facts, names))
     return facts.is_prepared(namespace, name) or (found is not None and bool(found.hidden.get("propagated")))
 
 
 def propagate(state: State, namespace: str) -> list[str]:
-    """Have a provider go by its registered features, as `az provider register` does; return their names.
+    """Make a provider use its registered features, as `az provider register` does; return their names.
 
-    Source: learn.microsoft.com/azure/aks/use-hpc-infiniband, which asks for it after the registration of the feature.
+    Source: learn.microsoft.com/azure/aks/use-hpc-infiniband, which requires it after the registration of the feature.
     """
     found = []
     for record in state.of_type(REGISTRATION):

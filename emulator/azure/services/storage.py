@@ -15,7 +15,7 @@ _ACCOUNT = (
 
 
 class StorageAccount(Kind):
-    """A storage account, whose name is unique in the world."""
+    """A storage account. Its name is unique in all of Azure."""
 
     token = "azure-native:storage:StorageAccount"
     type = "Microsoft.Storage/storageAccounts"

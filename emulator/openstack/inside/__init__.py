@@ -1,1 +1,1 @@
-"""What runs in the Python environment of OpenStack's packages, and imports them."""
+"""Programs that run in the Python environment of OpenStack's packages, and import them."""

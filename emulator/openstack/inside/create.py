@@ -1,6 +1,7 @@
 """Create the databases of a service, with the service's own commands.
 
-Each command is one of `<service>-manage`, in a process forked off after the imports, which take longer than the work.
+Each command is one of `<service>-manage`. It runs in a process forked after the imports, which take longer than the
+work.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from emulator.openstack.folder import Folder
 
 
 def main() -> None:
-    """Create those of one service."""
+    """Create the databases of one service."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("service", choices=sorted(_CREATE))
     parser.add_argument("--folder", type=Path, required=True)
@@ -27,7 +28,7 @@ def _keystone(folder: Folder) -> None:
     from keystone.cmd import cli
 
     owner = ("--keystone-user", str(os.getuid()), "--keystone-group", str(os.getgid()))
-    # What is bootstrapped is said by OS_BOOTSTRAP_*: a password in a command could be seen in the list of processes.
+    # OS_BOOTSTRAP_* configures the bootstrap, because the list of processes would show a password in a command.
     for arguments in (("fernet_setup", *owner), ("credential_setup", *owner), ("db_sync",), ("bootstrap",)):
         _forked("keystone", folder, arguments, lambda: cli.main(argv=sys.argv))
 
@@ -58,7 +59,7 @@ def _nova(folder: Folder) -> None:
 
 
 def _neutron(folder: Folder) -> None:
-    """Create the tables from the models: Neutron's migrations are not written for SQLite."""
+    """Create the tables from the models, because Neutron's migrations do not support SQLite."""
     from neutron.common import config
     from neutron.db.migration.models import head  # noqa: F401 (imports every model)
     from neutron_lib.db import api, model_base
@@ -69,7 +70,7 @@ def _neutron(folder: Folder) -> None:
 
 
 def _forked(service: str, folder: Folder, arguments: tuple[str, ...], command: Callable[[], object]) -> None:
-    """Run a command of `<service>-manage`; raises SystemExit where it fails."""
+    """Run a command of `<service>-manage`. Raises SystemExit if it fails."""
     child = os.fork()
     if child == 0:
         sys.argv = [f"{service}-manage", "--config-file", str(folder.configuration_file(service)), *arguments]
@@ -93,7 +94,7 @@ _CREATE: dict[str, Callable[[Folder], None]] = {
     "cinder": _cinder,
     "nova": _nova,
 }
-"""Placement is not among them: it brings its database up to date when it starts."""
+"""Without Placement, which migrates its database when it starts."""
 
 
 if __name__ == "__main__":

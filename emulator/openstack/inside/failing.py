@@ -1,4 +1,4 @@
-"""Has planned faults happen to a service's calls."""
+"""Applies planned faults to a service's calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HTML = [("Content-Type", "text/html"), ("Cache-Control", "no-cache")]
 
 
 class Failing:
-    """A WSGI application (PEP 3333) in front of a service, where a load balancer would be."""
+    """A WSGI application (PEP 3333) in front of a service, in place of a load balancer."""
 
     def __init__(self, application: Callable[..., Iterable[bytes]], service: str, faults: Faults) -> None:
         self._application = application
@@ -21,7 +21,7 @@ class Failing:
         self._faults = faults
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer one call."""
+        """Serve one call."""
         call = f"{environ['REQUEST_METHOD']} {environ.get('PATH_INFO', '')}"
         kind = self._faults.take(self._service, call)
         if kind == FAIL:
@@ -34,7 +34,7 @@ class Failing:
         return self._application(environ, start_response)
 
     def _finish(self, environ: dict[str, Any]) -> None:
-        """Do the call, and keep its answer from the caller."""
+        """Run the call without returning its response."""
         answer = self._application(environ, lambda status, headers, exc_info=None: lambda data: None)
         for _ in answer:
             pass

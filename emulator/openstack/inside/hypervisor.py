@@ -1,4 +1,4 @@
-"""Nova's fake driver, which knows after a restart which servers there are, as a hypervisor does."""
+"""Nova's fake driver, which after a restart still has the servers of its host, like a hypervisor."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ NAME = "FakeDriverThatRemembers"
 
 
 class FakeDriverThatRemembers(fake.FakeDriverWithoutFakeNodes):
-    """The driver without what it forgets: it could neither stop nor start a server from before its process began."""
+    """The fake driver with memory. Without it, servers created before a restart can neither be stopped nor started."""
 
     def init_host(self, host: str) -> None:
-        """Take from Nova's database the servers that were made on this host."""
+        """Load the servers of this host from Nova's database."""
         super().init_host(host)
         for instance in objects.InstanceList.get_by_host(context.get_admin_context(), host, expected_attrs=[]):
             if instance.power_state in (power_state.RUNNING, power_state.SHUTDOWN, power_state.PAUSED):
@@ -22,5 +22,5 @@ class FakeDriverThatRemembers(fake.FakeDriverWithoutFakeNodes):
 
 
 def install() -> None:
-    """Let Nova find the driver, which it looks for beside its own (`nova/virt/driver.py`, load_compute_driver)."""
+    """Add the driver to Nova's package, where Nova looks for it (`nova/virt/driver.py`, load_compute_driver)."""
     setattr(fake, NAME, FakeDriverThatRemembers)

@@ -1,7 +1,7 @@
-"""Serve one service of OpenStack on loopback, until SIGTERM, with its workers in the same process.
+"""Serve one service of OpenStack on loopback until SIGTERM, with its workers in the same process.
 
-Messages go from thread to thread (oslo.messaging's driver `fake`), which is why Nova's and Cinder's workers are here.
-One service a process: each has its options in the one `oslo_config.cfg.CONF`.
+Messages go from thread to thread (oslo.messaging's driver `fake`), so the workers of Nova and Cinder are here. Each
+process has only one service, because `oslo_config.cfg.CONF` is global.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _THREADS = 16
 
 
 def main() -> None:
-    """Serve what the command line names."""
+    """Serve the service in the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("service", choices=SERVICES)
     parser.add_argument("--folder", type=Path, required=True)
@@ -68,8 +68,8 @@ def _neutron() -> Any:
     from neutron_lib.plugins import directory
     from sqlalchemy import orm
 
-    # Left to the first query, two that come at once would do half of it each: the second has no rules yet, by which
-    # nobody may see anything, and is answered 404 for what is there.
+    # Otherwise the first query does this. Of two first queries at once, the second has no policy rules yet and gets 404
+    # for existing objects.
     orm.configure_mappers()
     policy.init()
     directory.get_plugin().start_rpc_listeners()
@@ -87,7 +87,7 @@ def _cinder() -> Any:
     from oslo_config import cfg
 
     os_brick.setup(cfg.CONF)
-    policy.init()  # as Neutron's: two first queries at once would each do half of it
+    policy.init()  # like Neutron's: two first queries at once would each load half
     volume = {"host": "local@nowhere", "service_name": "nowhere", "binary": constants.VOLUME_BINARY}
     service.Service.create(**volume, coordination=True).start()
     service.Service.create(binary=constants.SCHEDULER_BINARY).start()
@@ -119,7 +119,7 @@ def _nova() -> Any:
 
 
 def _wsgi(module: str) -> Any:
-    """Return a service's WSGI application; importing its module readies the service, which has to come first."""
+    """Return a service's WSGI application. Importing its module initializes the service, so it must come first."""
     return import_module(module).application
 
 
@@ -138,4 +138,4 @@ if __name__ == "__main__":
         main()
     except Exception as error:
         sys.excepthook(type(error), error, error.__traceback__)
-        os._exit(1)  # threads of the service's workers would keep the process alive
+        os._exit(1)  # threads of the service's workers would keep the process running

@@ -9,16 +9,16 @@ from oslo_db.sqlalchemy import exc_filters
 
 
 def take_turns() -> None:
-    """Begin every transaction at its first write, and call a database that stays locked a deadlock.
+    """Take the lock of each transaction at its first write, and report a locked database as a deadlock.
 
-    By default SQLite's transactions begin without a lock, and of two that have both read before they write one fails at
-    once: "database is locked". Here the first write waits for the lock. What still fails is raised as DBDeadlock, which
-    the services try again (`oslo_db.api.wrap_db_retry`). Taking the lock from the start would not do: Neutron opens
-    writers inside of writers.
+    By default SQLite's transactions begin without a lock. If two transactions read before they write, one fails at
+    once: "database is locked". Here the first write waits for the lock. Remaining failures are raised as DBDeadlock,
+    which the services retry (`oslo_db.api.wrap_db_retry`). The lock cannot be taken at the start, because Neutron nests
+    writers.
     """
     sqlalchemy.event.listen(sqlalchemy.engine.Engine, "before_cursor_execute", _begin_late, retval=True)
     locked = exc_filters.filters("sqlite", sqlalchemy.exc.OperationalError, r".*database is locked.*")
-    locked(exc_filters._deadlock_error)  # its only public way in is a decorator of a new handler
+    locked(exc_filters._deadlock_error)  # its only public interface is a decorator for new handlers
 
 
 def _begin_late(

@@ -1,4 +1,4 @@
-"""Cinder's backend: volumes that are booked and attached, and have no bytes."""
+"""Cinder's backend: volumes that are allocated and attached, but store no bytes."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ from cinder.volume import driver
 
 @interface.volumedriver
 class Nowhere(driver.VolumeDriver):
-    """A volume driver (`cinder/interface/volume_driver.py`) without a store."""
+    """A volume driver (`cinder/interface/volume_driver.py`) without storage."""
 
     VERSION = "1.0.0"
 
     def check_for_setup_error(self) -> None:
-        """There is nothing that could be wrong."""
+        """Do nothing."""
 
     def create_volume(self, volume: Any) -> None:
-        """Cinder's database has all there is of it."""
+        """Do nothing: the volume is only in Cinder's database."""
 
     def delete_volume(self, volume: Any) -> None:
-        """As for the creation."""
+        """Do nothing."""
 
     def extend_volume(self, volume: Any, new_size: int) -> None:
-        """As for the creation."""
+        """Do nothing."""
 
     def create_snapshot(self, snapshot: Any) -> None:
-        """As for a volume."""
+        """Do nothing."""
 
     def delete_snapshot(self, snapshot: Any) -> None:
-        """As for a volume."""
+        """Do nothing."""
 
     def create_volume_from_snapshot(self, volume: Any, snapshot: Any) -> None:
-        """There are no bytes to copy."""
+        """Do nothing."""
 
     def create_cloned_volume(self, volume: Any, src_vref: Any) -> None:
-        """There are no bytes to copy."""
+        """Do nothing."""
 
     def clone_image(
         self, context: Any, volume: Any, image_location: Any, image_meta: Any, image_service: Any
     ) -> tuple[dict[str, Any], bool]:
-        """Say that the backend has copied the image by itself, as Ceph does."""
+        """Report that the backend has copied the image itself, like Ceph."""
         return {}, True
 
     def retype(self, context: Any, volume: Any, new_type: Any, diff: Any, host: Any) -> tuple[bool, None]:
-        """Every type is of this one backend."""
+        """Return success: all types are on this backend."""
         return True, None
 
     def ensure_export(self, context: Any, volume: Any) -> None:
-        """Nothing is exported."""
+        """Do nothing."""
 
     def create_export(self, context: Any, volume: Any, connector: Any) -> None:
-        """Nothing is exported."""
+        """Do nothing."""
 
     def remove_export(self, context: Any, volume: Any) -> None:
-        """Nothing is exported."""
+        """Do nothing."""
 
     def initialize_connection(self, volume: Any, connector: Any) -> dict[str, Any]:
-        """Return the connection that Nova's fake driver notes."""
+        """Return the connection that Nova's fake driver records."""
         return {"driver_volume_type": "fake", "data": {"volume_id": volume.id, "target_lun": 1}}
 
     def terminate_connection(self, volume: Any, connector: Any, **options: Any) -> None:
-        """Nothing was connected."""
+        """Do nothing."""
 
     def _update_volume_stats(self) -> None:
         self._stats = {

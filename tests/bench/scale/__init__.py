@@ -1,1 +1,1 @@
-"""`make bench-cluster`: a large simulated cluster under load, the platform side by side with plain Kueue."""
+"""`make bench-cluster`: a large simulated cluster under load, compared with plain Kueue."""

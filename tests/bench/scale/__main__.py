@@ -1,8 +1,8 @@
-"""Put jobs onto a large simulated cluster with the real controllers, and print what it costs, row by row.
+"""Run jobs on a large simulated cluster with the real controllers, and print their cost, row by row.
 
 python -m tests.bench.scale [--nodes 60] [--teams 10] [--jobs 130] [--seed 1] [--plot FILE]
 
-Each row runs the same jobs on the same cluster; ratios are to the first row.
+Each row runs the same jobs on the same cluster. Ratios compare with the first row.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(
     paths: Paths, rows: Iterable[Row], jobs: Sequence[Sequence[Job]], teams: int, tell: Callable[[Result], None]
 ) -> int:
-    """Measure the rows, until one does not get on; return the process's exit code."""
+    """Measure the rows until one stalls; return the process's exit code."""
     for row in rows:
         try:
             measure(paths, row, jobs, teams, tell)
@@ -82,7 +82,7 @@ def run(
 
 
 def introduction(scale: Scale, rows: int) -> Iterator[str]:
-    """Yield what is about to be measured, and how long that takes where it is long."""
+    """Yield a description of the measurement, and its duration if it is long."""
     yield f"{scale.jobs} jobs of {scale.teams} teams on {scale.nodes} nodes of 8 GPUs, {rows} rows"
     seconds = scale.seconds(rows)
     if seconds > LONG_SECONDS:
@@ -91,7 +91,7 @@ def introduction(scale: Scale, rows: int) -> Iterator[str]:
 
 
 def settings(project: Project, scale: Scale) -> dict[str, Any]:
-    """Return the stack's settings: those of Pulumi.dev.yaml for this cluster; teams share the GPUs evenly."""
+    """Return the stack's settings: those of Pulumi.dev.yaml at this size; teams share the GPUs evenly."""
     base = dev_settings(project.mirror)
     rest = scale.gpus - scale.teams * scale.team_gpus
     teams = range(scale.teams)
@@ -99,7 +99,7 @@ def settings(project: Project, scale: Scale) -> dict[str, Any]:
     return {
         **base,
         "nodes": {**base["nodes"], "count": scale.nodes},
-        # Jobs of plain Kueue come from namespaces of no team.
+        # Jobs of plain Kueue are in namespaces that do not belong to a team.
         "queueing": {**base["queueing"], "slack": {**quota(rest), names.GPU: rest}, "openToAll": True},
         "teams": [{"name": team_name(team), "users": [member(team)], "quota": each} for team in teams],
         "samples": {},
@@ -107,7 +107,7 @@ def settings(project: Project, scale: Scale) -> dict[str, Any]:
 
 
 def draw(file: Path, scale: Scale, results: Sequence[Result]) -> None:
-    """Write the picture of the rows that there are."""
+    """Write the picture of the measured rows."""
     file.parent.mkdir(parents=True, exist_ok=True)
     title = f"{scale.jobs} jobs of {scale.teams} teams on {scale.nodes} nodes of 8 GPUs"
     file.write_text(svg(title, results, scale.gpus))

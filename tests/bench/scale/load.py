@@ -1,4 +1,4 @@
-"""Submits the jobs, waits for what becomes of them, and takes them away again."""
+"""Submits the jobs, waits for them, and deletes them."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ from tests.local.environment import Cluster
 from tests.scenarios import stage
 
 SUBMITTERS: Final = 10
-"""Who submit at a time, each for some of the teams."""
+"""Number of concurrent submitters, each for some of the teams."""
 QUIET_SECONDS: Final = 12.0
-"""Without a pod that is bound, after which those that are not count as ones that find no node."""
+"""Seconds without a newly bound pod, after which the other pods count as unschedulable."""
 POLICY_SECONDS: Final = 3.0
-"""After which the API server knows that a policy is bound no more."""
+"""Seconds until the API server notices that a policy is no longer bound."""
 STALLED_SECONDS: Final = 300.0
-"""Without a job that is admitted, or taken away, after which a row ends."""
+"""Seconds without an admitted or deleted job, after which a row ends."""
 REPORT_SECONDS: Final = 60.0
-"""After which a row says how far it is."""
+"""Seconds between progress lines of a row."""
 
 
 class StalledError(Exception):
-    """Nothing moves any more; the message says what is left."""
+    """The row makes no progress; the message lists what is left."""
 
 
 @dataclass
 class Wave:
-    """What is measured of a wave. submitted: when, by namespace and name. held: of so many GPUs at best."""
+    """Measurements of a wave. submitted: time, by namespace and name. held: GPUs in use at most."""
 
     submitted: dict[tuple[str, str], float]
     held: int
@@ -63,7 +63,7 @@ class Wave:
 
 
 def measure(paths: Paths, row: Row, waves: Sequence[Sequence[Job]], teams: int, tell: Callable[[Result], None]) -> None:
-    """Run all waves, one after the other, and tell what came of them: also where it is ended before the last one.
+    """Run all waves, one after the other, and report the results, even if the row ends early.
 
     Raises StalledError.
     """
@@ -97,7 +97,7 @@ def measure(paths: Paths, row: Row, waves: Sequence[Sequence[Job]], teams: int, 
 
 
 def progress(row: Row, waves: Sequence[Sequence[Job]], over: int, jobs: Jobs, began: float) -> str:
-    """Return how far a row is. over: waves that are. began: when it did, of time.monotonic()."""
+    """Return the progress of a row. over: finished waves. began: start, of time.monotonic()."""
     wave = f"wave {min(over + 1, len(waves))} of {len(waves)}"
     admitted = f"{len(jobs.admitted)} of {sum(map(len, waves))} jobs admitted"
     there = f"{jobs.gpus} GPUs in use, {jobs.left} workloads and pods there"
@@ -105,7 +105,7 @@ def progress(row: Row, waves: Sequence[Sequence[Job]], over: int, jobs: Jobs, be
 
 
 def configure_scheduler(cluster: Cluster, row: Row) -> None:
-    """Have the second scheduler run as a row says."""
+    """Run the second scheduler with the row's configuration."""
     text = yaml.safe_dump(dict(row.scheduler_configuration()), sort_keys=False)
     namespace = coscheduling.NAMESPACE
     cluster.patch("v1", "ConfigMap", coscheduling.CONFIG_MAP, {"data": {CONFIG_FILE: text}}, namespace)
@@ -122,7 +122,7 @@ def result(
     asked: requests.Asked,
     memory: Mapping[str, int],
 ) -> Result:
-    """Return the figures of the waves that are over. planned: how many there were to be."""
+    """Return the figures of the finished waves. planned: planned number of waves."""
     submitted = {job: at for wave in waves for job, at in wave.submitted.items()}
     seconds = sum(max(jobs.admitted[job] for job in wave.submitted) - min(wave.submitted.values()) for wave in waves)
     return Result(
@@ -141,7 +141,7 @@ def result(
 
 
 def run(paths: Paths, cluster: Cluster, row: Row, jobs: Jobs, wave: Sequence[Job], namespaces: Sequence[str]) -> Wave:
-    """Submit a wave, wait until it has settled, and take it away."""
+    """Submit a wave, wait until it has settled, and delete it."""
     submitted = submit(paths, row, wave)
     await_moving(lambda: len(submitted.keys() - jobs.admitted.keys()), lambda left: f"{left} jobs are not admitted")
     pods = sum(job.pods for job in wave)
@@ -159,9 +159,9 @@ def run(paths: Paths, cluster: Cluster, row: Row, jobs: Jobs, wave: Sequence[Job
 
 
 def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str], float]:
-    """Submit jobs as members of their teams, in the order of each team; return when each was."""
+    """Submit jobs as members of their teams, in the order of each team; return the time of each."""
     found: dict[tuple[str, str], float] = {}
-    # One after the other: each reads a file that the client keeps of what the API server knows, or writes it.
+    # Not concurrent: each client reads or writes a shared cache file of the API server's kinds.
     clusters = [Cluster(paths.kubeconfig) for _ in range(SUBMITTERS)]
     over = threading.Event()
 
@@ -181,12 +181,12 @@ def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str],
         try:
             list(pool.map(some, range(SUBMITTERS), clusters))
         finally:
-            over.set()  # the pool waits for its threads, also where somebody interrupts it
+            over.set()  # the pool waits for its threads, even after an interrupt
     return found
 
 
 def await_moving(left: Callable[[], int], say: Callable[[int], str]) -> None:
-    """Wait until nothing is left. Raises StalledError where it does not get less for a long time."""
+    """Wait until nothing is left. Raises StalledError if the number does not fall for a long time."""
     least, since = left(), time.monotonic()
     while found := left():
         if found < least:
@@ -197,7 +197,7 @@ def await_moving(left: Callable[[], int], say: Callable[[int], str]) -> None:
 
 
 def prepare_plain(cluster: Cluster, row: Row, teams: int) -> None:
-    """Make namespaces of no team, whose Jobs go to the queues of the teams."""
+    """Create namespaces without a team, whose Jobs use the teams' queues."""
     for document in plain_documents(row, teams):
         if not cluster.get(document["apiVersion"], document["kind"], *_identity(document)):
             cluster.create(document)
@@ -205,7 +205,7 @@ def prepare_plain(cluster: Cluster, row: Row, teams: int) -> None:
 
 @contextmanager
 def kueue_everywhere(cluster: Cluster) -> Iterator[None]:
-    """Let Kueue start jobs in namespaces of no team, which the platform refuses it, for the length of the context."""
+    """Let Kueue start jobs in namespaces without a team, which the platform forbids, for the length of the context."""
     with unbound(cluster, Promise.KUEUE_SCOPE.policy):
         time.sleep(POLICY_SECONDS)
         yield
@@ -225,7 +225,7 @@ def plain_documents(row: Row, teams: int) -> Iterator[dict[str, Any]]:
 
 
 def remove(cluster: Cluster, row: Row, namespaces: Sequence[str]) -> None:
-    """Tell all jobs to go, again where the API server is too busy to answer."""
+    """Delete all jobs; retry if the API server is too busy."""
     api, kind = (names.APPWRAPPER_API, "AppWrapper") if row.wrapped else ("batch/v1", "Job")
     resource = cluster.kind(api, kind)
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}

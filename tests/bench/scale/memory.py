@@ -1,4 +1,4 @@
-"""How much memory each controller has, as the machine counts it, at most between two moments."""
+"""Largest memory of each controller in a time span, as the kernel counts it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS: Final = 2.0
 
 @contextlib.contextmanager
 def watched(paths: Paths) -> Iterator[Counter[str]]:
-    """Yield the most resident memory of each program for the length of the context: MiB by the program's title."""
+    """Yield the largest resident memory of each program during the context: MiB by the program's title."""
     found: Counter[str] = Counter()
     known = programs(paths)
 
@@ -54,7 +54,7 @@ def programs(paths: Paths) -> dict[int, str]:
 
 
 def resident_mib(process: int) -> int:
-    """Return the memory that a process has in RAM (proc(5), VmRSS), none for one that is over."""
+    """Return a process's memory in RAM (proc(5), VmRSS), 0 if it has ended."""
     with contextlib.suppress(OSError, StopIteration):
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmRSS:")).split()[1]) // 1024
@@ -62,13 +62,13 @@ def resident_mib(process: int) -> int:
 
 
 def line(peaks: Mapping[str, int]) -> str:
-    """Return what each program had at most, the largest first."""
+    """Return the largest memory of each program, in descending order."""
     ordered = sorted(peaks.items(), key=lambda item: -item[1])
     return "MiB at most: " + ", ".join(f"{title} {mib}" for title, mib in ordered)
 
 
 def table(peaks: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return a table: a line for each controller, a column for each row that was measured."""
+    """Return a table with a line for each controller and a column for each measured row."""
     names = sorted(
         {name for row in peaks.values() for name in row},
         key=lambda name: -max(row.get(name, 0) for row in peaks.values()),
@@ -86,10 +86,10 @@ def _base(command: str) -> str:
 
 
 def _deployment(pod: str) -> str:
-    """Return the name of a pod's Deployment, which the names of its ReplicaSet and of the pod follow."""
+    """Return the name of a pod's Deployment, the prefix of the pod's name."""
     return pod.rsplit("-", 2)[0]
 
 
 def _parent(folder: Path) -> int:
-    # proc(5): state and parent follow the command name, which is in parentheses and may hold any character.
+    # proc(5): state and parent follow the command name, which is in parentheses and can contain any character.
     return int((folder / "stat").read_text().rpartition(")")[2].split()[1])

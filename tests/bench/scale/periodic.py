@@ -1,4 +1,4 @@
-"""What is done again and again beside a measurement."""
+"""Periodic calls during a measurement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
-    """Call a function again and again, in a thread of its own, for the length of the context."""
+    """Call a function periodically, in a thread, for the length of the context."""
     over = threading.Event()
 
     def run() -> None:

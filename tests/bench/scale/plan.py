@@ -1,4 +1,4 @@
-"""What is measured: how large the cluster is, which jobs are submitted, and whether this machine holds it."""
+"""Plan of a measurement: the cluster's size, the jobs, and the check of this machine's memory."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from emulator.cluster.memory import MIB, needed
 GPUS_PER_NODE: Final = 8
 MOST_NODES, MOST_TEAMS, MOST_JOBS = 1000, 100, 10_000
 SHAPES: Final = (((1, 1), 50), ((1, 2), 20), ((1, 4), 12), ((1, 8), 12), ((2, 8), 4), ((4, 8), 2))
-"""Pods and GPUs of each, with how many of a hundred jobs are so: many small ones hold few of the GPUs, and gangs of
-whole nodes hold a third.
+"""Pods and GPUs per pod, with the number of such jobs among a hundred. The many small jobs hold few of the GPUs; gangs
+of whole nodes hold a third.
 
-GPUs are powers of two, so that filling the nodes from the largest pod to the smallest leaves none idle that a waiting
-pod could have: the best possible packing of a wave is all of it.
+GPUs are powers of two. Filling the nodes from the largest pod to the smallest leaves no GPU idle that a pending pod
+could use, so the best possible packing of a wave is all of it.
 """
 _JOBS_A_SECOND: Final = 3.0
-"""How many jobs get through a row, from submission until nothing is left of them, on two cores."""
+"""Jobs per second in a row, from submission to complete deletion, on two cores."""
 _ROW_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of so many pods with so many GPUs each. team: its number."""
+    """A job with this number of pods and GPUs per pod. team: its number."""
 
     name: str
     team: int
@@ -36,20 +36,20 @@ class Job:
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it holds."""
+        """Number of its GPUs."""
         return self.pods * self.gpus_per_pod
 
     @property
     def is_gang(self) -> bool:
-        """Whether its pods have to start together."""
+        """Whether its pods must start together."""
         return self.pods > 1
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A cluster of nodes with eight GPUs, which teams share evenly, and how many jobs they submit.
+    """A cluster of nodes with eight GPUs, which teams share evenly, and their number of jobs.
 
-    Raises ValueError for what is too little or too much, naming the argument as `make` has it.
+    Raises ValueError for a number out of range, with the name of the argument of `make`.
     """
 
     nodes: int
@@ -82,27 +82,27 @@ class Scale:
 
     @property
     def team_gpus(self) -> int:
-        """GPUs of each team's quota; what does not divide belongs to nobody."""
+        """GPUs of each team's quota, rounded down."""
         return self.gpus // self.teams
 
     @property
     def wave_jobs(self) -> int:
-        """Jobs of a wave, more or less: as many as fill all GPUs."""
+        """Approximate number of jobs in a wave: as many as fill all GPUs."""
         shapes = [(pods * gpus, weight) for (pods, gpus), weight in SHAPES if pods <= self.nodes]
         mean = sum(gpus * weight for gpus, weight in shapes) / sum(weight for _, weight in shapes)
         return min(self.jobs, math.ceil(self.gpus / mean))
 
     @property
     def mib(self) -> float:
-        """Memory that the local cluster takes with it, on the safe side."""
+        """Memory of the local cluster, rounded up."""
         return needed(self.nodes, self.wave_jobs) / MIB
 
     def seconds(self, rows: int) -> float:
-        """Return how long so many rows take, more or less."""
+        """Return the approximate duration of this number of rows, in seconds."""
         return rows * (_ROW_SECONDS + self.jobs / _JOBS_A_SECOND)
 
     def check_memory(self, available_mib: float) -> None:
-        """Raise ValueError where this machine does not hold the cluster, with the number of nodes that it does."""
+        """Raise ValueError if the cluster does not fit this machine, with the largest number of nodes that does."""
         if self.mib <= available_mib:
             return
         fits = next((n for n in range(self.nodes - 1, 0, -1) if self._of(n).mib <= available_mib), 0)
@@ -110,13 +110,13 @@ class Scale:
         raise ValueError(f"{text}: NODES={fits} JOBS={self._of(fits).jobs} fit" if fits else f"{text}: nothing fits")
 
     def _of(self, nodes: int) -> Scale:
-        """Return the same on another number of nodes, with jobs in proportion."""
+        """Return the same with another number of nodes and proportionally many jobs."""
         jobs = max(1, self.jobs * nodes // self.nodes)
         return Scale(nodes, min(self.teams, nodes * GPUS_PER_NODE), jobs)
 
 
 def waves(scale: Scale, seed: int) -> list[list[Job]]:
-    """Return the jobs in waves: each is as many as the GPUs hold, and the next comes when it is over."""
+    """Return the jobs in waves: each fills the GPUs, and the next one starts after its end."""
     chance = random.Random(seed)  # noqa: S311 - a load, no secret
     found: list[list[Job]] = []
     number = 0
@@ -139,5 +139,5 @@ def _shapes(chance: random.Random, scale: Scale) -> Iterator[tuple[int, int]]:
 
 
 def best(jobs: Sequence[Job]) -> int:
-    """Return the GPUs in use when the jobs of a wave are packed in the best possible way: see SHAPES."""
+    """Return the GPUs in use with the best possible packing of a wave: see SHAPES."""
     return sum(job.gpus for job in jobs)

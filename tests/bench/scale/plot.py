@@ -1,4 +1,4 @@
-"""A picture of a run: GPUs in use over time, how many jobs were admitted after how long, and memory."""
+"""A picture of a run: GPUs in use over time, percentage of admitted jobs over time, and memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def svg(title: str, results: Sequence[Result], gpus: int) -> str:
 
 
 def ticks(most: float) -> list[float]:
-    """Return round numbers from nothing to the most, four to ten of them."""
+    """Return four to ten round numbers from 0 to `most`."""
     size: float = 10 ** math.floor(math.log10(most))
     step = next(size * part for part in (0.1, 0.2, 0.5, 1, 2) if most / (size * part) <= 10)
     return [step * index for index in range(int(most / step) + 1)]
@@ -38,5 +38,5 @@ def _steps(curve: Sequence[tuple[float, int]]) -> Points:
 
 
 def _share(times: Sequence[float]) -> Points:
-    """Return how many percent of sorted times are over by each."""
+    """Return the percentage of sorted times that are reached at each time."""
     return [(0.0, 0.0), *((at, 100 * (index + 1) / len(times)) for index, at in enumerate(times))]

@@ -1,4 +1,4 @@
-"""What the API server was asked, as it counts it itself: the metric apiserver_request_total."""
+"""The API server's own count of its requests: the metric apiserver_request_total."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from tests.local.environment import Cluster
 
 METRIC: Final = "apiserver_request_total"
 BACKGROUND: Final = frozenset({"leases", "nodes", ""})
-"""What is asked about without any job: who leads, heartbeats of nodes, health and discovery."""
+"""Requests without any job: leader election, heartbeats of nodes, health and discovery."""
 _LASTING: Final = frozenset({"WATCH", "CONNECT"})
 _SAMPLE: Final = re.compile(METRIC + r"\{(?P<labels>.*)\} (?P<value>\S+)")
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 """Prometheus' text format, version 0.0.4."""
 
 Asked = Counter[tuple[str, str]]
-"""How often, by verb and resource."""
+"""Number of requests, by verb and resource."""
 
 
 def asked(cluster: Cluster) -> Asked:
-    """Return what the API server was asked since it started."""
+    """Return the requests to the API server since its start."""
     return parse(cluster.client.request("get", "/metrics", serialize=False).data.decode())
 
 
 def parse(text: str) -> Asked:
-    """Return what a text of metrics says of requests, without watches, which last, and without BACKGROUND."""
+    """Return the requests in a text of metrics, without watches, which are long, and without BACKGROUND."""
     found: Asked = Counter()
     for line in text.splitlines():
         sample = _SAMPLE.fullmatch(line)

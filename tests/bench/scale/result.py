@@ -1,4 +1,4 @@
-"""What came of a row, and how it is told."""
+"""The result of a row, and its text."""
 
 from __future__ import annotations
 
@@ -22,11 +22,15 @@ HEADER: Final = (
 class Result:
     """The figures of a row.
 
-    to_admission, to_start: seconds from a job's submission until Kueue admits it, and until the last of its pods that
-    found a node was bound to it; sorted. held: GPUs in use when all jobs are admitted and no more pods find a node;
-    best: with the best possible packing; halves: gangs of which only a part has nodes then; all three summed over the
-    waves. asked: requests to the API server. memory: MiB at most, by program. curve: GPUs in use, by seconds.
-    waves: how many of so many waves the figures are of; less than all in a row that was ended.
+    to_admission, to_start: sorted seconds from a job's submission to its admission, and to the binding of the last of
+        its pods that found a node.
+    held: GPUs in use when all jobs are admitted and no more pods find a node.
+    best: with the best possible packing.
+    halves: gangs with nodes for only some pods at that time. All three are sums over the waves.
+    asked: requests to the API server.
+    memory: largest MiB, by program.
+    curve: GPUs in use, by seconds.
+    waves: finished and planned waves; fewer are finished if the row ended early.
     """
 
     title: str
@@ -43,27 +47,27 @@ class Result:
 
     @property
     def jobs(self) -> int:
-        """How many jobs were admitted."""
+        """Number of admitted jobs."""
         return len(self.to_admission)
 
     @property
     def calls(self) -> float:
-        """Requests to the API server for each job; NaN without one."""
+        """Requests to the API server for each job; NaN without jobs."""
         return sum(self.asked.values()) / self.jobs if self.jobs else math.nan
 
     @property
     def reads(self) -> float:
-        """Those of them that only read."""
+        """Reading requests for each job."""
         reads = sum(count for (verb, _), count in self.asked.items() if verb in _READS)
         return reads / self.jobs if self.jobs else math.nan
 
     @property
     def packed(self) -> float:
-        """GPUs in use in percent of the best possible packing; NaN without any."""
+        """GPUs in use as a percentage of the best possible packing; NaN without any."""
         return 100 * self.held / self.best if self.best else math.nan
 
     def lines(self, first: Result) -> Iterator[str]:
-        """Yield it as a row of the table, and below it what there is no column for."""
+        """Yield the row of the table, and further lines below it."""
         yield self.line(first)
         over, planned = self.waves
         if over < planned:
@@ -73,12 +77,12 @@ class Result:
             yield f"{'':12} | API calls a job: {self._most_asked()}"
 
     def _most_asked(self) -> str:
-        """Return the requests that are sent most, for each job, by verb and resource."""
+        """Return the most frequent requests for each job, by verb and resource."""
         most = self.asked.most_common(_MOST_SHOWN)
         return ", ".join(f"{verb} {resource} {count / self.jobs:.1f}" for (verb, resource), count in most)
 
     def line(self, first: Result) -> str:
-        """Return it as a row of the table. first: the row that ratios are to."""
+        """Return the row of the table. first: the row for ratios."""
         ratio = self.admitted_per_second / first.admitted_per_second
         return (
             f"{self.title:12} | {self.admitted_per_second:10.1f}  {ratio:5.2f} "
@@ -90,7 +94,7 @@ class Result:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the smallest of sorted values that so many percent are not above (nearest rank); NaN of none."""
+    """Return a percentile of sorted values (nearest rank); NaN without values."""
     if not values:
         return math.nan
     return values[max(0, math.ceil(len(values) * percent / 100) - 1)]

@@ -1,4 +1,4 @@
-"""What is compared: who queues the jobs, who places them, and with which limits of their clients."""
+"""The compared configurations: queues, schedulers, and limits of their clients."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from tests.local.environment import gang
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _PLAIN: Final = "batch/job"
 _PATIENT: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
-"""The longest that members may ask for: a job that finds no node is not started anew while it is looked at."""
+"""The longest time that members can request, so that a pending job is not restarted during the measurement."""
 ALL_SCORED: Final = 101
-"""Nodes from which on a scheduler stops looking where it has found half of them, or 100: fewer the more there are
-(kubernetes, pkg/scheduler/schedule_one.go, numFeasibleNodesToFind)."""
+"""Nodes from which a scheduler stops after finding half of them, or 100; the share falls with more nodes (kubernetes,
+pkg/scheduler/schedule_one.go, numFeasibleNodesToFind).
+"""
 _LIMITS: Final = Limits("the platform's")
 
 
@@ -47,7 +48,7 @@ class Row:
     in_team: bool = True
 
     def configuration(self) -> Mapping[str, Any]:
-        """Return Kueue's configuration: the platform's with these limits; for plain Jobs, with them alone."""
+        """Return Kueue's configuration: the platform's with these limits; for plain Jobs, without AppWrapper."""
         found = self.limits.configuration()
         if not self.wrapped:
             found["integrations"] = {"frameworks": [_PLAIN]}
@@ -56,7 +57,7 @@ class Row:
         return found
 
     def scheduler_configuration(self) -> Mapping[str, Any]:
-        """Return the second scheduler's configuration: the platform's with what this row says."""
+        """Return the second scheduler's configuration: the platform's with the row's differences."""
         return {**coscheduling.configuration(CoschedulingArgs(releases=())), **self.scheduler}
 
     def namespace(self, team: int) -> str:
@@ -64,7 +65,7 @@ class Row:
         return team_name(team) if self.in_team else f"plain-{team}"
 
     def document(self, job: Job) -> dict[str, Any]:
-        """Return a job as it is submitted."""
+        """Return a job's manifest."""
         namespace = self.namespace(job.team)
         wrapper = gang(job.name, namespace, job.pods, job.gpus_per_pod, annotations=_PATIENT)
         inner = wrapper["spec"]["components"][0]["template"]
@@ -81,7 +82,7 @@ class Row:
 
 
 def _plain_workers(configuration: Mapping[str, Any]) -> dict[str, int]:
-    """Return Kueue's workers with as many for plain Jobs as for AppWrappers."""
+    """Return Kueue's workers, with as many for plain Jobs as for AppWrappers."""
     workers: dict[str, int] = dict(configuration["controller"]["groupKindConcurrency"])
     kind = next(key for key in workers if key.startswith("AppWrapper."))
     return {**{key: value for key, value in workers.items() if key != kind}, "Job.batch": workers[kind]}
@@ -114,5 +115,5 @@ in a row (kubernetes, pkg/scheduler/apis/config/v1/defaults.go)."""
 
 
 def rows_for(nodes: int) -> list[Row]:
-    """Return the rows that tell something on so many nodes."""
+    """Return the rows that differ on this number of nodes."""
     return [row for row in ROWS if row.fewest_nodes <= nodes]

@@ -1,4 +1,4 @@
-"""What becomes of the jobs, as it happens: when each was admitted, and how many GPUs are in use."""
+"""Observes the jobs: time of each admission, and GPUs in use."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from runner.report import Client
 WORKLOADS: Final = f"/apis/{names.KUEUE_API}/workloads"
 PODS: Final = "/api/v1/pods"
 _SECONDS: Final = 600
-"""After which the API server is asked anew."""
+"""Seconds of one watch request."""
 _GROUP_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
 
 Document = Mapping[str, Any]
 
 
 class Jobs:
-    """The jobs' lives. Times are seconds of time.monotonic(), jobs are named by namespace and name.
+    """The jobs' history. Times are seconds of time.monotonic(). Jobs are named by namespace and name.
 
-    admitted, started: when Kueue first admitted a job, and when the last of its pods that are bound was. curve: GPUs in
-    use, at each moment at which that changed.
+    admitted, started: first admission by Kueue, and binding of the last bound pod.
+    curve: GPUs in use, at each change.
     """
 
     def __init__(self, namespaces: frozenset[str]) -> None:
@@ -47,28 +47,28 @@ class Jobs:
 
     @property
     def left(self) -> int:
-        """How many workloads and pods there still are."""
+        """Number of existing workloads and pods."""
         return len(self._workloads) + len(self._pods)
 
     @property
     def made(self) -> int:
-        """How many pods there are."""
+        """Number of existing pods."""
         return len(self._pods)
 
     @property
     def gpus(self) -> int:
-        """GPUs in use: of pods that are bound to a node and not over."""
+        """GPUs of pods that are bound to a node and not finished."""
         with self._lock:
             return sum(gpus for _, gpus in self._bound.values())
 
     @property
     def pods(self) -> Counter[tuple[str, str]]:
-        """How many pods of each job are bound."""
+        """Number of bound pods of each job."""
         with self._lock:
             return Counter(job for job, _ in self._bound.values())
 
     def workload(self, kind: str, item: Document) -> None:
-        """Take in an event about a workload."""
+        """Process an event of a workload."""
         metadata = item["metadata"]
         owners = metadata.get("ownerReferences") or ()
         if metadata["namespace"] not in self._namespaces or not owners:
@@ -81,7 +81,7 @@ class Jobs:
                 self.admitted[job] = self.changed = time.monotonic()
 
     def pod(self, kind: str, item: Document) -> None:
-        """Take in an event about a pod."""
+        """Process an event of a pod."""
         metadata, spec = item["metadata"], item["spec"]
         if metadata["namespace"] not in self._namespaces:
             return
@@ -104,7 +104,7 @@ class Jobs:
 
 
 class Watch:
-    """Tells a function of all objects of a kind, and of what happens to them, for the length of a context."""
+    """Calls a function for all objects of a kind and for their changes, during a context."""
 
     def __init__(self, client: Client, path: str, take: Callable[[str, Document], None]) -> None:
         self._client, self._path, self._take = client, path, take
@@ -122,7 +122,7 @@ class Watch:
     ) -> None:
         self._over.set()
         if self._response is not None:
-            with contextlib.suppress(OSError, RuntimeError, ValueError):  # it is over already
+            with contextlib.suppress(OSError, RuntimeError, ValueError):  # it has ended already
                 self._response.shutdown()
         self._thread.join(5)
 
@@ -134,7 +134,7 @@ class Watch:
                 self._over.wait(1)
 
     def _all(self) -> str:
-        """Take in what there is; return the version from which on to watch."""
+        """Process the existing objects; return the version to watch from."""
         found = json.loads(self._get().data)
         items = {item["metadata"]["uid"]: item for item in found.get("items") or ()}
         for uid in [uid for uid in self._known if uid not in items]:
@@ -160,12 +160,12 @@ class Watch:
         self._take(kind, item)
 
     def _get(self, **query: Any) -> Any:
-        """Return the API server's answer as it comes in."""
+        """Return the API server's response as a stream."""
         return self._client.request("get", self._path, serialize=False, **query)
 
 
 def _lines(response: Any) -> Iterator[bytes]:
-    """Yield the lines of an answer that goes on and on, as soon as each is there."""
+    """Yield the lines of an endless response as they arrive."""
     rest = b""
     while chunk := response.read1(1 << 16):
         *lines, rest = (rest + chunk).split(b"\n")

@@ -1,4 +1,4 @@
-"""One empty subscription for each test, and one with a managed cluster in it."""
+"""Fixtures: an empty subscription for each test, and one with a managed cluster."""
 
 from __future__ import annotations
 

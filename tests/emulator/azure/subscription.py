@@ -1,4 +1,4 @@
-"""A subscription of a test's own: the emulated Azure without an engine, without a cluster, with a clock by hand."""
+"""A subscription for one test: the emulated Azure without an engine and a cluster, with a manual clock."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KEY = rsa.generate_private_key(65537, 2048).public_key().public_bytes(Encoding.O
 
 
 class NoCluster:
-    """A link to nothing, which remembers what it was told. taken: what somebody else has put there."""
+    """Records calls instead of changing a cluster. taken: objects of another owner in the cluster."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -64,7 +64,7 @@ class NoCluster:
 
 
 class Clock:
-    """The time, which passes only when something waits."""
+    """A clock that advances only when a caller waits."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -77,7 +77,7 @@ class Clock:
 
 
 class Messages:
-    """What the engine would show."""
+    """The messages that the engine would show."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -87,7 +87,7 @@ class Messages:
 
 
 class Waiting(Operation):
-    """A call of the engine on the test's clock."""
+    """A call of the engine with the test's clock."""
 
     def __init__(self, clock: Clock, messages: Messages, urn: str) -> None:
         super().__init__(urn, messages)
@@ -99,9 +99,9 @@ class Waiting(Operation):
 
 
 class Subscription:
-    """The provider on a subscription: what an engine asks of it, in short forms.
+    """The provider on a subscription, with short forms of the engine's calls.
 
-    prepared: its owner has registered features before, as in a local environment.
+    prepared: its owner has registered features before, like in a local environment.
     """
 
     def __init__(self, folder: Path, *, prepared: bool = False) -> None:
@@ -117,7 +117,7 @@ class Subscription:
         self.lifecycle = Lifecycle(self.arm)
 
     def again(self, folder: Path) -> Subscription:
-        """Another process on the same state."""
+        """Return the same state as seen by another process."""
         other = Subscription(folder)
         other.clock = self.clock
         other.arm = Arm(other.store, other.facts, other.cluster, self.clock)
@@ -129,7 +129,7 @@ class Subscription:
         return self.operation_on(f"urn:pulumi:test::test::t::{next(self._numbers)}")
 
     def operation_on(self, urn: str) -> Waiting:
-        """A call of the engine for one resource of its program."""
+        """Return a call of the engine for one resource of its program."""
         return Waiting(self.clock, self.messages, urn)
 
     def check(
@@ -154,7 +154,7 @@ class Subscription:
         self.lifecycle.delete(token, resource_id, self.operation)
 
     def changes(self, token: str, before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str, bool]]:
-        """Return path -> (kind, whether it replaces) of what a diff finds."""
+        """Return the changes of a diff: path -> (kind, whether it replaces)."""
         found = self.lifecycle.diff(token, self.check(token, **before)[0], self.check(token, **after)[0], [])
         return {path: (change.kind, change.replaces) for path, change in found.items()}
 
@@ -162,7 +162,7 @@ class Subscription:
         return self.create(GROUP, resourceGroupName=name, location=location)[0]
 
     def register(self, feature: str = "AKSInfinibandSupport") -> str:
-        """Register a feature by a template, as the official provider lets nobody create a registration."""
+        """Register a feature by a template, because the official provider cannot create a registration."""
         resource = {
             "type": "Microsoft.Features/featureProviders/subscriptionFeatureRegistrations",
             "apiVersion": "2021-07-01",
@@ -173,7 +173,7 @@ class Subscription:
         return self.create(DEPLOYMENT, deploymentName="feature", location="eastus", properties=template)[0]
 
     def propagate(self) -> None:
-        """Have AKS go by the features that are registered by now."""
+        """Make AKS use the registered features."""
         with self.arm.edit() as state:
             resources.propagate(state, "Microsoft.ContainerService")
 
@@ -226,7 +226,7 @@ def pool_inputs(**changes: Any) -> dict[str, Any]:
 
 
 def _changed(inputs: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs with changes; a change to None takes an input away."""
+    """Return the inputs with changes; None removes an input."""
     return {key: value for key, value in {**inputs, **changes}.items() if value is not None}
 
 

@@ -103,9 +103,9 @@ def test_a_get_function_answers_what_a_resource_reads_back(aks: Subscription) ->
             NotEmulatedError,
             "does not emulate azure-native:compute:getVirtual",
         ),
-        (CREDENTIALS, {"name": "x"}, ProviderError, "no argument name"),
+        (CREDENTIALS, {"name": "x"}, ProviderError, "the argument name"),
         (CREDENTIALS, {"resourceName": "x"}, ProviderError, "needs resourceGroupName"),
-        (CREDENTIALS, {**WHERE, "format": "azure"}, ProviderError, "no argument format"),
+        (CREDENTIALS, {**WHERE, "format": "azure"}, ProviderError, "the argument format"),
     ],
 )
 def test_functions_that_are_not_emulated_or_asked_wrongly(

@@ -1,4 +1,4 @@
-"""Update or replacement, and what a preview knows."""
+"""Updates, replacements, and outputs of previews."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_an_update_of_a_network_keeps_the_subnets_that_are_resources_of_their_ow
         SUBNET, resourceGroupName="rg", virtualNetworkName="vnet", subnetName="nodes", addressPrefix="10.128.4.0/22"
     )
     checked, _ = azure.check(NETWORK, **inputs)
-    # The subnet is no drift of a network that declares none.
+    # The subnet is not drift of a network that declares no subnets.
     assert azure.lifecycle.read(NETWORK, network, recorded, checked).inputs == checked
     outputs = azure.update(NETWORK, network, **inputs, tags={"team": "ml"})
     assert [subnet["name"] for subnet in outputs["subnets"]] == ["nodes"]

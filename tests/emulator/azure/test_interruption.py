@@ -1,4 +1,4 @@
-"""What an engine created that did not live to record it is refused like any other, and remembered as an orphan."""
+"""A resource that a killed engine did not record is rejected like any existing one, and kept as an orphan."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def create(azure: Subscription, urn: str, **changes: Any) -> tuple[str, dict[str
 
 
 def started(azure: Subscription, urn: str) -> str:
-    """Begin to create a pool as an engine does that is killed at once; return its id."""
+    """Start to create a pool like an engine that is killed at once; return its id."""
     kind, inputs = KINDS[POOL], pool_inputs()
     names = {name: inputs.pop(name) for name in kind.parameters}
     return azure.arm.put(kind, names, inputs, urn)
 
 
 def test_what_was_begun_by_a_killed_engine_is_not_handed_back(aks: Subscription) -> None:
-    """Azure does not know for which program a resource was made, and the official provider refuses it."""
+    """Azure does not know which program created a resource, and the official provider rejects it."""
     started(aks, URN)
     aks.clock.sleep(60)
     with pytest.raises(ProviderError, match="cannot create already existing resource"):
@@ -64,7 +64,9 @@ def test_one_whose_operation_has_failed_meanwhile_is_an_orphan_that_the_next_upd
 
 
 def test_a_failed_create_is_known_to_the_engine_only_once_it_says_so(aks: Subscription) -> None:
-    """The engine gets the id of what exists with the error; killed before it writes it down, it knows nothing."""
+    """The error contains the id of the existing resource. An engine killed before it records the id does not know
+    it.
+    """
     with aks.arm.edit() as state:
         faults.add(state, "*agentPools", faults.FAILED, 1)
     with pytest.raises(PartialError):

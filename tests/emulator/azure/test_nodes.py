@@ -1,4 +1,4 @@
-"""The nodes of a pool, and how they come and go in the cluster."""
+"""The nodes of a pool, and how the cluster follows them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_pool_is_scaled_up_and_down_by_its_highest_ids(aks: Subscription) -> N
     assert gpu_nodes(aks) == ["vmss000000", "vmss000001", "vmss000002", "vmss000003"]
     aks.update(POOL, pool, **pool_inputs(count=1))
     assert gpu_nodes(aks) == ["vmss000000"]
-    # A scale set does not give an id away twice.
+    # A scale set does not reuse an id.
     aks.update(POOL, pool, **pool_inputs(count=2))
     assert gpu_nodes(aks) == ["vmss000000", "vmss000004"]
     aks.update(POOL, pool, **pool_inputs(count=0))

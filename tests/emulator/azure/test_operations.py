@@ -1,4 +1,4 @@
-"""Asynchronous operations, faults, and what happens behind the engine's back."""
+"""Asynchronous operations, faults, and changes made without the engine."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_while_an_operation_runs_others_see_it_and_are_refused(aks: Subscription
     with pytest.raises(ArmError, match="in progress create operation"):
         aks.delete(CLUSTER, cluster)
     aks.clock.sleep(60)
-    # Nobody waited: whoever comes next finds it done.
+    # No caller waited; the next one finds the operation done.
     assert provisioning_state(aks, pool) == "Succeeded"
     assert len(aks.node_names()) == 4
 
@@ -207,7 +207,7 @@ def test_a_pool_is_scaled_from_the_command_line(aks: Subscription, tmp_path: Pat
 def test_an_unknown_fault_is_refused(azure: Subscription) -> None:
     with (
         azure.arm.edit() as state,
-        pytest.raises(ValueError, match="there are throttle, conflict, failed, unavailable, timeout, stuck"),
+        pytest.raises(ValueError, match="Use one of throttle, conflict, failed, unavailable, timeout, stuck"),
     ):
         faults.add(state, "*", "explode", 1)
 
@@ -245,7 +245,7 @@ def test_the_state_is_private_survives_the_process_and_an_error_changes_nothing(
 
 
 def refreshed(azure: Subscription, token: str, resource_id: str, recorded: dict[str, object], **inputs: object) -> dict:
-    """Return the path -> kind of what an update would do after a refresh."""
+    """Return the changes of an update after a refresh: path -> kind."""
     checked, _ = azure.check(token, **inputs)
     found = azure.lifecycle.read(token, resource_id, recorded, checked)
     return {path: each.kind for path, each in azure.lifecycle.diff(token, found.inputs, checked, []).items()}
@@ -313,7 +313,7 @@ def test_two_processes_at_once_lose_nothing(azure: Subscription, tmp_path: Path)
 
 
 def test_an_identity_that_is_made_anew_is_another_one(azure: Subscription) -> None:
-    """Entra gives it other ids, also under the same name; an update keeps them."""
+    """Entra gives a recreated identity other ids, even under the same name. An update keeps them."""
     given = {"resourceGroupName": azure.group().rpartition("/")[2], "resourceName": "in-blue", "location": "eastus"}
     resource_id, first = azure.create(IDENTITY, **given)
     updated = azure.update(IDENTITY, resource_id, **given, tags={"team": "blue"})

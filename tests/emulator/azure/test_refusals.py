@@ -1,4 +1,4 @@
-"""What Azure Resource Manager refuses, by its codes."""
+"""Requests that Azure Resource Manager rejects, by error code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The emulated Azure replaces a resource for the same inputs as the review says."""
+"""The emulated Azure and the review replace a resource for the same inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from review.replacement import azure_type
 def test_the_emulated_azure_replaces_for_the_inputs_that_the_review_names(token: str) -> None:
     kind = KINDS[token]
     forcing = {paths.parse(each.replace("[]", "[*]")) for each in (*kind.parameters, *kind.replaces)}
-    # The review names only the uppermost of nested paths.
+    # The review names only the topmost of nested paths.
     forcing = {each for each in forcing if not any(paths.contains(o, each) for o in forcing if o != each)}
     named = azure_type(token)
     assert named is not None

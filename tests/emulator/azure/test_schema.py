@@ -1,4 +1,4 @@
-"""The rules are the SDK's own: what a class of it has is allowed, the rest is refused with the nearest name."""
+"""The SDK's classes define the allowed inputs. Other inputs are rejected with the nearest name."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_unknown_values_are_not_judged(azure: Subscription) -> None:
 )
 def test_a_bad_name_is_refused_before_anything_is_created(azure: Subscription, token: str, name: str, bad: str) -> None:
     _, failures = azure.check(token, **{name: bad})
-    assert any(failure.startswith(f"'{name}' is '{bad}'; a ") for failure in failures)
+    assert any(failure.startswith(f"'{name}' is '{bad}'; the name of a ") for failure in failures)
 
 
 def test_what_is_not_emulated_is_named(azure: Subscription) -> None:
@@ -114,7 +114,7 @@ def test_a_resource_takes_the_api_version_and_the_location_of_its_group(azure: S
 
 def test_a_name_that_is_not_given_is_not_made_up(azure: Subscription) -> None:
     _, failures = azure.check(REGISTRY, resourceGroupName="rg", sku={"name": "Basic"})
-    assert failures == ["'registryName' is missing; that a name is made up is not emulated"]
+    assert failures == ["'registryName' is missing; generated names are not emulated"]
 
 
 @pytest.mark.parametrize("token", KNOWN)

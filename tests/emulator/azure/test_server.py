@@ -1,4 +1,4 @@
-"""The engine's protocol: what the calls carry, and how errors arrive."""
+"""The engine's protocol: contents of calls, and errors."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_every_subscription_that_a_program_names_is_the_emulated_one(
     answer = create(stub, GROUP, resourceGroupName="rg")
     assert answer.id == f"/subscriptions/{mine}/resourceGroups/rg"
     assert wire.decode(answer.properties)["location"] == "westeurope"
-    with pytest.raises(grpc.RpcError, match="no id of a subscription"):
+    with pytest.raises(grpc.RpcError, match="not the id of a subscription"):
         configure(stub, subscriptionId="mine")
 
 

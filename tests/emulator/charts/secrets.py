@@ -1,4 +1,4 @@
-"""Release Secrets as Helm writes them."""
+"""Release Secrets in Helm's format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Helm keeps of a release is read back, and reported with what is simulated and what is a stub."""
+"""The report of Helm's releases, with simulated pods and stubs."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def test_only_pods_without_a_process_are_simulated() -> None:
 def test_simulated_pods_are_counted_for_their_release() -> None:
     secrets = [release_secret("a", "one"), release_secret("b", "two", stub_of="https://x"), release_secret("c", "two")]
     pods = [
-        pod("one", "", NO_PROCESS),  # the one release of its namespace
+        pod("one", "", NO_PROCESS),  # the only release of its namespace
         pod("one", "other", SIMULATED),
         pod("two", "b", NO_PROCESS),
-        pod("two", "", NO_PROCESS),  # of b or of c: nobody's
+        pod("two", "", NO_PROCESS),  # of b or of c, so it is not counted
         pod("two", "c", REAL),
     ]
     assert [(row[0], row[5], row[6]) for row in rows(secrets, pods)] == [
@@ -51,6 +51,6 @@ def test_simulated_pods_are_counted_for_their_release() -> None:
 
 
 def test_the_report_says_what_a_stub_is_where_something_is() -> None:
-    assert "facts read from upstream" in report([release_secret(stub_of="https://x")], [])
-    assert "facts read from upstream" not in report([release_secret()], [])
+    assert "are copied from upstream" in report([release_secret(stub_of="https://x")], [])
+    assert "are copied from upstream" not in report([release_secret()], [])
     assert report([], []) == ""

@@ -1,4 +1,4 @@
-"""Values that a chart does not know, or knows to be of another type, are named with the nearest known one."""
+"""Errors for unknown values and wrong types of a chart name the nearest known value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def problems(given: dict[str, Any]) -> list[str]:
         {"labels": {"anything": "goes"}, "extra": {"too": 1}},
         {"sub": {"enabled": True, "image": {"tag": "y"}}},
         {"global": {"imageRegistry": "r"}},
-        {"driver": {"version": None}},  # takes a default away
+        {"driver": {"version": None}},  # removes a default
     ],
 )
 def test_what_the_chart_knows_is_no_problem(given: dict[str, Any]) -> None:
@@ -43,12 +43,15 @@ def test_what_the_chart_knows_is_no_problem(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"drivers": {}}, "drivers is no value of the chart, which ignores it; did you mean driver?"),
+        ({"drivers": {}}, "drivers is not a value of the chart, which ignores it; did you mean driver?"),
         (
             {"driver": {"enable": True}},
-            "driver.enable is no value of the chart, which ignores it; did you mean driver.enabled?",
+            "driver.enable is not a value of the chart, which ignores it; did you mean driver.enabled?",
         ),
-        ({"sub": {"image": {"zzz": 1}}}, "sub.image.zzz is no value of the chart, which ignores it; known there: tag"),
+        (
+            {"sub": {"image": {"zzz": 1}}},
+            "sub.image.zzz is not a value of the chart, which ignores it; known there: tag",
+        ),
         ({"driver": {"enabled": "true"}}, "driver.enabled is a string; the chart has a boolean there"),
         ({"driver": True}, "driver is a boolean; the chart has a map there"),
         ({"args": "a b"}, "args is a string; the chart has a list there"),

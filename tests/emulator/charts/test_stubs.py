@@ -1,4 +1,4 @@
-"""Stubs know upstream's values and name their source; the mirror packs every chart of the catalogue."""
+"""Stubs have upstream's values and name their source. The mirror packs all charts of the catalogue."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ metadata: {name: guard}
 
 
 def packed(folder: Path, path: str, text: str) -> set[str]:
-    """Return the files that the mirror packs of a chart with a ConfigMap and one more file."""
+    """Return the files that the mirror packs from a chart with a ConfigMap and one more file."""
     content = {"Chart.yaml": "name: main\n", "templates/config.yaml": "kind: ConfigMap\n", path: text}
     for name, each in content.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

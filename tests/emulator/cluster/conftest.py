@@ -1,4 +1,4 @@
-"""What tests of the local kubelet share."""
+"""Fixtures for tests of the local kubelet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.toolchain import RELAY, Toolchain
 
 @pytest.fixture(scope="session")
 def relay_program() -> Path:
-    """The relay, built as `make build` builds it, and kept where that keeps it."""
+    """Return the relay, built by `make build` or in the same place."""
     tools = Toolchain(Paths.of())
     tools.build(RELAY.need())
     return tools.folder(RELAY) / PROGRAM
@@ -22,7 +22,7 @@ def relay_program() -> Path:
 
 @pytest.fixture
 def relay(relay_program: Path) -> Iterator[Relay]:
-    """A relay that runs."""
+    """Yield a running relay."""
     found = Relay(relay_program)
     yield found
     found.close()

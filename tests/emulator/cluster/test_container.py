@@ -1,4 +1,4 @@
-"""What becomes of a container: its runs, its pauses, and what the kubelet's next life makes of it."""
+"""A container's runs and pauses, and its state after a restart of the kubelet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filling a cluster with what another one holds: in which order, under which keys, with which identity."""
+"""Filling a replica with another cluster's content: order, keys, identity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {
 
 
 class FakeApi:
-    """Knows some kinds, and remembers what was created and when etcd was written to."""
+    """Knows some kinds, and records created objects and writes to etcd."""
 
     def __init__(self) -> None:
         self.created: list[str] = []
@@ -48,7 +48,7 @@ class FakeApi:
 
 @pytest.fixture
 def etcd(tmp_path: Path) -> Iterator[tuple[Path, list[Any]]]:
-    """A socket that takes etcd's transactions, and the transactions."""
+    """Yield a socket that accepts etcd's transactions, and the transactions."""
     taken: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""A simulated node shows its devices when, and only as long as, what brings them out is on the cluster."""
+"""A simulated node shows its devices only while their operators and resources are on the cluster."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_without_any_operator_nothing_shows() -> None:
         (VENDOR, ["pci-10de.present", "pci-15b3.present"]),
         ({**VENDOR, "deviceLabelFields": ["vendor", "class"]}, ["pci-0207_15b3.present", "pci-0302_10de.present"]),
         ({"deviceClassWhitelist": ["02"]}, ["pci-0207_15b3.present"]),
-        ({}, ["pci-0302_10de.present"]),  # the defaults know no network classes
+        ({}, ["pci-0302_10de.present"]),  # the defaults do not include network classes
     ],
 )
 def test_the_worker_labels_in_the_form_that_it_is_configured_for(pci: dict[str, Any], labels: list[str]) -> None:
@@ -128,7 +128,7 @@ def test_a_node_feature_rule_adds_its_label() -> None:
         ({}, True),
         ({"vendors": ["8086"]}, False),
         ({"vendors": ["15b3"], "linkTypes": ["ether"]}, False),
-        ({"vendors": ["15b3"], "linkTypes": ["IB"]}, False),  # the spelling of another operator
+        ({"vendors": ["15b3"], "linkTypes": ["IB"]}, False),  # another operator's spelling
         ({"devices": ["101e"]}, True),
         ([{"vendors": ["15b3"]}], True),
     ],

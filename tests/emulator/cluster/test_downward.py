@@ -1,4 +1,4 @@
-"""Variables of a container and the pod's fields in them."""
+"""Variables of a container, with fields of its pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the local kubelet runs as a process of this machine, and what it leaves to KWOK."""
+"""Pods that the local kubelet runs as processes of this machine, and pods that it leaves to KWOK."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emulator.paths import Paths
 
 
 def test_of_another_cluster_only_the_controllers_run(tmp_path: Path) -> None:
-    """Somebody asks about a job that has been bound to the local node: none of it runs on the machine of who asks."""
+    """A question about a job that is bound to the local node must not run the job on the asker's machine."""
     layout = Layout(Paths.of(root=tmp_path, state=tmp_path))
     manager = {"kind": "Deployment", "metadata": {"name": "kueue", "namespace": "queues"}}
     webhooks = {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "kueue"}}
@@ -20,6 +20,6 @@ def test_of_another_cluster_only_the_controllers_run(tmp_path: Path) -> None:
     runs_in = controllers(layout)
     assert why_kept_out({"metadata": {"namespace": "queues"}}, runs_in) == ""
     assert why_kept_out({"metadata": {"namespace": "blue"}}, runs_in) == (
-        "of another cluster its controllers alone run here"
+        "a replica of another cluster runs only its controllers"
     )
     assert why_kept_out({"metadata": {"namespace": "blue"}}, None) == ""

@@ -1,4 +1,4 @@
-"""Ports are kept, and chosen anew only where somebody else has taken one."""
+"""Ports are kept, and changed only if another process uses one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_ports_are_distinct_and_the_same_for_the_same_folder() -> None:
 
 
 def test_no_port_is_that_of_a_tunnel_to_a_vm() -> None:
-    """Whoever listens there is taken for a tunnel to it, which somebody else has open."""
+    """A listener on a tunnel's port would be mistaken for another user's tunnel."""
     host = Host(address="203.0.113.7", user="ubuntu", private_key_file="key", public_key="ssh-ed25519 A", vm="0")
     tunnels = {local_port(replace(host, vm=str(number))) for number in range(1000)}
     chosen = {port for folder in range(100) for port in asdict(ports.choose(f"/{folder}", {}, free=bool)).values()}

@@ -1,4 +1,4 @@
-"""When probes ask and what they conclude."""
+"""Schedule and results of probes."""
 
 from __future__ import annotations
 

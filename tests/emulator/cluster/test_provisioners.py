@@ -1,4 +1,4 @@
-"""What the simulated pods of provisioners do for claims."""
+"""Volumes from the simulated provisioners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The relay's process copies what it is handed, both ways and to the end, and ends with who started it."""
+"""The relay copies all bytes in both directions, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECONDS = 20.0
 
 @pytest.fixture(params=["two of TCP", "one of TCP, one of Unix"])
 def ends(relay: Relay, request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Two ends that the relay joins: what is sent into one comes out of the other."""
+    """Yield two ends that the relay joins: bytes sent into one come out of the other."""
     with ExitStack() as stack:
         ours, theirs = tcp() if request.param == "two of TCP" else socket.socketpair()
         far, near = tcp()
@@ -48,7 +48,7 @@ def send_on_and_on(end: socket.socket) -> None:
 
 
 def received(end: socket.socket) -> bytes:
-    """Read until the other side ends."""
+    """Read until the other side closes."""
     found = bytearray()
     while chunk := end.recv(1 << 16):
         found += chunk
@@ -66,7 +66,7 @@ def test_bytes_go_both_ways_and_an_end_is_passed_on(ends: tuple[socket.socket, s
     asking = threading.Thread(target=ask)
     asking.start()
     assert received(right) == question
-    right.sendall(answer)  # the other direction is open still
+    right.sendall(answer)  # the other direction is still open
     right.shutdown(socket.SHUT_WR)
     assert received(left) == answer
     asking.join()
@@ -74,7 +74,7 @@ def test_bytes_go_both_ways_and_an_end_is_passed_on(ends: tuple[socket.socket, s
 
 def test_who_goes_away_takes_the_other_along(ends: tuple[socket.socket, socket.socket]) -> None:
     left, right = ends
-    left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, where the socket is TCP's
+    left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, if the socket is TCP
     left.close()
     assert received(right) == b""
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
@@ -91,7 +91,7 @@ def test_sockets_are_no_longer_open_here(relay: Relay) -> None:
 def test_a_connection_takes_two_descriptors_and_gives_them_back(
     relay: Relay, ends: tuple[socket.socket, socket.socket]
 ) -> None:
-    """And no pipe: Linux lets an ordinary user's pipes have little memory in all, and makes theirs small beyond it."""
+    """Linux limits the memory of a user's pipes and shrinks further ones, so the relay must not use pipes."""
     ask_each_other(*ends)
     at_first = descriptors(relay)
     (ours, theirs), (far, near) = tcp(), tcp()
@@ -115,10 +115,10 @@ def ask_each_other(left: socket.socket, right: socket.socket) -> None:
 
 
 def descriptors(relay: Relay) -> Counter[str]:
-    """What the relay has open, beside its output, by kind."""
+    """Return the relay's open descriptors without its output, by kind."""
     found: Counter[str] = Counter()
     for each in Path(f"/proc/{relay._process.pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # closed in the meantime
             if each.name not in ("1", "2"):
                 found[os.readlink(each).partition(":")[0]] += 1
     return found
@@ -129,14 +129,16 @@ def test_a_relay_that_has_ended_is_told(relay: Relay) -> None:
     relay._process.wait(_SECONDS)
     assert relay.ended
     (ours, theirs), (far, near) = tcp(), tcp()
-    with ours, far, pytest.raises(RelayError, match="not relayed any more"):
+    with ours, far, pytest.raises(RelayError, match="no longer relayed"):
         relay.join(theirs, near)
     assert theirs.fileno() == -1
 
 
 def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """As under a cluster whose checkout was brought up to date without `make up`."""
-    with pytest.raises(RelayError, match=r"/relay does not start \(No such file or directory\): `make up` builds it"):
+    """This happens if a checkout is updated under a running cluster without `make up`."""
+    with pytest.raises(
+        RelayError, match=r"/relay does not start \(No such file or directory\)\. Build it with `make up`"
+    ):
         Relay(tmp_path / "relay")
 
 
@@ -147,7 +149,7 @@ def test_a_signal_to_the_kubelets_group_ends_no_connection(relay: Relay, number:
     with ours, far:
         for end in (ours, far):
             end.settimeout(_SECONDS)
-        ours.sendall(b"before")  # it is up, and listens to signals
+        ours.sendall(b"before")  # it runs and handles signals
         assert far.recv(10) == b"before"
         os.kill(relay._process.pid, number)
         time.sleep(0.2)

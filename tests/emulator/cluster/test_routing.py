@@ -1,4 +1,4 @@
-"""Which pod a Service's address leads to, and what the CONNECT proxy answers."""
+"""The pod behind a Service's address, and the responses of the CONNECT proxy."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Fixed:
 
 
 def ask(tmp_path: Path, relay: Relay, request: bytes, *, refuse: bool = False) -> bytes:
-    """Send a request to a proxy whose only pod answers every connection with its port number."""
+    """Send a request to a proxy whose only pod answers each connection with its port number."""
 
     def connect(address: str, port: int) -> socket.socket:
         if refuse:
@@ -118,11 +118,11 @@ def test_a_pod_that_refuses_is_named(tmp_path: Path, relay: Relay) -> None:
 
 
 def test_a_connection_goes_on_when_the_proxy_has_done_its_part(tmp_path: Path, relay: Relay) -> None:
-    """The server of the standard library ends what it has answered, both ways, unless it has it no more."""
+    """The standard library's server closes a connection after its response, unless another owner took it over."""
     path = tmp_path / "egress.sock"
     services, slices = cast(Store, Fixed(SERVICE)), cast(Store, Fixed(endpoints(True)))
     ours, pod = socket.socketpair()
-    others = set(threading.enumerate())  # servers of other tests may still be answering
+    others = set(threading.enumerate())  # servers of other tests may still respond
     Proxy(path, services, slices, lambda address, port: ours, relay.join, {}).start()
     with pod, socket.socket(socket.AF_UNIX) as client:
         for end in (pod, client):

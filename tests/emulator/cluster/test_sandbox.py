@@ -1,4 +1,4 @@
-"""A pod's sandbox: containers see what they should and nothing else, and all of it ends together."""
+"""Isolation of a pod's sandbox: containers see only their files, and all processes end together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def command() -> tuple[str, ...]:
 
 @pytest.fixture
 def api() -> Iterator[tuple[str, int]]:
-    """A server that answers every connection with one line."""
+    """Yield the address of a server that answers each connection with one line."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

@@ -1,4 +1,4 @@
-"""What a cluster has from the start is applied once, whole and before anybody looks."""
+"""A new cluster's seeds are applied once and completely, before the program runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: site, namespace: kube-
 
 
 class Server:
-    """An API server that keeps what is applied; its nodes are Ready at once."""
+    """An API server that stores applied objects. Its nodes are Ready at once."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""What volumes hold, and how files reach the folder that a container sees."""
+"""Contents of volumes, and updates of their folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accounts that an OpenShift makes in each namespace."""
+"""The service accounts of each namespace in OpenShift."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BINDINGS = {"system:image-builders", "system:deployers", "system:image-pullers"}
 
 
 def made(namespace: dict[str, Any], accounts: set[str], bindings: set[str]) -> dict[tuple[str, str], Any]:
-    """Return what a namespace gets that has these already, by kind and name."""
+    """Return the objects created in a namespace that already has these, by kind and name."""
     there = [{("blue", name) for name in names} for names in (accounts, bindings)]
     return {(each["kind"], each["metadata"]["name"]): each for each in lacking([namespace], *there)}
 

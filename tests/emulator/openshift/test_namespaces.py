@@ -1,4 +1,4 @@
-"""What each namespace of an OpenShift is allotted."""
+"""The users, groups and labels of each namespace in OpenShift."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def namespace(annotations: dict[str, str] | None = None, **metadata: Any) -> dic
     [
         (0, "1000000000/10000", "s0:c1,c0"),
         (1, "1000010000/10000", "s0:c3,c2"),
-        (66, "1000660000/10000", "s0:c26,c5"),  # what OpenShift's documentation shows
+        (66, "1000660000/10000", "s0:c26,c5"),  # the example in OpenShift's documentation
     ],
 )
 def test_users_and_label_of_a_block(block: int, users: str, label: str) -> None:

@@ -1,4 +1,4 @@
-"""OperatorHub of the local OpenShift: its catalog of one operator, and what that one installs from."""
+"""OperatorHub of the local OpenShift: its catalogs, and the manifests of OpenShift AI's operator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def documents(mirror: Path) -> list[dict[str, Any]]:
 
 
 def carried(documents: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the manifests that the bundle carries."""
+    """Yield the manifests in the bundle."""
     (bundle,) = (each for each in documents if each["schema"] == "olm.bundle")
     for each in bundle["properties"]:
         if each["type"] == "olm.bundle.object":

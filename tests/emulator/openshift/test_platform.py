@@ -1,4 +1,4 @@
-"""The default SecurityContextConstraints allow what OpenShift's documentation says, and no more."""
+"""The default SecurityContextConstraints allow exactly what OpenShift's documentation lists."""
 
 from __future__ import annotations
 

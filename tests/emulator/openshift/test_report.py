@@ -1,4 +1,4 @@
-"""The report says of a local OpenShift what is played."""
+"""The report of a local OpenShift lists what is simulated."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def test_what_is_played_is_said_and_counted() -> None:
     assert title == "OpenShift 4.21.0"
     said = "\n".join(notes)
     assert "OpenShift's own admission plugin" in said
-    assert "no router answers" in said
-    assert "no folder is made" in said
-    assert "not here: projects, users, groups, images, builds, Services' certificates; the GPU operator" in said
+    assert "without a router" in said
+    assert "without folders" in said
+    assert "missing: projects, users, groups, images, builds, Services' certificates; the GPU operator" in said
     assert "no OperatorHub" in said
-    assert notes[-1] == "  played now: Routes 2, volumes 1"
+    assert notes[-1] == "  simulated now: Routes 2, volumes 1"
 
 
 def test_the_catalogs_of_operators_are_named_with_all_that_they_have() -> None:
     version = {"status": {"desired": {"version": "4.21.0"}}}
     catalogs = [{"metadata": {"name": name}} for name in ("certified-operators", "redhat-operators")]
     said = report([version], [], [], catalogs)
-    assert "catalogs certified-operators, redhat-operators, which have OpenShift AI and the GPU operator alone" in said
+    assert "catalogs certified-operators, redhat-operators, which have only OpenShift AI and the GPU operator" in said
     assert "no OperatorHub" not in said

@@ -1,4 +1,4 @@
-"""What the router that is not there says of Routes."""
+"""The status of Routes from the simulated router."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults are taken as often as they are planned, by the calls that they are planned for."""
+"""Planned faults apply to matching calls, as often as planned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def faults(tmp_path: Path) -> Faults:
 
 
 class Service:
-    """A WSGI application that counts what it did."""
+    """A WSGI application that counts its calls."""
 
     def __init__(self) -> None:
         self.done = 0

@@ -1,4 +1,4 @@
-"""Which stacks have an OpenStack, what of it is installed, and what an environment of it begins with."""
+"""Stacks with an OpenStack, its installation, and the initial state of an environment."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def paths(tmp_path: Path) -> Paths:
 
 @pytest.fixture
 def deployment(paths: Paths) -> Deployment:
-    """One whose databases have the tables that hold addresses."""
+    """Return a deployment whose databases have the tables with addresses."""
     packages = paths.bin / PACKAGES_LINK
     (packages / "bin").mkdir(parents=True)
     (packages / "etc" / "nova").mkdir(parents=True)

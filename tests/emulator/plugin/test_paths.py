@@ -1,4 +1,4 @@
-"""Property paths are read and written as the engine writes them."""
+"""Parsing and rendering of property paths in the engine's notation."""
 
 from __future__ import annotations
 

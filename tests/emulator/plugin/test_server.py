@@ -1,4 +1,4 @@
-"""The kit with a provider of its own: what the engine sends arrives in plain values, and what is answered likewise."""
+"""The plugin kit with a test provider: calls and responses as plain values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ URN = "urn:pulumi:dev::p::a:b:Parent$notes:index:Note::mine"
 
 
 class Notes:
-    """Notes in memory. A provider resource has a shelf of its own; its notes do what their text says."""
+    """Notes in memory. Each provider resource has its own shelf. A note's text sets its behaviour."""
 
     name = "notes"
     version = "1.2.3"
@@ -86,7 +86,7 @@ class Shelf:
 
 
 class Messages(engine_pb2_grpc.EngineServicer):
-    """The engine's end for messages."""
+    """The engine's receiver of messages."""
 
     def __init__(self) -> None:
         self.seen: queue.Queue[tuple[str, str, bool]] = queue.Queue()
@@ -252,6 +252,6 @@ def test_the_rest_of_the_protocol(engine: Engine) -> None:
 
 
 def test_a_port_that_is_taken_is_named(port: int) -> None:
-    with pytest.raises(OSError, match=f"port {port} of 127.0.0.1 cannot be bound"):
+    with pytest.raises(OSError, match=f"cannot bind port {port} of 127.0.0.1"):
         start(Notes(), port)
     assert threading.active_count() < 300

@@ -1,4 +1,4 @@
-"""Property values survive the way through the wire format."""
+"""Property values keep their value in the wire format."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whether what is answered about a job before it is submitted is what then becomes of it."""
+"""Compares the answers about jobs before submission with their actual outcomes."""

@@ -1,9 +1,9 @@
-"""Ask about 60 jobs, then submit them: ends with an error where one answer is not what then becomes of the job.
+"""Ask about 60 jobs, then submit them. Fails if an answer differs from the job's outcome.
 
 python -m tests.soak.answers [--seed 1] [--only TEXT ...]
 
-Thirty are written, thirty are made as a seed decides. What waits on the full cluster is submitted to the empty one too:
-there it runs, or never does.
+Thirty jobs are written, thirty are generated from a seed. A job that waits on the full cluster is also submitted to the
+empty one, where it runs or stays pending.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.soak.answers.live import Live, Outcome, condition
 from tests.soak.answers.verdict import NO_JOB, difference
 
 COUNT = 30
-"""How many are made as a seed decides."""
+"""Number of jobs generated from a seed."""
 LOANS = 3
 
 
@@ -77,14 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def settings(project: Project) -> dict[str, Any]:
-    """Return the stack's settings: those of the scenarios, with the operators of all kinds that members submit."""
+    """Return the stack's settings: those of the scenarios, with the operators of all kinds of jobs for members."""
     base = scenario_settings(project, Size())
     operators = {name: {"enabled": True} for name in ("trainingOperator", "kuberay", "trainer")}
     return {**base, "queueing": {**base["queueing"], **operators}, "tenancy": {"unwrappedRay": True}}
 
 
 def compared(paths: Paths, replica: Replica, cases: Mapping[str, Case]) -> Iterator[tuple[str, Case, Answer, Outcome]]:
-    """Yield each case with what was answered and what came. In each state all are asked about first."""
+    """Yield each case with its answer and its outcome. In each state, all questions come first."""
     live = Live(paths)
     kept = []
     for state in State:
@@ -106,7 +106,7 @@ def compared(paths: Paths, replica: Replica, cases: Mapping[str, Case]) -> Itera
 
 
 def in_the_end(full: Outcome, empty: Outcome) -> Outcome:
-    """Return what becomes of a job that waits on the full cluster, by what became of it on the empty one."""
+    """Return the final outcome of a job that waits on the full cluster, from its outcome on the empty one."""
     match empty.verdict:
         case Verdict.ADMITTED:
             return full
@@ -117,7 +117,7 @@ def in_the_end(full: Outcome, empty: Outcome) -> Outcome:
 
 
 def answered(paths: Paths, replica: Replica, case: Case) -> Answer:
-    """Return what is answered about a case; a file that is no job that members submit is refused."""
+    """Return the answer about a case. A file without a job for members counts as rejected."""
     began = time.monotonic()
     try:
         job = read(yaml.safe_dump(case.document), case.team)
@@ -130,14 +130,14 @@ def answered(paths: Paths, replica: Replica, case: Case) -> Answer:
 
 @contextlib.contextmanager
 def held(paths: Paths, state: State) -> Iterator[None]:
-    """Have the cluster hold what the state says, for the length of the context."""
+    """Put the cluster into a state for the length of the context."""
     if state is State.EMPTY:
         yield
         return
     cluster, loans = Cluster(paths.kubeconfig), [gang(f"loan-{index}", "blue", 1, 8) for index in range(LOANS)]
     with submitted(as_member(paths, "alice"), *loans):
         loans_run(cluster)
-        # Kueue compares creation times of whole seconds, and a loan takes its place back from a newer job.
+        # Kueue compares creation times in whole seconds, and a loan takes its place back from a newer job.
         time.sleep(1.1)
         with submitted(as_member(paths, "alice"), gang("first", "blue", 1, 8)):
             eventually("the first one waits", lambda: waits(cluster, "first"))
@@ -145,7 +145,7 @@ def held(paths: Paths, state: State) -> Iterator[None]:
 
 
 def waits(cluster: Cluster, name: str) -> bool:
-    """Whether Kueue has looked at a job and given it no quota."""
+    """Tell whether Kueue has considered a job and not given it quota."""
     found = [
         each
         for each in cluster.list(KUEUE, "Workload", "blue")
@@ -155,7 +155,7 @@ def waits(cluster: Cluster, name: str) -> bool:
 
 
 def loans_run(cluster: Cluster) -> None:
-    """Wait until the loans have all GPUs, again: the job that came after them takes one's place for a while."""
+    """Wait until the loans have all GPUs again. A newer job takes a loan's place for a while."""
     eventually(
         "the loans run",
         lambda: (

@@ -1,4 +1,4 @@
-"""Jobs to ask about and then to submit: a table of written ones, and others that a seed decides."""
+"""Jobs to ask about and then to submit: a table of written ones, and generated ones."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tests.soak.answers.manifests import Document, around, pytorch, ray_cluster,
 
 
 class State(StrEnum):
-    """What the cluster holds when a job comes."""
+    """The state of the cluster before a job is submitted."""
 
     EMPTY = "empty"
-    """Nothing."""
+    """No jobs."""
     FULL = "full"
-    """Blue holds all GPUs, two thirds of them on loan, and has one more job that waits."""
+    """Blue uses all GPUs, two thirds of them on loan, and has one more pending job."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A job of a team's member, or of another user. expected: what becomes of it, where somebody has said so."""
+    """A job of a team's member, or of another user. expected: its outcome, for written cases."""
 
     state: State
     team: str
@@ -39,7 +39,7 @@ class Case:
 
     @property
     def submitter(self) -> str:
-        """Who submits it."""
+        """The user who submits it."""
         return self.user or TEAMS[self.team]
 
 
@@ -109,7 +109,7 @@ WRITTEN: Final[Mapping[str, Case]] = {
     "an owner who comes back": _case(FULL, YIELDS, "red", wrapped, 2, 4, whole=True),
     "no GPU on a full cluster": _case(FULL, RUNS, "red", wrapped, 1, 0),
 }
-"""What somebody has thought of, and what he expects."""
+"""Written cases with expected outcomes."""
 
 _WRONG: Final[tuple[Mapping[str, Any], ...]] = (
     {"tolerations": _EVERYWHERE},
@@ -123,7 +123,7 @@ _MAKERS: Final = (wrapped, wrapped, pytorch, ray_cluster, ray_job, train_job)
 
 
 def generated(seed: int, count: int) -> dict[str, Case]:
-    """Return cases that nobody has thought of: kinds, sizes, priorities and mistakes as a seed decides."""
+    """Return cases with kinds, sizes, priorities and errors generated from a seed."""
     chance = random.Random(seed)  # noqa: S311 - jobs, no secret
     found = {}
     for number in range(count):

@@ -1,4 +1,4 @@
-"""What a question costs on a cluster of some size: to read it, to stand its replica, and to ask one that stands.
+"""Measure the cost of a question on a cluster of a given size: read it, create its replica, ask a running replica.
 
 python -m tests.soak.answers.cost [--nodes 200] [--jobs 300] [--questions 5]
 """
@@ -31,7 +31,7 @@ from tests.scenarios.size import FEWEST, TEAMS, Size, settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fill a cluster, ask, and print each figure as soon as it is there; return the process's exit code."""
+    """Fill a cluster, ask, and print each measurement at once; return the process's exit code."""
     parser = Parser(prog="python -m tests.soak.answers.cost", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--nodes", type=whole("--nodes", FEWEST, MOST_NODES), default=200)
     parser.add_argument(
@@ -65,13 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def told(what: str, began: float, own: float) -> None:
-    """Print how long something took, and for how long of that this process itself had a core."""
+    """Print the duration of a step, and the CPU time of this process in it."""
     seconds = time.monotonic() - began
     print(f"{seconds:7.1f} s, {time.process_time() - own:5.1f} of them in this process:  {what}", flush=True)
 
 
 def filled(folder: Path, size: Size, jobs: int) -> source.Source:
-    """Return what is read of a cluster of a size with these jobs, of both teams, which is gone then."""
+    """Return the content of a cluster of a size with these jobs of both teams. The cluster is deleted afterwards."""
     with local_environment() as paths:
         place = folder / "project"
         place.mkdir()
@@ -95,7 +95,7 @@ def filled(folder: Path, size: Size, jobs: int) -> source.Source:
 
 
 def running(cluster: Cluster) -> list[str]:
-    """Return the names of the teams' pods that run."""
+    """Return the names of the teams' running pods."""
     pods = [pod for team in TEAMS for pod in cluster.list("v1", "Pod", team)]
     return [pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") == "Running"]
 

@@ -1,4 +1,4 @@
-"""What becomes of a job that a member submits, as the cluster itself shows it."""
+"""The outcome of a job that a member submits, observed on the cluster."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.local.member import as_member, message
 from tests.soak.answers.cases import Case
 
 SECONDS: Final = 120.0
-"""After which a job counts as one that does not run."""
+"""Seconds after which a job counts as not running."""
 _SETTLED: Final = 20.0
-"""Seconds for which a job has to stay as it is, when it does not run, before that counts."""
+"""Seconds that a job which does not run must stay unchanged to count as settled."""
 _DENIED: Final = ("denied request", "is forbidden")
 
 Document = dict[str, Any]
@@ -28,7 +28,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job. gave_way: other jobs that did. said: why it does not run."""
+    """The outcome of a job. gave_way: jobs that were preempted for it. said: the reason if it does not run."""
 
     verdict: Verdict
     gave_way: tuple[str, ...] = ()
@@ -36,17 +36,17 @@ class Outcome:
 
 
 class Live:
-    """The cluster. Jobs that are submitted to it are taken away again."""
+    """The cluster. Submitted jobs are deleted again."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
         self.cluster = Cluster(paths.kubeconfig)
 
     def outcome(self, case: Case) -> Outcome:
-        """Submit a job as its member does, and return what becomes of it."""
+        """Submit a job as its member and return its outcome."""
         member = as_member(self._paths, case.submitter)
         try:
-            member.create(case.document, fieldValidation="Strict")  # as kubectl asks
+            member.create(case.document, fieldValidation="Strict")  # like kubectl
         except (ApiException, DynamicApiError) as error:
             return Outcome(Verdict.REFUSED, said=message(error))
         try:
@@ -60,7 +60,7 @@ class Live:
         while True:
             workload = self._workload(case)
             state = self._state(case, workload)
-            # Who gave way may have its quota again by the end, and then says so no more.
+            # A preempted job may have its quota again by the end, and then no longer shows the preemption.
             gone |= self._given_way(workload) if workload is not None else set()
             if isinstance(state, Outcome):
                 if state.verdict is Verdict.ADMITTED and gone:
@@ -73,7 +73,7 @@ class Live:
             time.sleep(0.3)
 
     def _state(self, case: Case, workload: Document | None) -> Outcome | str:
-        """Return what has become of the job; or why nothing has, as far as somebody says so."""
+        """Return the outcome of the job, or the reported reason that it has none yet."""
         if workload is None:
             return ""
         reserved = condition(workload, "QuotaReserved") or {}
@@ -112,7 +112,7 @@ class Live:
         return False
 
     def _warnings(self, case: Case) -> Iterator[str]:
-        """Yield what controllers say of the job, and of what they made for it."""
+        """Yield the warnings of controllers about the job and its objects."""
         for event in self.cluster.list("v1", "Event", case.team):
             about = event["involvedObject"]
             if event.get("type") != "Warning" or "apiVersion" not in about:
@@ -124,10 +124,10 @@ class Live:
                 yield str(event.get("message"))
 
     def _given_way(self, workload: Document) -> set[str]:
-        """Return the jobs that have been told to give way to a job.
+        """Return the jobs that were preempted for a job.
 
-        For whom, is in the message (kueue v0.19.2, `pkg/scheduler/preemption/preemption.go`, preemptionMessage): one
-        that gave way may take the place of yet another.
+        The message names the preemptor (kueue v0.19.2, `pkg/scheduler/preemption/preemption.go`, preemptionMessage). A
+        preempted job may itself preempt another one.
         """
         told = [(item, condition(item, "Preempted")) for item in self.cluster.list(KUEUE, "Workload")]
         return {
@@ -154,6 +154,6 @@ class Live:
 
 
 def condition(item: Document, kind: str) -> Document | None:
-    """Return a condition of an object's status."""
+    """Return a condition of an object's status, or None."""
     conditions = (item.get("status") or {}).get("conditions") or ()
     return next((each for each in conditions if each["type"] == kind), None)

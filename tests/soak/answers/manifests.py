@@ -1,4 +1,4 @@
-"""Manifests of all kinds that members submit, of given sizes."""
+"""Manifests of all kinds of jobs for members, in given sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 
 def wrapped(name: str, team: str, pods: int = 1, gpus: int = 1, *, whole: bool = False, **pod: Any) -> Document:
-    """Return an AppWrapper around a Job. whole: its pods start together. pod: more of the pods' specification."""
+    """Return an AppWrapper with a Job. whole: its pods start together. pod: more fields of the pods' specification."""
     wrapper = gang(name, team, pods, gpus)
     job = wrapper["spec"]["components"][0]["template"]
     fill(job["spec"]["template"], gpus, **pod)
@@ -24,7 +24,7 @@ def wrapped(name: str, team: str, pods: int = 1, gpus: int = 1, *, whole: bool =
 
 
 def around(name: str, team: str, *parts: Document) -> Document:
-    """Return an AppWrapper around objects, which have no namespace of their own."""
+    """Return an AppWrapper with objects, which do not name a namespace."""
     components = [{"template": {**part, "metadata": {"name": part["metadata"]["name"]}}} for part in parts]
     return {
         "apiVersion": APPWRAPPER.api,
@@ -35,7 +35,7 @@ def around(name: str, team: str, *parts: Document) -> Document:
 
 
 def pytorch(name: str, team: str, workers: int = 0, gpus: int = 1, *, suspended: bool = True, **pod: Any) -> Document:
-    """Return a PyTorchJob of a master and workers. suspended: until it is admitted; in an AppWrapper it is not."""
+    """Return a PyTorchJob with a master and workers. suspended: until it is admitted; not in an AppWrapper."""
     replica = {"restartPolicy": "OnFailure", "template": template("pytorch", gpus, **pod)}
     found = {"Master": {"replicas": 1, **replica}}
     if workers:
@@ -45,12 +45,12 @@ def pytorch(name: str, team: str, workers: int = 0, gpus: int = 1, *, suspended:
 
 
 def ray_cluster(name: str, team: str, workers: int = 1, gpus: int = 1, **pod: Any) -> Document:
-    """Return a RayCluster of a head without GPUs and workers."""
+    """Return a RayCluster with a head without GPUs, and workers."""
     return queued(RAY_CLUSTER, name, team, {"suspend": True, **_ray(workers, gpus, **pod)})
 
 
 def ray_job(name: str, team: str, workers: int = 1, gpus: int = 1, **pod: Any) -> Document:
-    """Return a RayJob, whose program KubeRay itself submits to the head."""
+    """Return a RayJob whose program KubeRay submits to the head."""
     spec = {
         "entrypoint": "python -c 'print(1)'",
         "submissionMode": "HTTPMode",
@@ -62,7 +62,7 @@ def ray_job(name: str, team: str, workers: int = 1, gpus: int = 1, **pod: Any) -
 
 
 def train_job(name: str, team: str, nodes: int = 1, gpus: int = 1, **pod: Any) -> Document:
-    """Return a TrainJob. Its pods' priority is that of its runtime; what else pods are to have patches the runtime."""
+    """Return a TrainJob. Its runtime sets the priority of its pods; other pod fields patch the runtime."""
     priority, container = pod.pop("priorityClassName", None), template("node", gpus, **pod)["spec"]["containers"][0]
     pod.pop("amounts", None)
     trainer = {
@@ -78,7 +78,7 @@ def train_job(name: str, team: str, nodes: int = 1, gpus: int = 1, **pod: Any) -
 
 
 def queued(kind: JobKind, name: str, team: str, spec: Document) -> Document:
-    """Return a job in the queue that each team has."""
+    """Return a job in the team's default queue."""
     metadata = {"name": name, "namespace": team, "labels": {names.QUEUE_LABEL: names.LOCAL_QUEUE}}
     return {"apiVersion": kind.api, "kind": kind.kind, "metadata": metadata, "spec": spec}
 
@@ -92,7 +92,7 @@ def template(container: str, gpus: int, **pod: Any) -> Document:
 
 
 def fill(found: Document, gpus: int, **pod: Any) -> None:
-    """Have a template's container ask for GPUs, and for what else it is told. amounts: other resources."""
+    """Add GPUs and other fields to a template's container. amounts: other resources."""
     amounts = {"cpu": "1", "memory": "1Gi", **({names.GPU: str(gpus)} if gpus else {}), **pod.pop("amounts", {})}
     amounts = {name: amount for name, amount in amounts.items() if amount}
     container = found["spec"]["containers"][0]

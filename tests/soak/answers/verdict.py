@@ -1,4 +1,4 @@
-"""Whether an answer was right."""
+"""Compares an answer with the outcome."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.soak.answers.cases import Case
 from tests.soak.answers.live import Outcome
 
 NO_JOB = "no job"
-"""The rule of an answer that a file is none that members submit."""
+"""The rule of the answer for a file without a job for members."""
 _WORDS = {"RBAC": "is forbidden", NO_JOB: "is forbidden"}
 
 
 def difference(case: Case, answer: Answer, outcome: Outcome) -> str:
-    """Return what was answered in another way than it came, nothing where all of it was right."""
+    """Return the differences between answer and outcome, empty if the answer was right."""
     if case.expected is not None and outcome.verdict is not case.expected:
         return f"the cluster: {_told(outcome)}; expected: {case.expected}"
     if answer.verdict is not outcome.verdict:
@@ -31,7 +31,7 @@ def difference(case: Case, answer: Answer, outcome: Outcome) -> str:
 
 
 def _alike(jobs: Iterable[str]) -> list[str]:
-    """Return jobs without the numbers of loans: Kueue takes the newest, and each case makes another one the newest."""
+    """Return jobs without the numbers of loans: Kueue preempts the newest loan, which differs in each case."""
     return sorted(re.sub(r"(?<=/loan)-\d+$", "", job) for job in jobs)
 
 
