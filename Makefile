@@ -72,7 +72,7 @@ status: $(ENVIRONMENT) ## show processes and platform; HTML=status.html also dra
 
 dashboards: $(ENVIRONMENT) ## draw all dashboards into HTML (default dashboards.html), with a real Prometheus next to the local cluster
 	@$(EMULATOR) tools $(OPTIONS) --monitoring
-	@$(VENV)/bin/python -m tests.dashboards $(OPTIONS) $(if $(HTML),--html $(HTML))
+	@$(VENV)/bin/python -m lab.dashboards $(OPTIONS) $(if $(HTML),--html $(HTML))
 
 review: $(ENVIRONMENT) tools ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
 	@./mlbatch review --base $(BASE) $(addprefix --stack ,$(STACKS))
@@ -162,30 +162,30 @@ local-shown: $(ENVIRONMENT) build
 		tests/local/test_dashboards.py tests/local/test_alerts.py tests/local/test_picture.py
 
 bench: $(ENVIRONMENT) tools ## measure the platform's cost in ten minutes, as ratios: start, teams compared with kubectl, admission
-	$(VENV)/bin/python -m tests.bench
+	$(VENV)/bin/python -m lab.bench
 
 bench-cluster: $(ENVIRONMENT) tools ## run JOBS jobs (130) of TEAMS teams (10) on NODES simulated nodes (60, at most 1000), compared with plain Kueue
-	$(VENV)/bin/python -m tests.bench.scale $(foreach size,NODES TEAMS JOBS SEED,$(call chosen,$(size)))
+	$(VENV)/bin/python -m lab.bench.scale $(foreach size,NODES TEAMS JOBS SEED,$(call chosen,$(size)))
 
 scenario: scenarios
 
 scenarios: $(ENVIRONMENT) tools ## run all scenarios, or only NAME, on NODES (3) simulated nodes; BREAK=1 disables the mechanism of each promise
-	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes='$(NODES)' $(if $(BREAK),--break)
+	$(VENV)/bin/python -m lab.scenarios $(NAME) --nodes='$(NODES)' $(if $(BREAK),--break)
 
 gameday: $(ENVIRONMENT) tools ## simulate a day of a busy cluster in minutes, from SEED or TRACE=<file>, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
-	$(VENV)/bin/python -m tests.gameday --seed='$(SEED)' $(call chosen,NODES) \
+	$(VENV)/bin/python -m lab.gameday --seed='$(SEED)' $(call chosen,NODES) \
 		$(if $(TRACE),--trace '$(TRACE)') $(call chosen,HOURS) $(call chosen,TIME_SCALE) \
 		$(if $(HTML),--html '$(HTML)')
 
 soak: $(ENVIRONMENT) build ## run JOBS jobs (default 100) on a cluster that keeps failing, kill KILLS updates (20), from SEED; then all tests that are too long for `make test`
-	@$(VENV)/bin/python -m tests.soak.kills --seed='$(SEED)' --kills='$(KILLS)' --check
-	$(VENV)/bin/python -m tests.soak --seed='$(SEED)' --jobs='$(JOBS)'
-	$(VENV)/bin/python -m tests.soak.kills --seed='$(SEED)' --kills='$(KILLS)'
-	$(VENV)/bin/python -m tests.scenarios
-	$(VENV)/bin/python -m tests.scenarios --break
-	$(VENV)/bin/python -m tests.soak.answers --seed='$(SEED)'
-	$(VENV)/bin/python -m tests.gameday --seed='$(SEED)' --hours 8
-	$(VENV)/bin/python -m tests.bench.scale --seed='$(SEED)'
+	@$(VENV)/bin/python -m lab.soak.kills --seed='$(SEED)' --kills='$(KILLS)' --check
+	$(VENV)/bin/python -m lab.soak --seed='$(SEED)' --jobs='$(JOBS)'
+	$(VENV)/bin/python -m lab.soak.kills --seed='$(SEED)' --kills='$(KILLS)'
+	$(VENV)/bin/python -m lab.scenarios
+	$(VENV)/bin/python -m lab.scenarios --break
+	$(VENV)/bin/python -m lab.soak.answers --seed='$(SEED)'
+	$(VENV)/bin/python -m lab.gameday --seed='$(SEED)' --hours 8
+	$(VENV)/bin/python -m lab.bench.scale --seed='$(SEED)'
 	$(MAKE) training
 	$(MAKE) local-long
 	$(MAKE) local-older-kueue
@@ -194,11 +194,11 @@ soak: $(ENVIRONMENT) build ## run JOBS jobs (default 100) on a cluster that keep
 
 training: $(ENVIRONMENT) ## run the programs of training jobs on the CPU, kill them, and check that they resume (five gigabytes of packages)
 	UV_PROJECT_ENVIRONMENT=$(TRAINING) $(VENV)/bin/uv sync --quiet --frozen --only-group training
-	$(TRAINING)/bin/python -m tests.soak.training
-	$(TRAINING)/bin/python -m tests.soak.tuning
+	$(TRAINING)/bin/python -m lab.soak.training
+	$(TRAINING)/bin/python -m lab.soak.tuning
 	$(VENV)/bin/uv venv --quiet --allow-existing $(STORE)
-	$(VENV)/bin/uv pip sync --quiet --require-hashes --python $(STORE) tests/soak/object_store/requirements.txt
-	$(TRAINING)/bin/python -m tests.soak.demos $(STORE)/bin/moto_server
+	$(VENV)/bin/uv pip sync --quiet --require-hashes --python $(STORE) lab/soak/object_store/requirements.txt
+	$(TRAINING)/bin/python -m lab.soak.demos $(STORE)/bin/moto_server
 
 properties: $(ENVIRONMENT) ## test random settings, different ones in each run, until one breaks a promise (minutes to hours)
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random
@@ -225,7 +225,7 @@ requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.l
 		--output-file emulator/tools/openstack/requirements.txt emulator/tools/openstack/requirements.in
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --custom-compile-command "make requirements" \
-		--output-file tests/soak/object_store/requirements.txt tests/soak/object_store/requirements.in
+		--output-file lab/soak/object_store/requirements.txt lab/soak/object_store/requirements.in
 
 # pip installs uv, checked by its digest. uv then installs exactly the packages of uv.lock, including itself.
 $(ENVIRONMENT): uv.lock requirements-uv.txt

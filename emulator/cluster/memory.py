@@ -13,7 +13,7 @@ JOB: Final = 2 * MIB
 
 Largest measurements: 1.5 GiB for six nodes in a game day of 99 jobs, and for twenty nodes in the large benchmark with
 60 jobs; 4.2 GiB for 1,000 nodes and 100 teams with 2,195 jobs on all GPUs, where the estimate is 9.4. The engine and
-its program add half a GiB. `python -m tests.scenarios.memory` measures all three.
+its program add half a GiB. `python -m lab.scenarios.memory` measures all three.
 """
 
 POD: Final = MIB // 4

@@ -20,12 +20,12 @@ from ask.replica import Replica
 from cli.ask import run
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
+from lab.scenarios.size import Size, settings
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang
 from tests.local.jobs import APPWRAPPER, KUEUE, phase, running
 from tests.local.member import as_member
 from tests.local.standing import Standing
 from tests.local.submission import submitted
-from tests.scenarios.size import Size, settings
 
 pytestmark = pytest.mark.emulated("the replica is a local cluster beside it")
 

@@ -10,10 +10,10 @@ import pytest
 
 from components.observability.dashboards import DASHBOARDS
 from emulator.paths import Paths
-from tests.dashboards.__main__ import NOTE, answered
-from tests.dashboards.chart import rendered
-from tests.dashboards.drawing import page
-from tests.dashboards.scraping import Prometheus, prometheus
+from lab.dashboards.__main__ import NOTE, answered
+from lab.dashboards.chart import rendered
+from lab.dashboards.drawing import page
+from lab.dashboards.scraping import Prometheus, prometheus
 from tests.local.browser import Browser
 from tests.local.environment import Cluster, dev_settings, eventually, gang
 from tests.local.jobs import cordon, gpu_nodes, lending_limit, mark, phase, pods_of, running

@@ -24,8 +24,8 @@ from emulator import mirror
 from emulator.paths import Paths
 from emulator.progress import Progress
 from emulator.toolchain import ALERTMANAGER, MIRROR, MONITORING, PROMETHEUS, Toolchain
+from lab.dashboards.chart import rendered
 from stacks.config import secrets
-from tests.dashboards.chart import rendered
 
 
 @pytest.fixture(scope="module")

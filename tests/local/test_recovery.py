@@ -14,12 +14,12 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
+from lab.scenarios.size import BOUND, FAILURE_GRACE, RECOVERY
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import KUEUE, cordon, gpu_nodes, lending_limit, mark, phase, pods_of, running
 from tests.local.member import dry_run
 from tests.local.standing import Standing
 from tests.local.submission import submitted
-from tests.scenarios.size import BOUND, FAILURE_GRACE, RECOVERY
 
 SYSTEM = "mlbatch-system"
 QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from emulator.paths import Paths
+from lab.scenarios.mechanisms import MECHANISMS
+from lab.scenarios.plays import SCENARIOS, Scenario
+from lab.scenarios.run import play
+from lab.scenarios.size import Size, scenario_settings
+from lab.scenarios.stage import settle
 from tests.local.environment import Cluster, Project
 from tests.local.standing import Standing
-from tests.scenarios.mechanisms import MECHANISMS
-from tests.scenarios.plays import SCENARIOS, Scenario
-from tests.scenarios.run import play
-from tests.scenarios.size import Size, scenario_settings
-from tests.scenarios.stage import settle
 
 SIZE = Size()
 SHORT = [scenario for scenario in SCENARIOS.values() if not scenario.takes_minutes]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from lab.scenarios.size import Size, settings
 from tests.local.environment import Cluster, Project, eventually, gang
 from tests.local.jobs import KUEUE, gpu_nodes, pods_of
 from tests.local.standing import Standing
 from tests.local.submission import submitted
-from tests.scenarios.size import Size, settings
 
 LEVEL = "example.org/rack"
 NEAR = "kueue.x-k8s.io/podset-{}-topology"

@@ -8,11 +8,11 @@ import pytest
 
 from components import names
 from emulator.paths import Paths
+from lab.scenarios.size import Size, scenario_settings
 from tests.local.environment import Cluster, Project, gang
 from tests.local.member import as_member, dry_run, refused
 from tests.local.standing import Standing
 from tests.local.submission import submitted
-from tests.scenarios.size import Size, scenario_settings
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from emulator.paths import Paths
-from tests.bench import __main__ as command
-from tests.bench import teams
-from tests.bench.budget import Budget
-from tests.bench.teams import HEADER, Sample
+from lab.bench import __main__ as command
+from lab.bench import teams
+from lab.bench.budget import Budget
+from lab.bench.teams import HEADER, Sample
 from tests.local import official
 
 

@@ -22,19 +22,19 @@ from kubernetes.dynamic.exceptions import NotFoundError, ServerTimeoutError
 
 from emulator.cluster.memory import MIB, free_memory, needed
 from emulator.paths import Paths
+from lab.bench.scale import __main__ as command
+from lab.bench.scale import load
+from lab.bench.scale.__main__ import JOBS, NODES, TEAMS
+from lab.bench.scale.load import plain_documents
+from lab.bench.scale.memory import table
+from lab.bench.scale.periodic import every
+from lab.bench.scale.plan import Job, Scale, best, waves
+from lab.bench.scale.plot import svg, ticks
+from lab.bench.scale.requests import Asked, parse
+from lab.bench.scale.result import Result, percentile
+from lab.bench.scale.rows import PLAIN, PLATFORM, ROWS, Row, rows_for
+from lab.bench.scale.watching import Jobs, Watch
 from runner.report import Client
-from tests.bench.scale import __main__ as command
-from tests.bench.scale import load
-from tests.bench.scale.__main__ import JOBS, NODES, TEAMS
-from tests.bench.scale.load import plain_documents
-from tests.bench.scale.memory import table
-from tests.bench.scale.periodic import every
-from tests.bench.scale.plan import Job, Scale, best, waves
-from tests.bench.scale.plot import svg, ticks
-from tests.bench.scale.requests import Asked, parse
-from tests.bench.scale.result import Result, percentile
-from tests.bench.scale.rows import PLAIN, PLATFORM, ROWS, Row, rows_for
-from tests.bench.scale.watching import Jobs, Watch
 from tests.commands import ended
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -441,7 +441,7 @@ def test_a_watch_tells_of_all_also_of_what_went_between_two_connections() -> Non
 
 def test_an_api_server_that_is_busy_with_what_goes_ends_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """What hours have measured would be lost with it."""
-    monkeypatch.setattr("tests.scenarios.stage._PAUSE", 0)
+    monkeypatch.setattr("lab.scenarios.stage._PAUSE", 0)
     cluster = MagicMock()
     went: list[str] = []
 

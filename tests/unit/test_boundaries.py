@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RUFF = Path(sys.executable).with_name("ruff")
 FILES = sorted(file for depth in ("", "*/", "*/*/") for file in ROOT.glob(f"[!.]*/{depth}ruff.toml"))
-OUTSIDE = ("ask", "cli", "drift", "emulator", "reference", "review", "runner", "tests")
+OUTSIDE = ("ask", "cli", "drift", "emulator", "reference", "review", "runner", "lab", "tests")
 """What the program does not know."""
 AZURE = ("components.azure", "pulumi_azure_native")
 OPENSTACK = ("components.openstack", "pulumi_openstack", "openstack")
@@ -28,14 +28,14 @@ FORBIDDEN = {
     "stacks/targets/aks": (*OUTSIDE, *OPENSTACK),
     "stacks/targets/cpouta": (*OUTSIDE, *AZURE),
     "stacks/targets/openshift": (*OUTSIDE, *AZURE, *OPENSTACK),
-    "ask": ("cli", "stacks", "drift", "reference", "review", "tests"),
-    "cli": ("components", "tests"),
-    "drift": ("ask", "cli", "stacks", "emulator", "reference", "runner", "tests"),
-    "emulator": ("ask", "cli", "components", "stacks", "drift", "reference", "review", "tests"),
-    "emulator/azure": ("ask", "cli", "components", "stacks", "drift", "reference", "review", "tests"),
-    "reference": ("ask", "cli", "drift", "emulator", "review", "runner", "tests", *AZURE),
-    "review": ("ask", "cli", "components", "stacks", "drift", "emulator", "reference", "tests"),
-    "runner": ("ask", "cli", "components", "stacks", "drift", "emulator", "reference", "review", "tests"),
+    "ask": ("cli", "stacks", "drift", "reference", "review", "lab", "tests"),
+    "cli": ("components", "lab", "tests"),
+    "drift": ("ask", "cli", "stacks", "emulator", "reference", "runner", "lab", "tests"),
+    "emulator": ("ask", "cli", "components", "stacks", "drift", "reference", "review", "lab", "tests"),
+    "emulator/azure": ("ask", "cli", "components", "stacks", "drift", "reference", "review", "lab", "tests"),
+    "reference": ("ask", "cli", "drift", "emulator", "review", "runner", "lab", "tests", *AZURE),
+    "review": ("ask", "cli", "components", "stacks", "drift", "emulator", "reference", "lab", "tests"),
+    "runner": ("ask", "cli", "components", "stacks", "drift", "emulator", "reference", "review", "lab", "tests"),
 }
 ALLOWED = {
     "ask": ("components.names", "emulator.cluster", "runner"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from lab.scenarios.size import BOUND, FAILURE_GRACE, RECOVERY
 from stacks.settings.recovery import RecoverySettings
 from tests import bounds
-from tests.scenarios.size import BOUND, FAILURE_GRACE, RECOVERY
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DEFAULT = RecoverySettings().recovery_timeout_seconds

@@ -243,7 +243,7 @@ SAYS = [
     ROOT / "Makefile",
     *ROOT.glob("Pulumi*.yaml"),
     *(ROOT / ".github").rglob("*.yml"),
-    *[file for folder in ("cli", *FOLDERS, "tests") for file in (ROOT / folder).rglob("*.py")],
+    *[file for folder in ("cli", *FOLDERS, "lab", "tests") for file in (ROOT / folder).rglob("*.py")],
 ]
 """Every text that may name a command."""
 

@@ -22,18 +22,18 @@ from urllib3.exceptions import ReadTimeoutError
 
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
 from emulator.cluster.memory import BASE, JOB, NODE
+from lab.gameday.__main__ import main
+from lab.gameday.drawing import Usage, usage
+from lab.gameday.ledger import Ledger, Seen
+from lab.gameday.recorded import LONGEST, day
+from lab.gameday.report import Report, html, text
+from lab.gameday.run import Day
+from lab.gameday.size import Size
+from lab.scenarios.memory import TooLargeError, check, with_descendants
+from lab.soak.trace import Event, Fault
 from runner.picture.charts import classes
 from runner.picture.rendering import render
 from stacks.config.trace import parse, write
-from tests.gameday.__main__ import main
-from tests.gameday.drawing import Usage, usage
-from tests.gameday.ledger import Ledger, Seen
-from tests.gameday.recorded import LONGEST, day
-from tests.gameday.report import Report, html, text
-from tests.gameday.run import Day
-from tests.gameday.size import Size
-from tests.scenarios.memory import TooLargeError, check, with_descendants
-from tests.soak.trace import Event, Fault
 
 ROOT = Path(__file__).parents[2]
 QUOTAS = {"blue": 16, "red": 16}
@@ -88,8 +88,8 @@ def test_what_is_left_of_an_attempt_and_gangs_that_never_start_are_wasted() -> N
 def quiet(jobs: list[SyntheticJob], monkeypatch: pytest.MonkeyPatch) -> Day:
     """A day on a cluster that nobody asks, as it begins."""
     for name in ("Cluster", "Breaking"):
-        monkeypatch.setattr(f"tests.gameday.run.{name}", lambda *_: None)
-    monkeypatch.setattr("tests.gameday.run.as_member", lambda *_: None)
+        monkeypatch.setattr(f"lab.gameday.run.{name}", lambda *_: None)
+    monkeypatch.setattr("lab.gameday.run.as_member", lambda *_: None)
     return Day(SimpleNamespace(kubeconfig=None), Size(), [(job, {}) for job in jobs], [])
 
 
@@ -221,7 +221,7 @@ def test_a_job_that_was_never_submitted_is_lost() -> None:
 
 def of_a_day(outcome: Report, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return the exit code of a day that came out so."""
-    monkeypatch.setattr("tests.gameday.__main__.play", lambda *_: (outcome, datetime(2026, 11, 1, tzinfo=UTC)))
+    monkeypatch.setattr("lab.gameday.__main__.play", lambda *_: (outcome, datetime(2026, 11, 1, tzinfo=UTC)))
     return main(["--hours", "1", "--html", str(folder / "day.html")])
 
 
@@ -271,7 +271,7 @@ def test_a_day_that_is_interrupted_has_a_report_and_loses_nothing(monkeypatch: p
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tests.gameday.run.time", SimpleNamespace(monotonic=time.monotonic, sleep=interrupted))
+    monkeypatch.setattr("lab.gameday.run.time", SimpleNamespace(monotonic=time.monotonic, sleep=interrupted))
     monkeypatch.setattr(day, "_look", lambda: None)
     monkeypatch.setattr(day, "_breaking", SimpleNamespace(end=ended.append))
     day.go()
@@ -398,7 +398,7 @@ def test_who_prints_a_trace_gets_no_page(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_page_that_cannot_be_written_is_told_before_the_day(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.gameday.__main__.play", lambda *_: pytest.fail("it was played"))
+    monkeypatch.setattr("lab.gameday.__main__.play", lambda *_: pytest.fail("it was played"))
     assert main(["--hours", "1", "--html", str(tmp_path)]) == 1
     assert "Is a directory" in capsys.readouterr().err
 
@@ -430,7 +430,7 @@ def test_what_does_not_fit_the_memory_is_told_what_does() -> None:
 def test_what_cannot_be_played_is_said(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.scenarios.memory.free_memory", lambda: 3 * GIB)
+    monkeypatch.setattr("lab.scenarios.memory.free_memory", lambda: 3 * GIB)
     assert main([*arguments, "--print-trace"]) == 1
     assert said in capsys.readouterr().err
 
@@ -461,7 +461,7 @@ def test_make_hands_over_what_was_chosen_however_it_was(
     command = ["make", "--dry-run", "--no-print-directory", "gameday", *written]
     own = {"PATH": os.environ["PATH"], **exported}
     printed = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=True).stdout
-    called = printed.replace("\\\n", " ").partition("-m tests.gameday ")[2].splitlines()[0]
+    called = printed.replace("\\\n", " ").partition("-m lab.gameday ")[2].splitlines()[0]
     assert shlex.split(called) == shlex.split(given)
 
 
@@ -470,7 +470,7 @@ def test_gpus_over_time_are_stacked_by_team_and_what_is_lost_is_on_top() -> None
         Usage(since=0, until=6, held={"blue": 4}, lost=0),
         Usage(since=6, until=24, held={"blue": 2, "red": 3}, lost=8),
     ]
-    drawing = render("tests/gameday/usage.svg.j2", gpus=16, usage=usage(steps, classes(["blue", "red"]), 16))
+    drawing = render("lab/gameday/usage.svg.j2", gpus=16, usage=usage(steps, classes(["blue", "red"]), 16))
     (columns,) = ElementTree.fromstring(drawing).findall("{*}g")  # noqa: S314
     assert columns.get("class") == "columns", "they have no frames, which would look like another team's pattern"
     bars = [

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from tests.scenarios import attacks, plays, run, stage
-from tests.scenarios.plays import SCENARIOS, Scenario
-from tests.scenarios.record import Record
-from tests.scenarios.run import Outcome
-from tests.scenarios.size import BOUND, Size
+from lab.scenarios import attacks, plays, run, stage
+from lab.scenarios.plays import SCENARIOS, Scenario
+from lab.scenarios.record import Record
+from lab.scenarios.run import Outcome
+from lab.scenarios.size import BOUND, Size
 
 NO_QUOTA = (
     "Kueue says: couldn't assign flavors to pod set own-0-0: insufficient unused quota for nvidia.com/gpu in flavor "

@@ -14,16 +14,16 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from emulator.cluster import ClusterError
+from lab.scenarios import attacks, plays, run, stage
+from lab.scenarios.__main__ import main
+from lab.scenarios.gantt import lanes, svg
+from lab.scenarios.mechanisms import MECHANISMS
+from lab.scenarios.plays import SCENARIOS
+from lab.scenarios.record import Loss, Record, Recorder, Use, look
+from lab.scenarios.run import Outcome
+from lab.scenarios.size import Size
+from lab.scenarios.stage import asked
 from tests.commands import ended
-from tests.scenarios import attacks, plays, run, stage
-from tests.scenarios.__main__ import main
-from tests.scenarios.gantt import lanes, svg
-from tests.scenarios.mechanisms import MECHANISMS
-from tests.scenarios.plays import SCENARIOS
-from tests.scenarios.record import Loss, Record, Recorder, Use, look
-from tests.scenarios.run import Outcome
-from tests.scenarios.size import Size
-from tests.scenarios.stage import asked
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -127,7 +127,7 @@ def test_who_takes_a_nodes_gpus_over_between_two_looks_is_drawn_on_them() -> Non
 
 
 def test_a_look_without_an_answer_does_not_end_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.scenarios.record.EVERY", 0.01)
+    monkeypatch.setattr("lab.scenarios.record.EVERY", 0.01)
     seen, later = [], threading.Event()
 
     def look(cluster: object, record: Record) -> None:
@@ -137,7 +137,7 @@ def test_a_look_without_an_answer_does_not_end_the_record(monkeypatch: pytest.Mo
         if len(seen) > 2:
             later.set()
 
-    monkeypatch.setattr("tests.scenarios.record.look", look)
+    monkeypatch.setattr("lab.scenarios.record.look", look)
     with Recorder(object(), Record()):
         assert later.wait(10)
 
@@ -150,7 +150,7 @@ def test_neither_does_one_before_or_after_the_play(monkeypatch: pytest.MonkeyPat
         asked_for.append(cluster)
         raise ApiException(status=500)
 
-    monkeypatch.setattr("tests.scenarios.record.look", look)
+    monkeypatch.setattr("lab.scenarios.record.look", look)
     with Recorder("a cluster", Record()):
         pass
     assert len(asked_for) >= 2
@@ -281,8 +281,8 @@ def test_no_promise_is_broken_by_a_busy_api_server(monkeypatch: pytest.MonkeyPat
 def test_what_cannot_be_played_is_said(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.scenarios.memory.free_memory", lambda: 3 << 30)
-    monkeypatch.setattr("tests.scenarios.__main__.run", lambda *_, **__: pytest.fail("it was played"))
+    monkeypatch.setattr("lab.scenarios.memory.free_memory", lambda: 3 << 30)
+    monkeypatch.setattr("lab.scenarios.__main__.run", lambda *_, **__: pytest.fail("it was played"))
     assert main(arguments) == 1
     assert said in capsys.readouterr().err
 

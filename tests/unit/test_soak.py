@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.scale.__main__ import main as measures_at_scale
-from tests.gameday.__main__ import main as plays_a_day
-from tests.scenarios.__main__ import main as plays_scenarios
-from tests.scenarios.memory import main as measures_memory
-from tests.soak.__main__ import main as runs_jobs
-from tests.soak.__main__ import most_jobs
-from tests.soak.answers.__main__ import main as asks
-from tests.soak.answers.cost import main as costs
-from tests.soak.judge import Judge
-from tests.soak.kills import LONGEST_DELAY, moments
-from tests.soak.kills import main as kills_updates
-from tests.soak.trace import MOST_LOST, NODES, QUOTAS, Job, trace
+from lab.bench.scale.__main__ import main as measures_at_scale
+from lab.gameday.__main__ import main as plays_a_day
+from lab.scenarios.__main__ import main as plays_scenarios
+from lab.scenarios.memory import main as measures_memory
+from lab.soak.__main__ import main as runs_jobs
+from lab.soak.__main__ import most_jobs
+from lab.soak.answers.__main__ import main as asks
+from lab.soak.answers.cost import main as costs
+from lab.soak.judge import Judge
+from lab.soak.kills import LONGEST_DELAY, moments
+from lab.soak.kills import main as kills_updates
+from lab.soak.trace import MOST_LOST, NODES, QUOTAS, Job, trace
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = Job(0, "red", "own", pods=2, seconds=60)
@@ -157,21 +157,21 @@ def test_a_size_that_is_none_is_one_error_before_a_cluster_starts(
 def test_make_looks_at_all_sizes_of_a_soak_before_its_first_hour() -> None:
     command = ["make", "--dry-run", "--no-print-directory", "soak", "JOBS=", "KILLS=a b", "SEED=-3"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    called = [shlex.split(line)[2:] for line in printed.splitlines() if " -m tests.soak" in line][:3]
+    called = [shlex.split(line)[2:] for line in printed.splitlines() if " -m lab.soak" in line][:3]
     assert called == [
-        ["tests.soak.kills", "--seed=-3", "--kills=a b", "--check"],
-        ["tests.soak", "--seed=-3", "--jobs="],
-        ["tests.soak.kills", "--seed=-3", "--kills=a b"],
+        ["lab.soak.kills", "--seed=-3", "--kills=a b", "--check"],
+        ["lab.soak", "--seed=-3", "--jobs="],
+        ["lab.soak.kills", "--seed=-3", "--kills=a b"],
     ]
 
 
 def test_make_hands_over_the_sizes_of_the_large_benchmark() -> None:
     command = ["make", "--dry-run", "--no-print-directory", "bench-cluster", "TEAMS=", "JOBS=7", "SEED=2"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    (called,) = [shlex.split(line)[3:] for line in printed.splitlines() if " -m tests.bench.scale" in line]
+    (called,) = [shlex.split(line)[3:] for line in printed.splitlines() if " -m lab.bench.scale" in line]
     assert called == ["--teams=", "--jobs=7", "--seed=2"]
 
 
 def test_who_only_looks_at_the_options_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.soak.kills.local_environment", lambda: pytest.fail("a cluster was started"))
+    monkeypatch.setattr("lab.soak.kills.local_environment", lambda: pytest.fail("a cluster was started"))
     assert kills_updates(["--kills=5", "--check"]) == 0

@@ -9,11 +9,11 @@ import yaml
 
 from ask.answer import Answer, Verdict
 from ask.manifest import KINDS, read
-from tests.soak.answers.__main__ import COUNT, in_the_end
-from tests.soak.answers.cases import WRITTEN, Case, State, generated
-from tests.soak.answers.live import Outcome
-from tests.soak.answers.manifests import ray_cluster, wrapped
-from tests.soak.answers.verdict import NO_JOB, difference
+from lab.soak.answers.__main__ import COUNT, in_the_end
+from lab.soak.answers.cases import WRITTEN, Case, State, generated
+from lab.soak.answers.live import Outcome
+from lab.soak.answers.manifests import ray_cluster, wrapped
+from lab.soak.answers.verdict import NO_JOB, difference
 
 
 def test_there_are_sixty_of_every_kind_and_verdict() -> None:

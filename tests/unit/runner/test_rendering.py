@@ -9,12 +9,12 @@ import pytest
 from jinja2 import UndefinedError
 
 from components.observability.dashboards import Dashboard, Panel
+from lab.dashboards.drawing import Drawn
+from lab.dashboards.drawing import page as dashboards
 from runner.picture.charts import classes
 from runner.picture.page import page
 from runner.picture.rendering import render
 from runner.picture.state import Job, Node, Snapshot
-from tests.dashboards.drawing import Drawn
-from tests.dashboards.drawing import page as dashboards
 from tests.unit.runner.test_picture import HOSTILE, NOW, Read
 
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,402 @@
+"""The scenarios: actions of members and nodes, and the promise of the platform.
+
+Each takes the stage, and raises AssertionError if the promise is not kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubernetes.dynamic.exceptions import NotFoundError
+
+from lab.scenarios.attacks import isolation, quota_dodging
+from lab.scenarios.size import BOUND, FAIR, GPUS_PER_NODE, OTHER, TEAMS
+from lab.scenarios.stage import Stage
+from tests.local.jobs import lending_limit, mark, pods_of
+
+RETRIES: Final = 1
+NO_QUOTA: Final = r".*; Kueue says: (?!.*(?:Pending the preemption|Preempting)).*insufficient .*nvidia\.com/gpu"
+NO_NODE: Final = r".*; the scheduler says: .*Insufficient nvidia\.com/gpu"
+"""End of the message for a job that does not run for lack of quota, or of a node. While other jobs give way to it,
+Kueue reports both (v0.19.2, `pkg/scheduler/scheduler.go`: inadmissibleMsg).
+"""
+LATER: Final = 2.5
+"""Longer wait for a job that lost its pods: AppWrapper checks a running job once a minute."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario of a promise.
+
+    promise: the checked promise.
+    breaks: the mechanism without which the scenario fails.
+    fails_at: a regular expression for the start of that failure. It names the step that the mechanism keeps, and what
+        was observed without it, because a timeout of a step could also come from a slow machine.
+    takes_minutes: whether it takes minutes.
+    """
+
+    name: str
+    promise: str
+    play: Callable[[Stage], None]
+    breaks: str
+    fails_at: str
+    takes_minutes: bool = False
+
+    @property
+    def hopeless(self) -> str:
+        """The step that fails without the mechanism, a regular expression."""
+        return self.fails_at.partition(": ")[0]
+
+
+def queueing(stage: Stage) -> None:
+    """The team's jobs use all GPUs. Three more wait, and start one by one as the first ones end."""
+    first = [f"first-{index}" for index in range(stage.size.nodes)]
+    for name in first:
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
+    for name in first:
+        stage.runs("red", name)
+    waiting = ["next-0", "next-1", "next-2"]
+    for name in waiting:
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
+        # Kueue orders jobs by the creation time of their Workloads, in seconds.
+        stage.judged("red", name)
+        time.sleep(1.1)
+    assert "nvidia.com/gpu" in stage.waits("red", waiting[-1])
+
+    def started() -> list[str]:
+        return [name for name in waiting if pods_of(stage.cluster, "red", name)]
+
+    assert started() == [], f"{', '.join(started())} did not wait"
+    for count, ended in enumerate(first[: len(waiting)], start=1):
+        stage.end("red", ended)
+        found = stage.until("one more starts", started, lambda found, count=count: len(found) >= count)
+        assert found == waiting[:count], f"when {count} had ended, {', '.join(found)} had started"
+
+
+def fair_sharing(stage: Stage) -> None:
+    """One user of a team uses all GPUs and queues for more. Another user of the team submits a first job."""
+    first = [f"first-{index}" for index in range(stage.size.nodes)]
+    for name in first:
+        stage.submit(FAIR, name, gpus=GPUS_PER_NODE)
+    for name in first:
+        stage.runs(FAIR, name)
+    stage.submit(FAIR, "older", gpus=GPUS_PER_NODE)
+    stage.waits(FAIR, "older")
+    time.sleep(1.1)
+    stage.submit(FAIR, "newer", gpus=GPUS_PER_NODE, user=OTHER)
+    stage.waits(FAIR, "newer")
+    stage.end(FAIR, first[0])
+    stage.until("one of the two starts", lambda: any(pods_of(stage.cluster, FAIR, name) for name in ("older", "newer")))
+    stage.stays(
+        f"the first job of {OTHER} goes before the next one of {TEAMS[FAIR]}",
+        lambda: not pods_of(stage.cluster, FAIR, "older"),
+        seconds=2,
+    )
+    stage.runs(FAIR, "newer")
+    stage.end(FAIR, first[1])
+    stage.runs(FAIR, "older")
+    stage.submit(FAIR, "urgent", gpus=GPUS_PER_NODE, priority="high-priority")
+    stage.waits(FAIR, "urgent")
+    running = ("newer", "older", *first[2:])
+    stage.stays(
+        "no job gives way to one of high priority",
+        lambda: all(stage.phase(FAIR, name) == "Running" for name in running),
+        seconds=2,
+    )
+
+
+def borrowing(stage: Stage) -> None:
+    """A team alone on the cluster gets its quota, then all remaining GPUs, and no more."""
+    owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
+    borrowing = [f"loan-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
+    for names in (owned, borrowing):
+        for name in names:
+            stage.submit("blue", name, gpus=GPUS_PER_NODE)
+        for name in names:
+            stage.runs("blue", name)
+    stage.submit("blue", "one-more", gpus=1)
+    assert "nvidia.com/gpu" in stage.waits("blue", "one-more")
+
+
+def reclaim(stage: Stage) -> None:
+    """A team has borrowed all GPUs. The owner of a part submits jobs for its whole quota."""
+    borrowers = [f"loan-{index}" for index in range(stage.size.nodes)]
+    for name in borrowers:
+        stage.submit("blue", name, gpus=GPUS_PER_NODE)
+    for name in borrowers:
+        stage.runs("blue", name)
+    owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
+    for name in owned:
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
+    for name in owned:
+        stage.runs("red", name)
+    left = stage.size.nodes - stage.size.team_nodes
+    stage.until(
+        f"blue runs on with {left * GPUS_PER_NODE} GPUs, its own and what nobody claims",
+        lambda: Counter(stage.phase("blue", name) for name in borrowers)["Running"],
+        lambda running: running == left,
+    )
+
+
+def priorities(stage: Stage) -> None:
+    """A team's urgent job preempts its own less important one, and no other team's.
+
+    The team is red: with userFairSharing, which blue has, jobs do not preempt others of their team.
+    """
+    own = [f"low-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
+    others = [f"blue-{index}" for index in range(stage.size.team_nodes)]
+    for name in others:
+        stage.submit("blue", name, gpus=GPUS_PER_NODE, priority="low-priority")
+    for name in own:
+        stage.submit("red", name, gpus=GPUS_PER_NODE, priority="low-priority")
+    stage.all_run(dict.fromkeys(others, "blue") | dict.fromkeys(own, "red"))
+    stage.submit("red", "urgent", gpus=GPUS_PER_NODE, priority="high-priority")
+    stage.runs("red", "urgent")
+    # Kueue may preempt the older of two equal jobs, which then preempts the newer one: for a moment neither runs
+    stage.until(
+        "of red's own jobs one had to wait",
+        lambda: Counter(stage.phase("red", name) for name in own)["Running"],
+        lambda running: running == len(own) - 1,
+    )
+    assert all(stage.phase("blue", name) == "Running" for name in others), "another team's job had to wait"
+
+
+def gangs(stage: Stage) -> None:
+    """Two gangs fit into their quotas, but the nodes have room for one. The other one holds nothing until it fits."""
+    pods = stage.size.nodes // 2 + 1
+    gangs = {"blue": "gang", "red": "gang"}
+    for team, name in gangs.items():
+        stage.submit(team, name, pods=pods, gpus=5, whole=True)
+
+    def whole() -> list[str]:
+        return [team for team, name in gangs.items() if len(stage.up(team, name)) == pods]
+
+    def hold() -> list[str]:
+        return [team for team, name in gangs.items() if stage.bound(team, name)]
+
+    stage.until(
+        "all pods of both gangs are made",
+        lambda: [len(pods_of(stage.cluster, team, name)) for team, name in gangs.items()],
+        lambda made: made == [pods] * len(gangs),
+    )
+    stage.until("one gang runs whole, or both hold nodes", lambda: whole() or len(hold()) == len(gangs))
+    stage.stays("a gang that does not run holds no node", lambda: len(hold()) < len(gangs), seconds=8)
+    (first,) = stage.until("one gang runs whole", whole)
+    (other,) = set(gangs) - {first}
+    stage.end(first, gangs[first])
+    stage.runs(other, gangs[other], pods)
+
+
+def packing(stage: Stage) -> None:
+    """Eight jobs of one GPU, one after the other, leave all nodes but one free for jobs with whole nodes."""
+    for index in range(GPUS_PER_NODE):
+        stage.submit("blue", f"small-{index}", gpus=1)
+        stage.runs("blue", f"small-{index}")
+    for index in range(stage.size.nodes - 1):
+        stage.submit("red", f"whole-{index}", gpus=GPUS_PER_NODE)
+    for index in range(stage.size.nodes - 1):
+        stage.runs("red", f"whole-{index}")
+
+
+def node_failure(stage: Stage) -> None:
+    """On a full cluster Autopilot finds broken GPUs on the node of a job inside its team's quota."""
+    loans = [f"loan-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
+    owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
+    for name in owned:
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
+    for name in loans:
+        stage.submit("blue", name, gpus=GPUS_PER_NODE)
+    stage.all_run(dict.fromkeys(owned, "red") | dict.fromkeys(loans, "blue"))
+    (sick,) = stage.up("red", owned[0])
+    stage.record.say(f"Autopilot labels {sick} EVICT")
+    mark(stage.cluster, sick, "EVICT")
+    lost = time.monotonic()
+    less = str(stage.size.slack - GPUS_PER_NODE)
+    stage.until(f"the slack queue lends {less}", lambda: lending_limit(stage.cluster), lambda limit: limit == less)
+    stage.until(
+        f"red/{owned[0]} runs on another node",
+        lambda: stage.up("red", owned[0]),
+        lambda nodes: len(nodes) == 1 and nodes != [sick],
+        seconds=round(lost + BOUND - time.monotonic()),
+    )
+    stage.until(
+        "one loan was taken back for it",
+        lambda: Counter(stage.phase("blue", name) for name in loans)["Running"],
+        lambda running: running == len(loans) - 1,
+    )
+    stage.record.say(f"{sick} is repaired")
+    mark(stage.cluster, sick, None)
+    stage.until("the slack queue lends all again", lambda: lending_limit(stage.cluster), lambda limit: limit is None)
+    for name in loans:
+        stage.runs("blue", name, times=LATER)
+
+
+def beyond_slack(stage: Stage) -> None:
+    """More nodes fail than slack covers. An idle team's quota is no longer lent, so borrowing jobs bear the loss."""
+    jobs = [f"job-{index}" for index in range(stage.size.nodes)]
+    for name in jobs:
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
+    stage.all_run(dict.fromkeys(jobs, "red"))
+    lost = stage.nodes[: stage.size.slack_nodes + 1]
+    for node in lost:
+        stage.record.say(f"Autopilot labels {node} EVICT")
+        mark(stage.cluster, node, "EVICT")
+    stage.until("the slack queue lends nothing", lambda: lending_limit(stage.cluster), lambda limit: limit == "0")
+    idle = str(stage.size.team - GPUS_PER_NODE)
+    stage.until(
+        f"blue, which is idle, lends {idle}",
+        lambda: lending_limit(stage.cluster, "blue-cluster-queue"),
+        lambda limit: limit == idle,
+    )
+    left = stage.size.nodes - len(lost)
+    stage.until(
+        f"red runs {left} jobs on the {left} nodes that are well, and the others wait in the queue",
+        lambda: Counter(stage.phase("red", name) for name in jobs),
+        lambda found: found == {"Running": left, "Suspended": len(lost)},
+        LATER,
+    )
+    for node in lost:
+        mark(stage.cluster, node, None)
+    for name in jobs:
+        stage.runs("red", name, times=LATER)
+
+
+def retries(stage: Stage) -> None:
+    """A job's pods crash each time. It is recreated as often as the job requests, and then releases its GPU.
+
+    Its Job also replaces a pod itself if AppWrapper has not checked in the meantime. So an attempt is a Job, not a pod.
+    """
+    limit = "workload.codeflare.dev.appwrapper/retryLimit"
+    stage.submit("blue", "crashing", gpus=1, **{limit: str(RETRIES)})
+    attempts: dict[str, None] = {}
+
+    def crashing() -> str | None:
+        """Make each running pod crash, again if KWOK overwrote that; return the job's state."""
+        for pod in pods_of(stage.cluster, "blue", "crashing"):
+            if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+                attempts[pod["metadata"]["ownerReferences"][0]["uid"]] = None
+                _crash(stage, pod)
+        return stage.phase("blue", "crashing")
+
+    stage.until("the job has failed for good", crashing, lambda phase: phase == "Failed", LATER)
+    made = len(attempts)
+    assert made == RETRIES + 1, f"it was made {made} times, and may be made anew {RETRIES} times"
+    stage.until("its GPU is free", lambda: stage.bound("blue", "crashing"), lambda nodes: not nodes)
+
+
+def _crash(stage: Stage, pod: dict[str, Any]) -> None:
+    """End a pod's process with an error, in a kubelet's form, if the pod still exists."""
+    metadata = pod["metadata"]
+    stage.record.say(f"the process of {metadata['namespace']}/{metadata['name']} ends with exit code 1")
+    kind = stage.cluster.kind("v1", "Pod")
+    ended = {
+        "name": "main",
+        "image": "x",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"terminated": {"exitCode": 1, "reason": "Error"}},
+    }
+    body = {"status": {"phase": "Failed", "containerStatuses": [ended]}}
+    where = {"name": metadata["name"], "namespace": metadata["namespace"]}
+    with contextlib.suppress(NotFoundError):
+        kind.status.patch(**where, body=body, content_type="application/merge-patch+json")
+
+
+SCENARIOS: Final = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario(
+            "queueing",
+            "jobs of a team start in the order in which they were submitted, and hold nothing before",
+            queueing,
+            "quota",
+            "not so: red/next-2 waits",
+        ),
+        Scenario(
+            "fair-sharing",
+            "of a team's users, the one who has used least lately goes first",
+            fair_sharing,
+            "fair-sharing",
+            f"not so: the first job of {OTHER} goes before",
+        ),
+        Scenario(
+            "borrowing",
+            "idle quota is borrowed, up to the last GPU and no further",
+            borrowing,
+            "cohort",
+            rf"blue/loan-\d+ runs: {NO_QUOTA}",
+        ),
+        Scenario(
+            "reclaim",
+            "an owner has its quota back as soon as it has jobs for it",
+            reclaim,
+            "reclaim",
+            rf"red/own-\d+ runs: {NO_QUOTA}",
+        ),
+        Scenario(
+            "priorities",
+            "within a team the more important job goes first, at its own team's cost",
+            priorities,
+            "preemption",
+            f"red/urgent runs: {NO_QUOTA}",
+        ),
+        Scenario(
+            "gangs",
+            "a gang starts whole or holds nothing, also when two compete",
+            gangs,
+            "packing",
+            "not so: a gang that does not run holds no node",
+        ),
+        Scenario(
+            "packing",
+            "small jobs leave whole nodes to those who need them",
+            packing,
+            "packing",
+            rf"red/whole-\d+ runs: {NO_NODE}",
+        ),
+        Scenario(
+            "quota-dodging",
+            "nobody runs beside its queue",
+            quota_dodging,
+            "quota-gate",
+            "not so: a job on another job's quota is refused",
+        ),
+        Scenario(
+            "isolation",
+            "no team touches another's, nor nodes, queues and rights",
+            isolation,
+            "pod-isolation",
+            "not so: no pod of blue takes a node past the scheduler",
+        ),
+        Scenario(
+            "node-failure",
+            "a job that loses its node runs elsewhere, at the cost of a loan",
+            node_failure,
+            "slack-controller",
+            r"the slack queue lends \d+: .*; last seen: None",
+            takes_minutes=True,
+        ),
+        Scenario(
+            "beyond-slack",
+            "a loss beyond the slack queue is borne by loans",
+            beyond_slack,
+            "slack-controller",
+            "the slack queue lends nothing: .*; last seen: None",
+            takes_minutes=True,
+        ),
+        Scenario(
+            "retries",
+            "a job that crashes is tried again up to its limit, and then gives its GPUs back",
+            retries,
+            "appwrapper",
+            "the job has failed for good: .*; last seen: None",
+            takes_minutes=True,
+        ),
+    )
+}
