@@ -1,18 +1,16 @@
-"""What identifies each resource of a stack, what the program declares, and the components' defaults, for a review.
+"""The identity of each resource of a stack and the fields that the program declares, as text for a review.
 
-`make snapshots` writes them anew. A type, a name or a parent that changes here makes Pulumi create a resource anew in
-every stack that somebody has, unless an alias says what it was; a replacement option decides whether data survives.
+`make snapshots` writes the files. If a type, name or parent changes here, Pulumi recreates the resource in every
+existing stack, unless it has an alias. A replacement option decides whether data survives.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
+import difflib
 import json
-import pkgutil
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -20,10 +18,6 @@ from typing import Any, Final
 
 import yaml
 
-import components
-from components import catalogue
-from components.workbench import demos
-from components.workloads import training
 from tests.unit.harness import Record, Registered
 
 FOLDER: Final = Path(__file__).parent
@@ -33,15 +27,7 @@ WHOLE: Final = (
     "openshift-certified", "cpouta-everything", "dev",
 )  # fmt: skip
 STACKS: Final = ("existing", "openshift", "aks", "cpouta", *WHOLE)
-DEFAULTS: Final = "defaults.txt"
-CHOICES: Final = "choices.yaml"
-FILES: Final = (DEFAULTS, CHOICES, *(f"{stack}.yaml" for stack in WHOLE), *(f"{stack}.txt" for stack in STACKS))
-_LINE: Final = 200
-_SHOWN: Final = (
-    "components.compatibility", "components.observability", "components.openstack.first_boot.plan",
-    "components.ownership", "components.tenancy",
-)  # fmt: skip
-_TABLES: Final = (Mapping, list, tuple, frozenset, set)
+FILES: Final = (*(f"{stack}.yaml" for stack in WHOLE), *(f"{stack}.txt" for stack in STACKS))
 _SEPARATOR: Final = "---\n"
 _CLOUD_CONFIG: Final = "#cloud-config\n"
 
@@ -221,72 +207,31 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def defaults() -> str:
-    """Return what the components do where an argument is left out, but for values that take more than a line."""
-    lines: list[str] = []
-    for name in _modules():
-        for kind in vars(importlib.import_module(name)).values():
-            if isinstance(kind, type) and kind.__module__ == name and dataclasses.is_dataclass(kind):
-                lines += [f"{name}.{kind.__name__}.{field}: {value}" for field, value in _left_out(kind)]
-    return "\n".join([*(line for line in lines if len(line) <= _LINE), ""])
-
-
-def _left_out(kind: Any) -> Iterator[tuple[str, object]]:
-    for field in dataclasses.fields(kind):
-        if callable(field.default):
-            yield field.name, "<function>"
-        elif field.default is not dataclasses.MISSING:
-            yield field.name, field.default
-        elif field.default_factory is not dataclasses.MISSING:
-            yield field.name, field.default_factory()
-
-
-def choices() -> str:
-    """Return the components' tables by module and name: machines, sizes, models, and what each of them needs.
-
-    Left out are the catalogues, for a version stands in one place, and what the stacks' own snapshots show.
-    """
-    tables: dict[str, object] = {}
-    for name in _modules():
-        of_module = {} if name.endswith("catalogue") or name.startswith(_SHOWN) else vars(importlib.import_module(name))
-        for constant, value in of_module.items():
-            if constant.isupper() and constant[0] != "_" and _is_table(value) and value not in tables.values():
-                tables[f"{name}.{constant}"] = value
-    return yaml.dump({name: _entries(value) for name, value in tables.items()}, Dumper=_Dumper, width=120)
-
-
-def _is_table(value: object) -> bool:
-    entries = list(value.values() if isinstance(value, Mapping) else value) if isinstance(value, _TABLES) else []
-    of_catalogue = isinstance(entries[0], catalogue.Artifact | catalogue.Chart) if entries else True
-    return not of_catalogue and all(dataclasses.is_dataclass(entry) for entry in entries)
-
-
-def _entries(value: Any) -> Any:
-    """Return a value as YAML writes it, with the fields of dataclasses that are not left out, sets in order."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return {name: _entries(inner) for name, inner in fields.items() if not callable(inner)}
-    if isinstance(value, Mapping):
-        return {_entries(key): _entries(inner) for key, inner in value.items()}
-    if isinstance(value, _TABLES):
-        return [_entries(inner) for inner in (sorted(value) if isinstance(value, frozenset | set) else value)]
-    return value if value is None or type(value) in (bool, int, float) else str(value)
-
-
-def _modules() -> Sequence[str]:
-    """Return the modules of the components, but for programs of jobs that train, whose packages are not installed."""
-    names = (found.name for found in pkgutil.walk_packages(components.__path__, "components."))
-    return sorted(name for name in names if not name.startswith((training.__name__, demos.__name__)))
-
-
 def snapshot(name: str, registered: Callable[[str], Record]) -> str:
-    """Return the text of one of `FILES`. What is declared is shown where all is switched on, and what is alike once."""
-    if name == DEFAULTS:
-        return defaults()
-    if name == CHOICES:
-        return choices()
+    """Return the text of one of `FILES`.
+
+    What is declared is shown in stacks with everything switched on. An object that an earlier stack also declares is
+    left out, or shown by its differences.
+    """
     stack, _, kind = name.rpartition(".")
     if kind == "txt":
         return identities(registered(stack))
-    before = [text for earlier in WHOLE[: WHOLE.index(stack)] for text in declared(registered(earlier))]
-    return _SEPARATOR.join(text for text in declared(registered(stack)) if text not in before)
+    earlier = [(before, text) for before in WHOLE[: WHOLE.index(stack)] for text in declared(registered(before))]
+    known = {text for _, text in earlier}
+    models = {_head(text): (before, text) for before, text in reversed(earlier)}
+    shown = [text for text in declared(registered(stack)) if text not in known]
+    return _SEPARATOR.join(_shortest(text, *models.get(_head(text), ("", ""))) for text in shown)
+
+
+def _head(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _shortest(text: str, stack: str, earlier: str) -> str:
+    """Return an object's text, or its differences from an earlier stack's if these are at most half as long."""
+    head, _, fields = text.partition("\n")
+    lines = list(difflib.unified_diff(earlier.splitlines()[1:], fields.splitlines(), n=1, lineterm=""))[2:]
+    changes = ["@@" if line.startswith("@@") else line for line in lines]
+    if not stack or 2 * len(changes) > len(fields.splitlines()):
+        return text
+    return "\n".join([f"{head}, as in {stack} but for", *changes, ""])
