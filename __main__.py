@@ -1,4 +1,4 @@
-"""The platform as a Pulumi program: reads the stack's settings, deploys its target, exports what stands."""
+"""The platform as a Pulumi program: read the stack's settings, deploy the target, export its outputs."""
 
 import gc
 
@@ -7,7 +7,7 @@ import pulumi
 from stacks.config.inputs import load
 from stacks.deploy import deploy
 
-# What a run makes lives until its end: looking for cycles in it as often as by default takes an eighth of the time.
+# Most objects exist until the end of a run. Garbage collection at its default frequency takes an eighth of the time.
 gc.set_threshold(100_000)
 
 for name, value in deploy(load()).items():

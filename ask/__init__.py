@@ -1,1 +1,1 @@
-"""Whether a job would run on a cluster, asked before it is submitted: tried on a replica of the cluster's queues."""
+"""Tell whether a job would run on a cluster before it is submitted. Tries it on a replica of the cluster's queues."""

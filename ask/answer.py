@@ -1,4 +1,4 @@
-"""What is answered, as text and as JSON."""
+"""The answer to a question, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from enum import StrEnum
 from typing import Final
 
 FORM: Final = 1
-"""The number of the JSON's form: it grows where a key goes or changes its meaning, not where one is added."""
+"""Version of the JSON form. It increases when a key is removed or changes its meaning, not when one is added."""
 
 
 class Verdict(StrEnum):
-    """What would become of the job."""
+    """What would happen to the job."""
 
     ADMITTED = "admitted"
-    """It runs now."""
+    """The job runs now."""
     PREEMPTS = "preempts"
-    """It runs now, and others give way to it."""
+    """The job runs now and preempts other jobs."""
     WAITS = "waits"
-    """It runs when others have ended."""
+    """The job runs after other jobs have ended."""
     NEVER = "never"
-    """It does not run on this cluster, whoever ends."""
+    """The job never runs on this cluster, even if all other jobs end."""
     REFUSED = "refused"
-    """It, or a pod of it, is not taken."""
+    """The cluster rejects the job or one of its pods."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """The answer about one job.
 
-    nodes: how many of its pods would run on each. resource: what it waits for. behind: jobs of its queue that come
-    first. preempts: jobs that give way. Jobs are named `<team>/<name>`. rule: what refuses it. reason: in the words of
-    who decided. change: what to do, the least that helps. differences: what the replica has not as the cluster has it.
+    nodes: number of its pods on each node. resource: what the job waits for. behind: jobs of its queue that come first.
+    preempts: jobs that it preempts. Jobs are named `<team>/<name>`. rule: what rejects the job. reason: the message of
+    the controller or rule that decided. change: the smallest change that helps. differences: where the replica differs
+    from the cluster.
     """
 
     verdict: Verdict
@@ -50,7 +51,7 @@ class Answer:
 
     @property
     def runs(self) -> bool:
-        """Whether the job would run now."""
+        """Return whether the job would run now."""
         return self.verdict in (Verdict.ADMITTED, Verdict.PREEMPTS)
 
     def json(self) -> str:
@@ -58,7 +59,7 @@ class Answer:
         return json.dumps({"form": FORM, **asdict(self)}, indent=2)
 
     def text(self) -> str:
-        """Return the answer for people, a line for each thing there is to say."""
+        """Return the answer for people, one line for each fact."""
         lines = [f"{self.job} {_SAID[self.verdict]}"]
         lines += [f"  on {node}: {count} pod{'s' * (count > 1)}" for node, count in sorted(self.nodes.items())]
         lines += [f"  gives way to it: {name}" for name in self.preempts]
@@ -72,7 +73,7 @@ class Answer:
 
 
 def shown(text: str) -> str:
-    """Return a text as one line that cannot act in a terminal: some of it stands in a job that somebody else wrote."""
+    """Return a text as one line without control characters. Another person may have written the job that it quotes."""
     line = " ".join(text.splitlines())
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 

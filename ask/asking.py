@@ -1,4 +1,4 @@
-"""Ask about a job on a cluster that was read: who submits it, whether the replica can decide, and the answer."""
+"""Ask about a job on a cluster that was read: choose the user, check that the replica can decide, get the answer."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from components import names
 from components.job_kinds import APPWRAPPER
 
 SOMEBODY: Final = "somebody"
-"""The name of a member whom a team knows by a group alone."""
+"""User name for a team whose members are known only by a group."""
 
 
 def ask(
     standing: Replica, source: Source, job: Job, team: str, user: str | None = None, group: str | None = None
 ) -> Answer:
-    """Return what would become of a job on a cluster that was read.
+    """Return what would happen to a job on a cluster that was read.
 
-    user, group: who submits it, by default a member of the team. Raises ManifestError for what cannot be meant,
-    VersionError and ReplicaError.
+    user, group: who submits it, by default a member of the team. Raises ManifestError for a team, queue or user that
+    does not exist, VersionError and ReplicaError.
     """
     if team not in source.teams:
         raise ManifestError(f"there is no team {team}; there are {', '.join(source.teams) or 'none'}")
@@ -47,13 +47,13 @@ def ask(
 
 
 def _member(source: Source, team: str, queue: str, user: str | None, group: str | None) -> tuple[str, str | None]:
-    """Return the user and the group in whose name a job is submitted: by default one who may use its queue.
+    """Return the user and the group that submit a job, by default a user who may use its queue.
 
-    Who asks for a group alone asks for somebody who has no rights but the group's.
+    A question with a group alone gets a user who has only the group's rights.
     """
     for given in (user, group):
         if given is not None and not (given.isprintable() and given.strip()):
-            raise ManifestError(f"nobody can sign in as {given!r}: write a name of printable characters")
+            raise ManifestError(f"{given!r} cannot be a user or a group: write a name of printable characters")
     if user is not None or group is not None:
         return user or SOMEBODY, group
     users, groups = source.members(team), source.members(team, "Group")
@@ -67,11 +67,11 @@ def _member(source: Source, team: str, queue: str, user: str | None, group: str 
 
 
 def _check_controllers(source: Source, job: Job) -> None:
-    """Refuse a question about a kind that the cluster does not know, or about which nobody decides on the replica."""
+    """Reject a kind that the cluster does not serve, or whose controller does not run on the replica."""
     known = [item["spec"]["names"]["kind"] for item in source.all("CustomResourceDefinition")]
     if job.kind not in known:
         raise ManifestError(
-            f"the cluster knows no {job.kind}: wrap the job in an AppWrapper, or have its operator added"
+            f"the cluster does not serve {job.kind}: wrap the job in an AppWrapper, or have its operator added"
         )
     deciding = {"Kueue": KUEUE, **({APPWRAPPER.kind: WRAPPING} if job.kind == APPWRAPPER.kind else {})}
     for name, parts in deciding.items():
@@ -83,5 +83,5 @@ def _check_controllers(source: Source, job: Job) -> None:
 
 
 def tell(line: str) -> None:
-    """Print a line about progress, which is not the answer."""
+    """Print a progress message, which is not part of the answer."""
     print(line, file=sys.stderr)

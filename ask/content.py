@@ -1,4 +1,4 @@
-"""What a replica of a cluster is filled with: all that decides about jobs, and the controllers that do."""
+"""What a replica contains: all objects that decide about jobs, and the controllers that read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.cluster.images import known
 
 KUEUE: Final = ("kueue",)
 APPWRAPPER: Final = ("appwrapper", "codeflare")
-"""Of OpenShift AI, AppWrapper is a part of the CodeFlare operator."""
+"""With OpenShift AI, AppWrapper is part of the CodeFlare operator."""
 CONTROLLERS: Final = (
     *KUEUE,
     *APPWRAPPER,
@@ -24,7 +24,7 @@ CONTROLLERS: Final = (
     "trainer-controller",
     "kuberay",
 )
-"""Parts of the images of those who decide about jobs. Whoever else runs on the cluster does not run on its replica."""
+"""Parts of the image names of controllers that decide about jobs. The replica does not run other controllers."""
 WEBHOOKS: Final = (
     names.KUEUE_GROUP,
     *KUEUE,
@@ -35,7 +35,7 @@ WEBHOOKS: Final = (
     "trainer.kubeflow.org",
 )
 NODE: Final = "local-controllers"
-"""The replica's own node, on which its controllers run."""
+"""The replica's own node, which runs its controllers."""
 _SIMULATED: Final = {"kwok.x-k8s.io/node": "fake"}
 _OWN_NODE: Final = {
     "apiVersion": "v1",
@@ -43,21 +43,21 @@ _OWN_NODE: Final = {
     "metadata": {"name": NODE, "annotations": _SIMULATED},
     "spec": {"taints": [{"key": "mlbatch/replica", "effect": "NoSchedule"}]},
 }
-"""It is none of the cluster's: no job gets there, from the moment at which there is a scheduler."""
+"""The node does not belong to the cluster. No job gets there as soon as a scheduler runs."""
 _OWN: Final = ("system:", "kubeadm:")
 _CLUSTER_ROLES: Final = ("admin", "cluster-admin", "edit", "view")
-"""Every API server makes these roles and bindings, and those whose names begin so. A team's bindings are named after
-its members, who may be called anything."""
+"""Every API server creates roles and bindings with these name prefixes. A team's bindings are named after its members,
+whose names can be anything."""
 _OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet")
 _OF_VOLUMES: Final = ("capacity", "accessModes", "storageClassName", "volumeMode", "nodeAffinity")
-"""What a scheduler looks at, of a volume. Where it lies is nothing to a replica, which must not get there."""
+"""Fields of a volume that a scheduler reads. A replica does not need the location, and must not reach it."""
 _ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
-"""What a Service has of its cluster's network."""
+"""Fields of a Service that come from its cluster's network."""
 _BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes"}
 
 
 def content(source: Source) -> Content:
-    """Return it. Objects of teams and nodes are exact: who came first and who holds what decides."""
+    """Return the content. Objects of teams and nodes are exact, because age and holders decide about jobs."""
     deciding = controllers(source, CONTROLLERS)
     places = sorted({item["metadata"]["namespace"] for item in deciding})
     nodes = [_node(item) for item in source.all("Node") if item["metadata"]["name"] != NODE]
@@ -123,14 +123,14 @@ def _is_built_in(item: Document) -> bool:
 
 
 def runs(source: Source, parts: Sequence[str]) -> bool:
-    """Tell whether a controller runs on the cluster, and so on its replica. parts: of its image, one of them."""
+    """Return whether a controller runs on the cluster, and so on its replica. parts: alternatives in the image name."""
     return bool(controllers(source, parts))
 
 
 def controllers(source: Source, parts: Sequence[str]) -> list[Document]:
-    """Return the Deployments of controllers: those that have rights in the whole cluster, which administrators give.
+    """Return the Deployments of controllers: those with rights in the whole cluster, which only administrators give.
 
-    They run on this machine, with their own commands: an image with such a name alone is in anybody's namespace.
+    They run on this machine with their own commands. The image name alone is not enough, because a team can use it too.
     """
     entitled = {
         (subject.get("namespace"), subject["name"])
@@ -153,27 +153,28 @@ def _runs(deployment: Document, parts: Sequence[str]) -> bool:
 
 
 def _without_address(item: Document) -> Document:
-    """Return a Service that only has its name taken, not an address that one of the replica's controllers may get."""
+    """Return a Service that reserves its name but not its address, which a controller of the replica may get."""
     spec = {key: value for key, value in (item.get("spec") or {}).items() if key not in _ADDRESSES}
     return {**item, "spec": spec | {"clusterIP": "None", "clusterIPs": ["None"]}}
 
 
 def _without_data(item: Document) -> Document:
-    """Return a ConfigMap that only has its name taken, which no job may then have for its own: no pod reads it here.
+    """Return a ConfigMap that reserves its name, so that no job can use it. No pod reads its data here.
 
-    `kubectl apply` notes the data in an annotation, too, and some programs elect a leader by one every few seconds.
+    `kubectl apply` keeps the data in an annotation too. Some programs elect a leader by an annotation every few
+    seconds.
     """
     metadata = {key: value for key, value in item["metadata"].items() if key != "annotations"}
     return {key: value for key, value in item.items() if key not in ("data", "binaryData")} | {"metadata": metadata}
 
 
 def _bound(volumes: Mapping[str, Document], claim: Document) -> list[Document]:
-    """Return a claim with the volume that it has, or that a provisioner makes when a pod is placed: here is none.
+    """Return a claim and its volume. The replica has no provisioner, so a missing volume is created here.
 
     volumes: the cluster's, by name.
 
-    A scheduler places no pod whose claim has no volume (kubernetes.io, concepts/storage/storage-classes,
-    volumeBindingMode). One that has lost its volume, or names one that is not its own, stays without.
+    A scheduler does not place a pod whose claim has no volume (kubernetes.io, concepts/storage/storage-classes,
+    volumeBindingMode). A claim that lost its volume, or names the volume of another claim, gets none.
     """
     metadata, wanted = claim["metadata"], claim.get("spec") or {}
     name = wanted.get("volumeName") or f"replica-{metadata['uid']}"
@@ -211,13 +212,13 @@ def _bound(volumes: Mapping[str, Document], claim: Document) -> list[Document]:
 
 
 def _is_of(volume: Document, claim: Document) -> bool:
-    """Tell whether a volume is a claim's, which names it: several may. claim: its metadata."""
+    """Return whether a volume belongs to a claim. Several volumes can name one claim. claim: its metadata."""
     reference = volume["spec"].get("claimRef") or {}
     return all(reference.get(key) == claim[key] for key in ("namespace", "name", "uid"))
 
 
 def _reset(item: Document) -> Document:
-    """Return an object as one that is new: without status, identity, and addresses of its cluster."""
+    """Return an object as if it were new: without status, identity and addresses of its cluster."""
     dropped = ("uid", "creationTimestamp", "generation", "managedFields", "ownerReferences", "deletionTimestamp")
     metadata = {key: value for key, value in item["metadata"].items() if key not in dropped}
     result = {key: value for key, value in item.items() if key != "status"} | {"metadata": metadata}
@@ -227,7 +228,7 @@ def _reset(item: Document) -> Document:
 
 
 def _node(item: Document) -> Document:
-    """Return a node that is as well as the one that it stands for: KWOK keeps Ready what is."""
+    """Return a copy of a node with the same health. KWOK keeps a Ready node Ready."""
     conditions = (item.get("status") or {}).get("conditions") or ()
     is_ready = ("Ready", "True") in [(each["type"], each["status"]) for each in conditions]
     annotations = {**(item["metadata"].get("annotations") or {}), **(_SIMULATED if is_ready else {})}
@@ -235,7 +236,7 @@ def _node(item: Document) -> Document:
 
 
 def _pods(source: Source, nodes: set[str], others: list[Document]) -> list[Document]:
-    """Return the pods of teams, and all else that takes room on nodes; who owns what is not there is nobody."""
+    """Return the pods of teams and all other pods that use nodes. Pods lose owners that are not in the replica."""
     there = {item["metadata"].get("uid") for item in others}
     found = []
     for pod in source.all("Pod"):
@@ -249,7 +250,7 @@ def _pods(source: Source, nodes: set[str], others: list[Document]) -> list[Docum
 
 
 def _deployment(item: Document) -> Document:
-    """Return a controller that runs once, on the replica's own node."""
+    """Return a controller with one replica that runs on the replica's own node."""
     result = _reset(item)
     spec = result["spec"]
     pod = {
@@ -269,13 +270,13 @@ def _secrets(deployment: Document) -> list[tuple[str, str]]:
 
 
 def _secret(identity: tuple[str, str]) -> Document:
-    """Return an empty Secret, which a controller fills with a certificate of its own."""
+    """Return an empty Secret, which a controller fills with its certificate."""
     namespace, name = identity
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}}
 
 
 def _webhooks(item: Document) -> Document:
-    """Return a configuration whose authority is to be filled in anew."""
+    """Return a webhook configuration without its CA bundle, which is filled in again."""
     result = _reset(item)
     webhooks: list[Mapping[str, Any]] = [
         {**webhook, "clientConfig": {k: v for k, v in webhook["clientConfig"].items() if k != "caBundle"}}

@@ -1,4 +1,4 @@
-"""The job that somebody asks about, as a file has it. What is no job, or cannot be meant, is told at once."""
+"""The job of a question, read from a file. Invalid jobs are reported at once."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from components.kubernetes.quantity import Quantity, QuantityError
 Document = dict[str, Any]
 
 KINDS: Final[Mapping[str, str]] = {kind.kind: kind.api for kind in SUBMITTED}
-"""The kinds that can be asked about, with their version: those that members may create."""
+"""The kinds that a question supports, with their API version. Members can create them."""
 
 _WRAPPED: Final = [kind.kind for kind in (*RUN, POD)]
-"""What runs in an AppWrapper."""
+"""Kinds that run in an AppWrapper."""
 _LONGEST: Final = 63
-"""Characters of a label's value (k8s.io/apimachinery, pkg/util/validation)."""
+"""Longest value of a label, in characters (k8s.io/apimachinery, pkg/util/validation)."""
 
 
 class ManifestError(ValueError):
-    """A file is no job that could be asked about; the message names what is wrong and what to do."""
+    """The file is not a valid job. The message states the problem and the fix."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Job:
 
     @property
     def version(self) -> str:
-        """Its API version."""
+        """The job's API version."""
         return str(self.document["apiVersion"])
 
     @property
@@ -52,22 +52,22 @@ class Job:
 
     @property
     def queue(self) -> str:
-        """Its LocalQueue. AppWrapper fills in the one that every team has; no other kind has a default."""
+        """The job's LocalQueue. AppWrapper fills in every team's default queue. Other kinds have no default."""
         labels = self.document["metadata"].get("labels") or {}
         return str(labels.get(names.QUEUE_LABEL) or names.LOCAL_QUEUE)
 
 
 def read(text: str, team: str) -> Job:
-    """Return the job of a file, in a team's namespace. Raises ManifestError for what is none.
+    """Return the job of a file, in a team's namespace. Raises ManifestError if the file is not one valid job.
 
-    Objects of other kinds have to be wrapped in the job, or to be there already: one file, one job.
+    Other objects must be wrapped in the job or exist in the cluster: one file, one job.
     """
     found = _documents(text)
     if len(found) != 1:
         called = ", ".join(map(_called, found))
         raise ManifestError(
-            f"the file has {len(found)} objects ({called or 'none'}): ask about one job, with all that it needs "
-            "wrapped in its AppWrapper, or in the cluster before"
+            f"the file has {len(found)} objects ({called or 'none'}): ask about one job. Wrap the others "
+            "in its AppWrapper, or create them in the cluster first"
         )
     (document,) = found
     _check_kind(document)
@@ -83,7 +83,7 @@ def read(text: str, team: str) -> Job:
             f"{_LONGEST}: write a shorter one"
         )
     if not isinstance(document.get("spec"), dict):
-        raise ManifestError("the job has no spec: there is nothing to run")
+        raise ManifestError("the job has no spec: add one")
     namespace = metadata.get("namespace") or team
     if namespace != team:
         raise ManifestError(f"the job is for namespace {namespace}, and the question for team {team}: name one of them")
@@ -107,15 +107,15 @@ def _check_kind(document: Document) -> None:
             hint = f"wrap it in an AppWrapper, or use {', '.join(KINDS)}"
         else:
             hint = f"use {', '.join(KINDS)}; an AppWrapper holds {', '.join(_WRAPPED)}"
-        raise ManifestError(f"a {kind} is no job that members submit: {hint}")
+        raise ManifestError(f"a {kind} is not a job that members submit: {hint}")
     if version != KINDS[kind]:
         raise ManifestError(f"{kind} has the apiVersion {version}: write {KINDS[kind]}")
 
 
 def _check_queue(kind: str, labels: object) -> None:
-    """Hold a job to a queue. AppWrapper fills one in."""
+    """Require a queue for a job. AppWrapper fills one in."""
     if labels is not None and not isinstance(labels, dict):
-        raise ManifestError("metadata.labels is no mapping of names and texts: write one")
+        raise ManifestError("metadata.labels is not a mapping of names to texts: write one")
     queue = (labels or {}).get(names.QUEUE_LABEL)
     if queue is not None and not isinstance(queue, str):
         raise ManifestError(
@@ -123,15 +123,14 @@ def _check_queue(kind: str, labels: object) -> None:
         )
     if kind != APPWRAPPER.kind and not queue:
         raise ManifestError(
-            f"the job names no queue, and nothing runs without one: add the label {names.QUEUE_LABEL}: "
-            f"{names.LOCAL_QUEUE}"
+            f"the job names no queue, and needs one to run: add the label {names.QUEUE_LABEL}: {names.LOCAL_QUEUE}"
         )
 
 
 def check_resources(job: Job, known: Sequence[str]) -> None:
-    """Refuse an amount that is none, and a resource whose name differs from a known one by its capitals alone.
+    """Reject an invalid amount, and a resource whose name differs from a known one only by capitals.
 
-    known: what queues cover. Raises ManifestError.
+    known: resources that queues cover. Raises ManifestError.
     """
     spelled = {name.lower(): name for name in known}
     for name, amount in _resources(job.document["spec"]):
@@ -148,7 +147,7 @@ def check_resources(job: Job, known: Sequence[str]) -> None:
 
 
 def _as_read(amount: Any) -> Any:
-    """Return an amount as the API server reads it: without blanks, a number by its digits, null as nothing."""
+    """Return an amount as the API server reads it: without blanks, a number by its digits, null as 0."""
     if isinstance(amount, float) and math.isfinite(amount):
         return format(Decimal(repr(amount)), "f")
     return amount.strip() if isinstance(amount, str) else amount or 0
@@ -168,7 +167,7 @@ def _documents(text: str) -> list[Document]:
 
 
 def _resources(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all resources that containers anywhere beneath ask for, with how much of each."""
+    """Yield all resources that containers at any depth request, with their amounts."""
     if isinstance(value, dict):
         asked = value.get("resources")
         for part in ("requests", "limits") if isinstance(asked, dict) else ():

@@ -1,4 +1,4 @@
-"""Asks the replica: submits the job there as a member, and watches what its queues and schedulers do with it."""
+"""Ask the replica: submit the job there as a member and watch what queues and schedulers do with it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from components.tenancy.lending import DECLARED
 from runner.report import Client, message, objects, queueing
 
 SECONDS: Final = 30.0
-"""After which a job counts as waiting that nobody has decided about."""
+"""Seconds until a job without a decision counts as waiting."""
 SETTLED: Final = 8.0
-"""Seconds in which a scheduler that says that a pod has no place may still find one.
+"""Seconds in which a scheduler may still place a pod that it reported as unschedulable.
 
-A gang's pods come one by one, those who give way take a moment to end, and a scheduler tries again after a pause.
+A gang's pods arrive one by one, preempted pods need a moment to end, and a scheduler waits before it tries again.
 """
 _EVERY: Final = 0.1
 _MOST: Final = re.compile(
@@ -39,16 +39,16 @@ _SHORT: Final = re.compile(
     r"insufficient unused quota in cohort for (\S+) in flavor|borrowing limit for (\S+) in flavor"
     r"|insufficient quota for (\S+) in flavor \S+ in ClusterQueue"
 )
-"""What Kueue 0.8.3, of OpenShift AI, lacks, be it for now or for ever: its words do not tell one from the other."""
+"""Quota that is missing in Kueue 0.8.3, of OpenShift AI. Its message is the same for now and for ever."""
 _UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
 _OTHER_NODES: Final = re.compile(
     r"flavor (?P<selected>[^\s,]+) doesn't match node affinity|untolerated taint [^,]* in flavor (?P<tainted>[^\s,]+)"
 )
-"""What Kueue says of a job that it does not admit (v0.19.2, `pkg/scheduler/flavorassigner/flavorassigner.go`). That of
-OpenShift AI (0.8.3, the same file) has another word for what lacks, and none for the most that there is.
+"""Messages of Kueue about a job that it does not admit (v0.19.2, `pkg/scheduler/flavorassigner/flavorassigner.go`).
+The Kueue of OpenShift AI (0.8.3, the same file) has another message for missing quota, and none for the maximum.
 """
 _WORKED_OUT: Final = ("priority", "preemptionPolicy")
-"""What Kueue's copy of a pod has, and the API server works out of the pod's priority class."""
+"""Fields in Kueue's copy of a pod that the API server computes from the pod's priority class."""
 _PREEMPTING: Final = "Pending the preemption"
 _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']+)'.*?denied request: (.*)", re.DOTALL)
 _NOT_YET: Final = ("failed calling webhook", "failed to call webhook", "not yet ready", "status unknown for quota")
@@ -59,24 +59,25 @@ _POD_LABELS: Final = {
     RAY_CLUSTER.kind: "ray.io/cluster",
     TRAIN_JOB.kind: "jobset.sigs.k8s.io/jobset-name",
 }
-"""By which the pods of each kind name their job, or the JobSet that is called as a TrainJob. Those of a RayJob name the
-RayCluster that KubeRay makes for it, and the Job, called as itself, that submits its program (KubeRay v1.6.2,
+"""Labels by which the pods of each kind name their job, or the JobSet that has a TrainJob's name. Pods of a RayJob name
+the RayCluster that KubeRay creates for it, and the Job with the RayJob's name that submits its program (KubeRay v1.6.2,
 `controllers/ray/utils/constant.go`)."""
 _OF_JOB: Final = "kueue.x-k8s.io/job-uid"
-"""By which Kueue labels what it counts for a job (v0.19.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
+"""Label of the Workload that Kueue creates for a job (v0.19.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"
 _BAD_REQUEST, _FORBIDDEN, _CONFLICT, _INVALID = 400, 403, 409, 422
 _UNREADABLE: Final = "cannot be handled as a"
-"""What the API server says of an object of its own kinds with a text in place of a number (k8s.io/apiserver v0.34.2,
-`pkg/endpoints/handlers/rest.go`, transformDecodeError). AppWrapper tries again and again to make it."""
+"""Message of the API server about an object of its own kinds with a text where a number belongs (k8s.io/apiserver
+v0.34.2, `pkg/endpoints/handlers/rest.go`, transformDecodeError). AppWrapper retries the creation without end."""
 _AS_KUBECTL: Final = ("fieldValidation", "Strict")
-"""Fields that the API server does not know are refused, as for `kubectl apply` (its option --validate)."""
+"""The API server rejects fields that it does not know, as for `kubectl apply` (its option --validate)."""
 _EXCEEDED: Final = "exceeded quota"
 _COUNTED: Final = re.compile(_EXCEEDED + r": (\S+), requested: (\S+), used: \S+, limited: (\S+)")
-"""What the API server says of an object that is too much for a ResourceQuota (k8s.io/apiserver v0.34.2,
-`pkg/admission/plugin/resourcequota/controller.go`, checkQuotas): amounts as `services=1,services.nodeports=1`."""
+"""Message of the API server about an object that exceeds a ResourceQuota (k8s.io/apiserver v0.34.2,
+`pkg/admission/plugin/resourcequota/controller.go`, checkQuotas). Amounts look like
+`services=1,services.nodeports=1`."""
 _FULL: Final = "delete jobs of the team that are over, or ask for less"
-"""What to do where a quota has no room now: there is some when other jobs have ended."""
+"""The fix for a quota that is full now. Other jobs free it when they end."""
 _NOT_WEIGHED: Final = tuple(name for name in names.RESOURCES if name != names.GPU)
 _TOUCHED: Final = "mlbatch/touched"
 _MERGE_PATCH: Final = "application/merge-patch+json"
@@ -86,9 +87,9 @@ Document = dict[str, Any]
 
 @dataclass
 class Question:
-    """A question to a replica, in the name of a user, and of a group that the user is in.
+    """A question to a replica, by a user and one of the user's groups.
 
-    changed: whether the replica is another one afterwards. ray_cluster: the one that was made for a RayJob.
+    changed: whether the question changed the replica. ray_cluster: the RayCluster of a RayJob.
     """
 
     client: Client
@@ -100,7 +101,7 @@ class Question:
     ray_cluster: str = ""
 
     def ask(self) -> Answer:
-        """Return the answer. Raises the Kubernetes client's exceptions where the replica does not answer."""
+        """Return the answer. Raises the Kubernetes client's exceptions if the replica does not answer."""
         before = self._victims()
         try:
             uid = self._submit()
@@ -114,7 +115,7 @@ class Question:
             self.changed = self.changed or bool(self._victims() - before)
 
     def _submit(self) -> str:
-        """Submit as the member; return the job's uid. A controller that has just started is given time."""
+        """Submit as the member and return the job's uid. Waits for a controller that has just started."""
         resource = self.client.resources.get(api_version=self.job.version, kind=self.job.kind)
         named = {"Impersonate-User": self.user, "Impersonate-Group": self.group}
         # The client sends headers as Latin-1, and the API server reads names as UTF-8.
@@ -140,7 +141,7 @@ class Question:
         wrapper = self._wrapper()
         refused = self._refused_pods(wrapper, workload) or self._refused_parts(wrapper)
         if workload is None:
-            return refused or self._answer(Verdict.WAITS, reason="no queue has looked at it")
+            return refused or self._answer(Verdict.WAITS, reason="no queue has decided about it")
         if refused is not None and not (refused.change == _FULL and self._waits(uid)):
             # Pods are made when a job is admitted: one that never is comes to no refusal.
             return self._never_admitted(uid) or refused
@@ -163,17 +164,17 @@ class Question:
                 homeless = [reason for pod in pods if (reason := _homeless(pod))]
                 homeless_since = (homeless_since or time.monotonic()) if homeless else None
                 if is_late or (homeless_since and time.monotonic() - homeless_since > SETTLED):
-                    reason = homeless[0] if homeless else "its pods are not there yet"
+                    reason = homeless[0] if homeless else "its pods do not exist yet"
                     return self._answer(Verdict.WAITS, resource="nodes with room for its pods", reason=reason)
             elif said and _PREEMPTING not in said["message"]:
                 return self._without_quota(workload, str(said["message"]))
             elif is_late:
-                reason = str(said["message"]) if said else "no queue has looked at it"
+                reason = str(said["message"]) if said else "no queue has decided about it"
                 return self._answer(Verdict.WAITS, reason=reason, preempts=self._gave_way(before))
             time.sleep(_EVERY)
 
     def _counted(self, uid: str) -> Document | None:
-        """Return what Kueue counts for the job, as soon as it does."""
+        """Return the Workload that Kueue creates for the job, as soon as it exists."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             found = self._workload(uid)
@@ -183,7 +184,7 @@ class Question:
         return None
 
     def _refused_pods(self, wrapper: Document | None, workload: Document | None) -> Answer | None:
-        """Return the refusal of the job's pods, which are made only when it is admitted."""
+        """Return the rejection of the job's pods, which are created only after admission."""
         counted = [each["template"] for each in workload["spec"]["podSets"]] if workload else []
         resource = self.client.resources.get(api_version="v1", kind="Pod")
         for template in (wrapped.templates(wrapper) if wrapper else []) or counted:
@@ -199,10 +200,10 @@ class Question:
         return None
 
     def _refused_parts(self, wrapper: Document | None) -> Answer | None:
-        """Return the refusal of what an AppWrapper makes when it is admitted: of a Job, say, that never may be.
+        """Return the rejection of an object that an AppWrapper creates after admission, for example of a Job.
 
-        What is wrong with it by itself alone counts, that its name is taken, and that the team has too many of its
-        kind: rules, and who makes it, have been asked by the job and its pods.
+        Only three reasons count: the object is invalid, its name is taken, or the team has too many of its kind. The
+        job and its pods have already been checked against other rules.
         """
         for part in wrapped.parts(wrapper) if wrapper else ():
             try:
@@ -221,19 +222,19 @@ class Question:
         return None
 
     def _is_taken(self, part: Document) -> bool:
-        """Tell whether an object is there that no AppWrapper of the job's name controls.
+        """Return whether an object exists that no AppWrapper with the job's name controls.
 
-        The job fails then, for good (AppWrapper v1.2.2, `resource_management.go`, createComponent). One of its own is
-        there where it has been admitted meanwhile.
+        The job then fails for good (AppWrapper v1.2.2, `resource_management.go`, createComponent). If the job has been
+        admitted meanwhile, the object is its own.
         """
         return any(self.job.name not in owners for owners in self._owners(part))
 
     def _is_made(self, part: Document) -> bool:
-        """Tell whether the job has been admitted meanwhile and has the object, which would count twice."""
+        """Return whether the job has been admitted meanwhile and has the object, which would count twice."""
         return any(self.job.name in owners for owners in self._owners(part))
 
     def _owners(self, part: Document) -> list[list[str]]:
-        """Return the names of those that control the object, for each that is there of its name, or generateName."""
+        """Return the names of the controllers of each object with this name or generateName."""
         version, kind, wanted = part["apiVersion"], part["kind"], part["metadata"]
         if wanted.get("name"):
             found = self._named(version, kind, wanted["name"])
@@ -244,7 +245,7 @@ class Question:
         return [[each["name"] for each in owners if each.get("controller")] for owners in there]
 
     def _wrapper(self) -> Document | None:
-        """Return the job as AppWrapper has noted its pods, None where it is no AppWrapper or nobody has."""
+        """Return the job after AppWrapper has noted its pods. None if it is not an AppWrapper, or not noted yet."""
         deadline = time.monotonic() + SECONDS
         while self.job.kind == APPWRAPPER.kind and time.monotonic() < deadline:
             for item in self._named(self.job.version, self.job.kind, self.job.name):
@@ -254,18 +255,18 @@ class Question:
         return None
 
     def _never_admitted(self, uid: str) -> Answer | None:
-        """Return the answer for a job that no queue ever admits, None for any other."""
+        """Return the answer for a job that no queue ever admits, None for any other job."""
         workload, said = self._decided(uid)
         answer = self._without_quota(workload, str(said["message"])) if said and said["status"] != "True" else None
         return answer if answer and answer.verdict is Verdict.NEVER else None
 
     def _waits(self, uid: str) -> bool:
-        """Tell whether the job waits for others to end: quotas that are full now may have room by then."""
+        """Return whether the job waits for other jobs to end, which frees quota."""
         _, said = self._decided(uid)
         return bool(said) and said["status"] != "True" and _PREEMPTING not in said["message"]
 
     def _decided(self, uid: str) -> tuple[Document, Document]:
-        """Return what Kueue counts for the job and what it says of its quota, nothing where it says nothing."""
+        """Return the job's Workload and its condition about quota. Each is empty if it does not exist."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             workload = self._workload(uid)
@@ -276,7 +277,7 @@ class Question:
         return {}, {}
 
     def _impossible(self, workload: Document) -> Answer | None:
-        """Return the answer for pods that the nodes do not hold even when no team runs anything."""
+        """Return the answer for pods that the nodes cannot hold even if no team runs a pod."""
         pods = [(each["template"]["spec"], int(each["count"])) for each in workload["spec"]["podSets"]]
         pods, labels = [each for each in pods if each[1]], self._node_labels()
         pools = [[each] for each in labels] if len(pods) == 1 else [labels]  # like pods are of one flavor
@@ -319,7 +320,7 @@ class Question:
         return self._answer(Verdict.WAITS, resource=lacks, behind=self._ahead(workload), reason=said)
 
     def _queue(self) -> Document:
-        """Return the ClusterQueue of the job's LocalQueue, one without quotas where it names none that is there."""
+        """Return the ClusterQueue of the job's LocalQueue. If it does not exist, return one without quotas."""
         own = queueing(self.client, "LocalQueue", namespace=self.team)
         named = [item["spec"]["clusterQueue"] for item in own if item["metadata"]["name"] == self.job.queue]
         found = [item for item in self._queues() if item["metadata"]["name"] in named]
@@ -333,26 +334,26 @@ class Question:
         return [name for group in groups for name in group["coveredResources"]]
 
     def _flavors(self) -> set[str]:
-        """Return the names of the flavors of which the job's queue has quotas."""
+        """Return the names of the flavors in the quotas of the job's queue."""
         return {flavor["name"] for flavor in _flavors(self._queue())}
 
     def _node_labels(self) -> list[dict[str, str]]:
-        """Return the labels of the nodes of which the job's queue has quotas, for each flavor; else of all nodes."""
+        """Return the node labels of each flavor in the quotas of the job's queue, or one empty set for all nodes."""
         flavors = self._flavors()
         found = [item for item in queueing(self.client, "ResourceFlavor") if item["metadata"]["name"] in flavors]
         return [item.get("spec", {}).get("nodeLabels") or {} for item in found] or [{}]
 
     def _lent_without_loss(self, resource: str, workload: Document) -> int:
-        """Return the most that a job could have of a resource when no node is lost, in billionths.
+        """Return the most that a job could have of a resource if no node were lost, in billionths.
 
-        Like pods are all of one flavor; of several kinds of pods each may have another. The slack controller lowers
-        what queues lend while nodes are lost, and notes what was declared.
+        Equal pods have one flavor. Different pods can have different flavors. The slack controller lowers what queues
+        lend while nodes are lost, and notes the declared amount.
         """
         most = [self._lent_of(flavor, resource) for flavor in self._flavors()]
         return max(most, default=0) if len(workload["spec"]["podSets"]) == 1 else sum(most)
 
     def _had_without_loss(self, beyond: re.Match[str]) -> bool:
-        """Tell whether a flavor would have what Kueue says is beyond it, if no node were lost."""
+        """Return whether a flavor would have the amount that Kueue reports as too much, if no node were lost."""
         wanted = _sum(beyond["before"], beyond["asked"])
         return wanted.nano <= self._lent_of(beyond["flavor"], beyond["resource"])
 
@@ -368,7 +369,7 @@ class Question:
         return (nominal or 0) + (lent if borrowing is None else min(lent, borrowing))
 
     def _refusal(self, error: ApiException | DynamicApiError) -> Answer:
-        """Return the refusal of the API server. Raises an error that says nothing about the job."""
+        """Return the API server's rejection. Raises an error that is not about the job."""
         said, status = message(error), error.status
         if status == 429 or status >= 500 or any(word in said for word in _NOT_YET):
             raise error
@@ -385,7 +386,7 @@ class Question:
         if _EXCEEDED in said:
             change = _beyond(said) or _FULL
             return self._answer(Verdict.REFUSED, rule="ResourceQuota", reason=said, change=change)
-        return self._answer(Verdict.REFUSED, rule="validation", reason=said, change="correct what it names")
+        return self._answer(Verdict.REFUSED, rule="validation", reason=said, change="correct the field that it names")
 
     def _answer(self, verdict: Verdict, **fields: Any) -> Answer:
         return Answer(verdict=verdict, job=f"{self.team}/{self.job.name}", queue=self.job.queue, **fields)
@@ -400,19 +401,19 @@ class Question:
         return None
 
     def _victims(self) -> set[tuple[str, str]]:
-        """Return the jobs that have been told to give way, as `<team>/<name>`, and when."""
+        """Return the jobs that Kueue has preempted, as `<team>/<name>`, and when."""
         told = [(item, _condition(item, "Preempted")) for item in self._workloads()]
         return {(_job_of(item), each["lastTransitionTime"]) for item, each in told if each and each["status"] == "True"}
 
     def _gave_way(self, before: set[tuple[str, str]]) -> list[str]:
-        """Return the jobs that have been told to give way since then."""
+        """Return the jobs that Kueue has preempted since then."""
         return sorted({name for name, _ in self._victims() - before})
 
     def _ahead(self, workload: Document) -> list[str]:
         """Return the jobs of the ClusterQueue that come first.
 
-        They are those of users who have used less, in a team that weighs use; then those of higher priority, or as
-        high and older.
+        If the team counts use, jobs of users who have used less come first. Jobs with a higher priority, and older
+        jobs with the same priority, come next.
         """
         shared = self._queue()
         weighed = "admissionScope" in shared["spec"]
@@ -445,7 +446,7 @@ class Question:
         ]
 
     def _selectors(self) -> list[str]:
-        """Return what selects the pods of the job."""
+        """Return the label selectors of the job's pods."""
         if self.job.kind != RAY_JOB.kind:
             return [f"{_POD_LABELS[self.job.kind]}={self.job.name}"]
         for item in self._named(self.job.version, self.job.kind, self.job.name):
@@ -454,12 +455,12 @@ class Question:
         return [*made, f"{_SUBMITTER}={self.job.name}"]
 
     def _named(self, version: str, kind: str, name: str) -> list[Document]:
-        """Return the team's object of a kind and name, none where it is not there. Its other objects are not sent."""
+        """Return the team's objects of a kind and name, none if it does not exist. Other objects are not read."""
         found = objects(self.client, version, kind, namespace=self.team, field_selector=f"metadata.name={name}")
         return [item for item in found if item["metadata"]["name"] == name]
 
     def _remove(self, uid: str) -> None:
-        """Take the job away again, and wait until nothing counts for it."""
+        """Delete the job and wait until no Workload counts for it."""
         resource = self.client.resources.get(api_version=self.job.version, kind=self.job.kind)
         self.client.delete(resource, name=self.job.name, namespace=self.team)
         deadline = time.monotonic() + SECONDS
@@ -472,11 +473,11 @@ class Question:
             time.sleep(_EVERY)
 
     def _touch(self, resource: Any) -> None:
-        """Have AppWrapper look at a job that ends, of which nothing is left.
+        """Have AppWrapper reconcile a job that is being deleted and has no objects left.
 
-        By itself it looks again after five seconds, or when the AppWrapper changes (v1.2.2,
-        `appwrapper_controller.go`, Reconcile): most of what a question would take whose job is admitted. Where the job
-        has gone meanwhile, or may not be changed, there is nothing to hurry.
+        AppWrapper checks again after five seconds, or when the AppWrapper changes (v1.2.2, `appwrapper_controller.go`,
+        Reconcile). This wait would be most of the time of a question. If the job no longer exists or cannot be changed,
+        there is no need to wait for it.
         """
         if self.job.kind == APPWRAPPER.kind:
             change = {"metadata": {"annotations": {_TOUCHED: str(time.monotonic_ns())}}}
@@ -497,27 +498,27 @@ def _count(workload: Document) -> int:
 
 
 def _total(workload: Document, resource: str) -> int:
-    """Return how much of a resource all pods of a job ask for, in billionths."""
+    """Return how much of a resource all pods of a job request, in billionths."""
     return sum(
         room.asked(each["template"]["spec"])[resource] * int(each["count"]) for each in workload["spec"]["podSets"]
     )
 
 
 def _homeless(pod: Document) -> str:
-    """Return why no node takes a pod, nothing where one does or nobody has looked."""
+    """Return why no node can run a pod. Empty if a node can, or no scheduler has tried."""
     found = _condition(pod, "PodScheduled")
     return str(found["message"]) if found and found["status"] == "False" and not pod["spec"].get("nodeName") else ""
 
 
 def _used(queue: Document) -> int:
-    """Return what the jobs of a LocalQueue have used lately of the resources that Kueue weighs: of GPUs alone."""
+    """Return the recent use by the jobs of a LocalQueue, of the resources that Kueue counts: only GPUs."""
     told = (queue.get("status") or {}).get("fairSharing") or {}
     consumed = (told.get("admissionFairSharingStatus") or {}).get("consumedResources") or {}
     return sum(Quantity.parse(amount).nano for name, amount in consumed.items() if name not in _NOT_WEIGHED)
 
 
 def _rank(workload: Document) -> tuple[int, str]:
-    """Return what orders the jobs of a user: priority, then age."""
+    """Return the sort key for the jobs of a user: priority, then age."""
     return -int(workload["spec"].get("priority") or 0), str(workload["metadata"]["creationTimestamp"])
 
 
@@ -533,7 +534,7 @@ def _sum(first: str, second: str) -> Quantity:
 
 
 def _quota(queue: Document, flavor: str, resource: str, key: str) -> int | None:
-    """Return a limit of a queue for a resource of a flavor, in billionths; None where it has none."""
+    """Return a limit of a queue for a resource of a flavor, in billionths. None if it has no limit."""
     found = (
         Quantity.parse(item[key]).nano
         for each in _flavors(queue)
@@ -549,7 +550,7 @@ def _flavors(queue: Document) -> list[Document]:
 
 
 def _cohort(queue: Document) -> str | None:
-    """Return the queue's cohort; the Kueue of OpenShift AI 2 serves the field's older name alone."""
+    """Return the queue's cohort. The Kueue of OpenShift AI 2 serves only the field's older name."""
     cohort: str | None = queue["spec"].get("cohortName") or queue["spec"].get("cohort")
     return cohort
 
@@ -564,7 +565,7 @@ def _declared(queue: Document, flavor: str, resource: str) -> int:
 
 
 def _beyond(said: str) -> str:
-    """Return what to change of an object of which a quota never lets as much; nothing where it may fit later."""
+    """Return the change for an object that exceeds a quota's limit. Empty if it may fit later."""
     found = _COUNTED.search(said)
     if found is None:
         return ""

@@ -1,6 +1,6 @@
-"""What a file of YAML or JSON says, read as kubectl reads it, so that a number here is one there.
+"""Read YAML or JSON as kubectl does, so that a number here is a number there.
 
-kubectl makes JSON of it by sigs.k8s.io/yaml v1.4, whose `goyaml.v2/resolve.go` decides what a plain text is.
+kubectl converts it with sigs.k8s.io/yaml v1.4. Its `goyaml.v2/resolve.go` decides the type of a plain text.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final
 import yaml
 
 MOST_BYTES: Final = 3 << 19
-"""What an API server takes of an object (etcd, `--max-request-bytes`: 1.5 MiB)."""
+"""The largest object that an API server accepts (etcd, `--max-request-bytes`: 1.5 MiB)."""
 MOST_OF_A_FILE: Final = 2 * MOST_BYTES
-"""As YAML an object is longer, by its comments and blanks."""
+"""An object is longer as YAML, because of comments and blanks."""
 _DEEPEST: Final = 100
 _MOST_MERGED: Final = 100_000
 _TAG: Final = "tag:yaml.org,2002:"
@@ -26,15 +26,15 @@ _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 _EXPONENT_FROM: Final = 1e21
-"""The number from which on Go writes one with an exponent (encoding/json)."""
+"""Go writes numbers from this one on with an exponent (encoding/json)."""
 
 
 class UnreadableError(ValueError):
-    """A file says nothing that could be sent to an API server; the message says what is wrong."""
+    """A file cannot be sent to an API server. The message states the problem."""
 
 
 def documents(text: str) -> list[Any]:
-    """Return what the documents of a file say, as JSON has it, without those that are empty. Raises UnreadableError."""
+    """Return the documents of a file as JSON values, without empty ones. Raises UnreadableError."""
     if len(text) > MOST_OF_A_FILE:
         raise UnreadableError(f"the file has more than {MOST_OF_A_FILE >> 20} MiB, twice what an API server takes")
     reader = _Reader()
@@ -48,7 +48,7 @@ def documents(text: str) -> list[Any]:
 
 
 def _check_depth(text: str) -> None:
-    """Look how deep a file is nested, before something recurses into it."""
+    """Check how deep a file is nested before a function recurses into it. Raises UnreadableError."""
     depth = 0
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -60,7 +60,7 @@ _TOO_DEEP: Final = f"the file is nested deeper than {_DEEPEST} levels, or within
 
 
 class _Loader(yaml.CSafeLoader):
-    """Takes plain texts for what kubectl takes them for. Dates, among them, are texts."""
+    """Gives plain texts the type that kubectl gives them. Dates are texts."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012, declared so by PyYAML
         first: [each for each in found if each[0] in _KEPT]
@@ -70,7 +70,7 @@ class _Loader(yaml.CSafeLoader):
     _merged = 0
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Fill in the fields that `<<` names. Raises UnreadableError where those may stand for a million more."""
+        """Fill in the fields that `<<` names. Raises UnreadableError if there may be a million of them."""
         for key, value in node.value:
             if key.tag == _MERGE:
                 for each in value.value if isinstance(value, yaml.SequenceNode) else (value,):
@@ -85,11 +85,11 @@ class _Loader(yaml.CSafeLoader):
                 raise UnreadableError(f"the file merges more than {_MOST_MERGED} fields by <<: write them out")
 
     def written(self, node: yaml.ScalarNode) -> str:
-        """Return a text as it stands there: `<<` is one wherever it is no key."""
+        """Return a text as written. `<<` is a text unless it is a key."""
         return str(self.construct_scalar(node))
 
     def number(self, node: yaml.ScalarNode) -> int | float | str:
-        """Return what a text that begins as a number is: one, or no more than the text."""
+        """Return the number that a text with a leading digit means, or the text."""
         text = self.written(node)
         if _NO_NUMBER.fullmatch(text):
             return float(text.replace(".", ""))
@@ -111,13 +111,13 @@ _Loader.add_constructor(_MERGE, _Loader.written)
 
 
 class _Reader:
-    """Makes JSON of what YAML says, of one file: what stands there once may be meant a million times."""
+    """Converts the YAML of one file to JSON. Aliases can repeat one value a million times."""
 
     def __init__(self) -> None:
         self._left = MOST_BYTES
 
     def plain(self, value: Any, depth: int = 0) -> Any:
-        """Return a value as JSON has it. Raises UnreadableError for one that it has not, and for too much."""
+        """Return a value as JSON. Raises UnreadableError for a value without a JSON form, and for too much data."""
         self._left -= 1 + (len(value) if isinstance(value, str) else 0)
         if self._left < 0:
             raise UnreadableError("the file holds more than the 1.5 MiB that an API server takes")

@@ -1,4 +1,4 @@
-"""A local control plane that stands for a cluster: its queues, nodes, policies and workloads, and the controllers."""
+"""A local control plane that copies a cluster: its queues, nodes, policies, workloads and controllers."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from runner.files import private_folder
 from runner.report import Client, connect, objects
 
 FOLDER: Final = "ask"
-"""The replica's environment beneath the state folder, beside those of stacks: `make down` stops it too."""
+"""The replica's environment in the state folder, next to those of stacks. `make down` stops it too."""
 SECONDS: Final = 120.0
 _VOLATILE: Final = ("lastHeartbeatTime", "lastProbeTime")
-"""What a kubelet writes again and again into conditions of its node and pods."""
+"""Times that a kubelet updates regularly in conditions of its node and pods."""
 
 
 class ReplicaError(Exception):
-    """The replica does not stand; the message says what is missing."""
+    """The replica does not run. The message names what is missing."""
 
 
 class Replica:
-    """A replica of a cluster. It stays for the next question, and is made anew when the cluster is another by then."""
+    """A replica of a cluster. It remains for the next question. A changed cluster gets a new replica."""
 
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
@@ -45,7 +45,7 @@ class Replica:
 
     @contextlib.contextmanager
     def turn(self, report: Callable[[str], None]) -> Iterator[None]:
-        """Have the replica for oneself for the length of the context, when other questions have been answered."""
+        """Lock the replica for the length of the context, after other questions have been answered."""
         private_folder(self.paths.run)
         file, waits = self.paths.run / "asked.lock", False
         while (held := lock.take(file)) is None:
@@ -59,10 +59,10 @@ class Replica:
             os.close(held)
 
     def stand(self, source: Source, report: Callable[[str], None]) -> Client:
-        """Have the replica stand for a cluster as it was read; return a client of it.
+        """Make the replica match a cluster that was read. Return a client of the replica.
 
-        The next question finds a new one, unless this one is kept: who is killed in the middle leaves it half changed.
-        Raises ReplicaError, and ClusterError of the local environment.
+        The next question gets a new replica unless this one is kept, because an interrupted question leaves it half
+        changed. Raises ReplicaError, and ClusterError of the local environment.
         """
         wanted = content(source)
         self._stands_for = _digest(wanted)
@@ -83,23 +83,24 @@ class Replica:
         return client
 
     def keep(self) -> None:
-        """Have the next question find this replica, which is as it was when it stood."""
+        """Keep this replica, which is unchanged, for the next question."""
         self._mark.write_text(self._stands_for)
 
     def forget(self) -> None:
-        """Have the next question find a new replica."""
+        """Have the next question create a new replica."""
         self._mark.unlink(missing_ok=True)
 
     def stop(self) -> None:
-        """Stop it, and remove what it holds of the cluster, which no other question would go on from."""
+        """Stop the replica and remove its copy of the cluster, which the next question does not need."""
         self.forget()
         cluster.reset(self.paths)
 
 
 def _check_memory(wanted: Content) -> None:
-    """Hold a replica to the memory that is free on this machine. Raises ReplicaError for one that does not fit.
+    """Check that a replica fits the free memory of this machine. Raises ReplicaError if it does not.
 
-    Every node counts, and every job that is not over, whether it runs or waits: the controllers keep all of them.
+    Every node counts. Every job that is not over counts too, running or waiting, because the controllers keep all of
+    them.
     """
     kinds = Counter(item["kind"] for item in wanted["exact"])
     over = sum(_is_over(item) for item in wanted["exact"] if item["kind"] == "Workload")
@@ -120,7 +121,7 @@ def _is_over(workload: Mapping[str, Any]) -> bool:
 
 
 def _install(paths: Paths, wanted: Content) -> None:
-    """Build and link the programs of the controllers that the replica runs."""
+    """Build and link the programs of the replica's controllers."""
     images = [
         container["image"]
         for item in wanted["last"]
@@ -148,15 +149,15 @@ def _await_controllers(client: Client, wanted: Content) -> None:
 
 
 def _digest(wanted: Content) -> str:
-    """Return what tells a content from any other. What is created anew has nothing that changes by itself."""
+    """Return a digest that identifies a content. Objects that are created again contain no fields that change."""
     steady = {**wanted, "exact": [_steady(item) for item in wanted["exact"]]}
     return hashlib.sha256(json.dumps(steady, sort_keys=True).encode()).hexdigest()
 
 
 def _steady(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object without what changes by the second while nothing happens.
+    """Return an object without the times that change regularly.
 
-    Nothing further in is looked at: that takes several times as long as all else that is done about the object.
+    Deeper fields are not examined, which would take several times as long as the rest of the work on the object.
     """
     metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
     status = item.get("status") or {}

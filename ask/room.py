@@ -1,4 +1,4 @@
-"""What nodes have room for when no team runs anything: who does not fit then never fits."""
+"""Compute what fits on nodes when no team runs pods. A pod that does not fit then never fits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from components.kubernetes.quantity import Format, Quantity
 from runner.report import TEAM_LABEL, Client, objects
 
 POD: Final = {"pods": Quantity.parse(1).nano}
-"""What each pod takes of a node, whatever it asks for."""
+"""Resources that each pod uses on a node, independent of its requests."""
 
 NO_LABELS: Final = "no node has the labels"
-"""Begins the reason of a pod that selects what no node has."""
+"""Begins the reason for a pod whose labels no node has."""
 
 Amounts = Mapping[str, int]
-"""Billionths of each resource's unit, by its name."""
+"""Amounts in billionths of each resource's unit, by resource name."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Shortage:
-    """Why pods never fit, and the least that helps."""
+    """Why pods never fit, and the smallest change that helps."""
 
     resource: str
     reason: str
@@ -46,10 +46,10 @@ class Shortage:
 
 
 def rooms(client: Client, labels: Sequence[Mapping[str, str]]) -> list[Room]:
-    """Return what each node with these labels has beside what others than teams run there.
+    """Return what each node with these labels has after the pods that do not belong to teams.
 
-    labels: of the nodes that a job's queue has quotas of, for each flavor. The replica's own node is none of
-        the cluster's.
+    labels: node labels of each flavor in the quotas of a job's queue. The replica's own node does not count, because it
+        does not belong to the cluster.
     """
     teams = {item["metadata"]["name"] for item in objects(client, "v1", "Namespace", label_selector=TEAM_LABEL)}
     taken: dict[str, Counter[str]] = {}
@@ -75,9 +75,9 @@ def _room(node: Mapping[str, Any], taken: Counter[str]) -> Room:
 
 
 def asked(pod: Mapping[str, Any]) -> Counter[str]:
-    """Return what a pod asks for: what its containers do together, or one that runs before them.
+    """Return what a pod requests: the sum of its containers, or one init container if that requests more.
 
-    A container that starts before the others and runs beside them counts with them (kubernetes.io,
+    An init container that continues to run counts with the containers (kubernetes.io,
     concepts/workloads/pods/sidecar-containers).
     """
     before = pod.get("initContainers") or ()
@@ -88,7 +88,7 @@ def asked(pod: Mapping[str, Any]) -> Counter[str]:
     for container in before:
         for name, nano in _requests(container).items():
             together[name] = max(together[name], nano)
-    # What a pod as a whole asks for stands above what its containers do (concepts/workloads/pods/pod-level-resources).
+    # Requests of the pod override those of its containers (concepts/workloads/pods/pod-level-resources).
     together.update({name: nano - together[name] for name, nano in _requests(pod).items()})
     return together
 
@@ -100,9 +100,9 @@ def _requests(container: Mapping[str, Any]) -> dict[str, int]:
 
 
 def short(pods: Sequence[tuple[Mapping[str, Any], int]], nodes: Sequence[Room]) -> Shortage | None:
-    """Return why pods never run at once, None where the nodes that they select may hold them.
+    """Return why pods never run at once. None if the nodes that they select may hold them.
 
-    pods: those of a job, of one kind and another, and how many there are of each.
+    pods: those of a job, one entry for each kind of pod, with the number of such pods.
     """
     for pod, _ in pods:
         found = _homeless(pod, nodes)
@@ -122,11 +122,11 @@ def _homeless(pod: Mapping[str, Any], nodes: Sequence[Room]) -> Shortage | None:
     if not able:
         wanted = ", ".join(f"{key}={value}" for key, value in (pod.get("nodeSelector") or {}).items())
         if not nodes:
-            return Shortage("nodes", "there is no node for teams", "have nodes added")
+            return Shortage("nodes", "the cluster has no node for teams", "have nodes added")
         if not wanted or any(_has_labels(pod, node) for node in nodes):
-            change = "name in nodeAffinity what nodes have, or leave it out"
-            return Shortage("nodes", "no node is as the pod's nodeAffinity requires", change)
-        return Shortage("nodes", f"{NO_LABELS} {wanted}", "name labels in nodeSelector that nodes have")
+            change = "in nodeAffinity, require what nodes have, or remove it"
+            return Shortage("nodes", "no node meets the pod's nodeAffinity", change)
+        return Shortage("nodes", f"{NO_LABELS} {wanted}", "in nodeSelector, use labels that nodes have")
     for name, nano in sorted(asked(pod).items()):
         most = max(node.amounts.get(name, 0) for node in able)
         if nano > most > 0:
@@ -141,14 +141,14 @@ def _homeless(pod: Mapping[str, Any], nodes: Sequence[Room]) -> Shortage | None:
 
 
 def without(name: str, known: Iterable[str]) -> str:
-    """Return what helps where a job asks for a resource that there is not. known: those that there are."""
+    """Return the fix for a job that requests an unknown resource. known: the existing resources."""
     meant = difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)
     left_out = f"leave {name} out of the job's requests and limits"
     return f"did you mean {meant[0]}? Else {left_out}" if meant else left_out
 
 
 def _crowded(pods: Sequence[tuple[Mapping[str, Any], int]], nodes: Sequence[Room]) -> Shortage | None:
-    """Return why some of a job's pods do not fit together: not even if each asked for what all of them ask for."""
+    """Return why some of a job's pods do not fit together, even if each requests only what all of them request."""
     able = [node for node in nodes if any(_selects(pod, node) for pod, _ in pods)]
     wants = reduce(and_, (asked(pod) for pod, _ in pods))
     count = sum(count for _, count in pods)
@@ -175,14 +175,14 @@ def _has_labels(pod: Mapping[str, Any], node: Room) -> bool:
 
 
 def _is_as_required(pod: Mapping[str, Any], node: Room) -> bool:
-    """Tell whether a node is one of those that a pod requires by its node affinity: one term of all that it has."""
+    """Return whether a node meets at least one term of the node affinity that a pod requires."""
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return required is None or any(_fulfils(term, node) for term in required.get("nodeSelectorTerms") or ())
 
 
 def _fulfils(term: Mapping[str, Any], node: Room) -> bool:
-    """Tell whether a node has all that a term names; one that names nothing is none (k8s.io/api, core/v1)."""
+    """Return whether a node meets all requirements of a term. An empty term matches no node (k8s.io/api, core/v1)."""
     asked_for = [(each, node.labels) for each in term.get("matchExpressions") or ()]
     asked_for += [(each, {"metadata.name": node.name}) for each in term.get("matchFields") or ()]
     return bool(asked_for) and all(_is(each, found) for each, found in asked_for)

@@ -1,4 +1,4 @@
-"""What a cluster holds that decides about jobs. Reads, and changes nothing."""
+"""Read the cluster's objects that decide about jobs. Does not change any."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GROUPS: Final = (
     names.KUEUE_GROUP,
     *dict.fromkeys(kind.group for kind in (*QUEUED, POD_GROUP)),
 )
-"""Of the kinds that jobs are made of, or that decide about them."""
+"""Kinds that jobs consist of, or that decide about jobs."""
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 ADMISSION: Final = "admissionregistration.k8s.io/v1"
 DECIDING: Final = (
@@ -53,20 +53,20 @@ DECIDING: Final = (
     ("apps/v1", "ReplicaSet"),
     ("apps/v1", "StatefulSet"),
 )
-"""Everything else. Secrets are not read: nothing that decides is in one."""
+"""All other kinds. Secrets are not read, because no Secret decides about jobs."""
 _UNAUTHORIZED: Final = 401
 _NOBODY: Final = "system:anonymous"
-"""Who asks when the program that a kubeconfig signs in by has failed: the client goes on without."""
+"""The user if the program that a kubeconfig uses to sign in has failed. The client continues without credentials."""
 _DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
 class SourceError(Exception):
-    """The cluster cannot be read, or is no such platform; the message says why."""
+    """The cluster cannot be read, or does not have the platform. The message says why."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What was read: objects by kind, as the API server has them."""
+    """The objects that were read, by kind, as the API server returns them."""
 
     kinds: Mapping[str, Sequence[Document]]
 
@@ -87,7 +87,7 @@ class Source:
         return report.members(bindings, kind)
 
     def queue_owners(self, team: str) -> dict[str, str]:
-        """Return the LocalQueues of users who have one of their own, by user."""
+        """Return the LocalQueues that belong to one user, by user."""
         found = [item for item in self.all("Namespace") if _name(item) == team]
         noted = [(item["metadata"].get("annotations") or {}).get(ANNOTATION, "") for item in found]
         pairs = [line.partition("=") for text in noted for line in text.splitlines()]
@@ -100,11 +100,11 @@ class Source:
 
 
 def read(kubeconfig: Path | None, context: str | None) -> Source:
-    """Read a cluster. Raises SourceError."""
+    """Read a cluster. Raises SourceError if it cannot be read."""
     try:
         client = connect(kubeconfig, context, report.SECONDS)
     except (ConfigException, YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
-        # The client takes a kubeconfig for what it should be, and stumbles in as many ways over one that is none.
+        # The client does not validate a kubeconfig, and raises many exception types for an invalid one.
         raise SourceError(f"the kubeconfig cannot be used: {' '.join(str(error).split())}") from error
     except (ApiException, DynamicApiError) as error:
         raise _unreadable(error, "what it knows") from error
@@ -116,7 +116,7 @@ def read(kubeconfig: Path | None, context: str | None) -> Source:
 def _unreadable(error: ApiException | DynamicApiError, what: str) -> SourceError:
     if error.status == _UNAUTHORIZED or _NOBODY in str(error.body):
         return SourceError(
-            f"the cluster does not know who asks ({error.status} {error.reason}): sign in again, or name a kubeconfig "
+            f"the cluster rejects the user ({error.status} {error.reason}): sign in again, or name a kubeconfig "
             "and a context with which `kubectl get nodes` works"
         )
     return SourceError(
@@ -128,7 +128,7 @@ def _unreadable(error: ApiException | DynamicApiError, what: str) -> SourceError
 def _read(client: Client) -> Source:
     definitions = [item for item in _listed(client, *_DEFINITION) if item["spec"]["group"] in GROUPS]
     if not any(item["spec"]["group"] == names.KUEUE_GROUP for item in definitions):
-        raise SourceError("the cluster has no Kueue: this is not a platform with queues, or another cluster than meant")
+        raise SourceError("the cluster has no Kueue: the platform is not installed, or this is the wrong cluster")
     kinds = {_DEFINITION[1]: definitions}
     kinds |= {kind: _listed(client, version, kind) for version, kind in DECIDING}
     for item in definitions:
@@ -149,7 +149,7 @@ def _listed(client: Client, version: str, kind: str) -> list[Document]:
 
 
 def _plain(item: Document) -> Document:
-    """Return an object without its version. Who wrote which field stays: an apply that does not know it is refused."""
+    """Return an object without its version. managedFields stay, because an apply without them is rejected."""
     left_out = ("resourceVersion", "selfLink")
     return {**item, "metadata": {key: value for key, value in item["metadata"].items() if key not in left_out}}
 

@@ -1,4 +1,4 @@
-"""Whether the controllers of a replica decide as the cluster's do: those of another version may decide otherwise."""
+"""Compare the versions of a replica's controllers with the cluster's. Another version may decide differently."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from emulator.controllers import built, difference
 
 _MINOR: Final = re.compile(r"v?(\d+\.\d+)\.")
 _OPERATOR: Final = re.compile(r"rhods-operator\.((\d+\.\d+)\..+)")
-INSTEAD: Final = "submit the job instead: what it waits for stands in its Workload (docs/members.md)"
+INSTEAD: Final = "submit the job instead: its Workload shows what it waits for (docs/members.md)"
 
 
 class VersionError(Exception):
-    """What is built here decides otherwise than the cluster's Kueue; the message says why, and what to do."""
+    """The Kueue that is built here decides differently from the cluster's. The message gives the reason and the fix."""
 
 
 def differences(source: Source) -> list[str]:
-    """Return which of the replica's controllers are of another version than the cluster's, a line for each.
+    """Return the controllers of the replica that have another version than the cluster's, one line each.
 
-    Raises VersionError for a Kueue of another minor version, and for one of OpenShift AI's whose version is not known.
+    Raises VersionError for another minor version of Kueue, and for an OpenShift AI whose Kueue version is unknown.
     """
     lines = []
     for deployment in controllers(source, CONTROLLERS):
@@ -36,7 +36,7 @@ def differences(source: Source) -> list[str]:
             if here.name in KUEUE and there is not None and _minor(there) not in (None, _minor(here.version)):
                 raise VersionError(
                     f"the cluster has Kueue {said}, and the one that is built here for it is {here.version}, which "
-                    f"decides otherwise: {INSTEAD}"
+                    f"decides differently: {INSTEAD}"
                 )
             if there != here.version:
                 lines.append(difference(here, said))
@@ -44,18 +44,18 @@ def differences(source: Source) -> list[str]:
 
 
 def _of_openshift_ai(source: Source, name: str) -> tuple[str | None, str]:
-    """Return the version of a controller that OpenShift AI brings, as far as it is known, and how to call it.
+    """Return the version of a controller that OpenShift AI brings, None if unknown, and its name for messages.
 
-    Its image names none. OLM has the Deployment of OpenShift AI's operator owned by what it installed
-    (operator-lifecycle-manager, pkg/controller/install/deployment.go).
+    Its image does not name a version. In OLM, the operator that was installed owns the Deployment of OpenShift AI's
+    operator (operator-lifecycle-manager, pkg/controller/install/deployment.go).
     """
     owners = [each for item in source.all("Deployment") for each in item["metadata"].get("ownerReferences") or ()]
     found = [_OPERATOR.fullmatch(each["name"]) for each in owners if each["kind"] == "ClusterServiceVersion"]
     releases = {each[2]: each[1] for each in found if each}
     if len(releases) != 1:
         raise VersionError(
-            f"OpenShift AI brings the cluster's {name}, and not one ClusterServiceVersion rhods-operator owns a "
-            f"Deployment there, but {len(releases)}, so that nobody knows in which version: {INSTEAD}"
+            f"OpenShift AI brings the cluster's {name} in an unknown version: one ClusterServiceVersion "
+            f"rhods-operator must own a Deployment there, and {len(releases)} do: {INSTEAD}"
         )
     ((minor, release),) = releases.items()
     called = f"of OpenShift AI {release}"
@@ -63,7 +63,7 @@ def _of_openshift_ai(source: Source, name: str) -> tuple[str | None, str]:
         return None, called
     kueue = next((each.kueue for each in catalogue.OPENSHIFT_AI if each.version == minor), None)
     if kueue is None:
-        raise VersionError(f"the cluster has the Kueue {called}, and nobody has noted here which that is: {INSTEAD}")
+        raise VersionError(f"the cluster has the Kueue {called}, whose version is not known here: {INSTEAD}")
     return kueue, f"{kueue} {called}"
 
 

@@ -1,6 +1,6 @@
-"""What an AppWrapper makes when it is admitted, and the pods that it asks for, in full.
+"""The objects that an AppWrapper creates after admission, and its complete pods.
 
-What Kueue counts of them is a copy without all that no queue looks at, such as volumes and the host's network
+Kueue counts a copy of the pods without the fields that queues do not use, such as volumes and the host's network
 (AppWrapper v1.2.2, `pkg/utils/utils.go`, GetPodTemplateSpec).
 """
 
@@ -14,13 +14,13 @@ from typing import Any, Final
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 """A step of a path such as template.spec.workerGroupSpecs[0].template (ibid., getValueAtPath)."""
 LABEL: Final = "workload.codeflare.dev/appwrapper"
-"""By which an AppWrapper's objects and pods name it."""
+"""Label by which an AppWrapper's objects and pods name it."""
 
 Document = dict[str, Any]
 
 
 def templates(wrapper: Mapping[str, Any]) -> list[Document]:
-    """Return an AppWrapper's pod templates, from where AppWrapper has noted that they are; none before it has."""
+    """Return an AppWrapper's pod templates from the paths that AppWrapper has noted. Empty before it has noted them."""
     return [
         _at(component, pods["path"])
         for component, status in zip(wrapper["spec"]["components"], _noted(wrapper), strict=False)
@@ -29,7 +29,7 @@ def templates(wrapper: Mapping[str, Any]) -> list[Document]:
 
 
 def parts(wrapper: Mapping[str, Any]) -> list[Document]:
-    """Return the objects that an AppWrapper makes, as it makes them; none before it has noted which pods are in them.
+    """Return the objects that an AppWrapper creates. Empty before it has noted their pods.
 
     It labels them and their pods with its name, and owns them (AppWrapper v1.2.2, `resource_management.go`,
     createComponent).

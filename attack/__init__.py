@@ -1,1 +1,1 @@
-"""What a member of a team could do on a cluster: attacks, tried as that member in a namespace that goes afterwards."""
+"""Try attacks by a team member on a cluster, in a namespace that is deleted afterwards."""

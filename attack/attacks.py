@@ -22,12 +22,11 @@ _ALONE: Final = "alone"
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """One thing that a member tries.
+    """One attack of a member.
 
-    name: unique. gains: what it is good for. refusal: a part of what the platform answers; alternatives are separated
-    by `|`.
-    pod: the pod that it is about, which a member creates in any way that works; else object, which a member creates.
-    counted: it fails, too, where the pod is given requests.
+    name: unique. gains: what the member would get. refusal: a part of the platform's answer. Alternatives are separated
+    by `|`. pod: the pod of the attack, which a member creates in any way that works. object: the object that a member
+    creates, if there is no pod. counted: the attack also fails if the pod gets requests.
     """
 
     name: str
@@ -39,7 +38,7 @@ class Attack:
 
 
 def attacks() -> list[Attack]:
-    """Return all of them, in the order of the files."""
+    """Return all attacks, in the order of the files."""
     groups, jobs = _read("attacks.yaml"), _read("jobs.yaml")
     return [
         *(each for group in groups for each in _of(group)),
@@ -48,7 +47,7 @@ def attacks() -> list[Attack]:
 
 
 def valid_jobs() -> list[Document]:
-    """Return the jobs that attacks change, as a member may submit them: by themselves and in an AppWrapper."""
+    """Return valid jobs of a member, which attacks change: alone and in an AppWrapper."""
     bases = _read("jobs.yaml")["bases"]
     wrapper = bases[_WRAPPER]["object"]
     kinds = [base for kind, base in bases.items() if kind != _WRAPPER]
@@ -60,7 +59,7 @@ def valid_jobs() -> list[Document]:
 
 
 def pod(spec: Mapping[str, Any], metadata: Mapping[str, Any] | None = None) -> Document:
-    """Return a small pod, changed. A container gets a name, an image and resources where it has none."""
+    """Return a small pod with changes. Adds name, image and resources to containers that lack them."""
     found: Document = {"restartPolicy": "Never", "containers": [{}], **copy.deepcopy(dict(spec))}
     for kind, name in _NAMES.items():
         if kind in found:
@@ -104,7 +103,7 @@ def _of_job(entry: Mapping[str, Any], bases: Mapping[str, Any], group: Mapping[s
 
 
 def _at(what: str, change: Document) -> Document:
-    """Return the change of an AppWrapper that changes a part of it."""
+    """Return the patch of an AppWrapper for a patch of one component."""
     if what == "wrapper":
         return change
     if what == "pods":
@@ -113,7 +112,7 @@ def _at(what: str, change: Document) -> Document:
 
 
 def _train_pods(change: Document) -> Document:
-    """Return the change of a TrainJob that changes its pods."""
+    """Return the patch of a TrainJob for a patch of its pods."""
     jobs = [{"name": "node", "template": {"spec": {"template": {"spec": change}}}}]
     patch = {"manager": "example.org/me", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
     return {"spec": {"runtimePatches": [patch]}}

@@ -1,4 +1,4 @@
-"""A namespace that is made like a team's, a member of it, and what the API server answers that member."""
+"""A namespace like a team's, a member of it, and the API server's answers to that member."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEAM: Final = "mlbatch-team-namespace=true"
 _SECONDS: Final = 60
 _OWN_LABEL: Final = "kubernetes.io/metadata.name"
 _EDIT: Final = "edit"
-"""The role that Kubernetes has for those who work in a namespace."""
+"""The built-in role of Kubernetes for users of a namespace."""
 _COPIED: Final = (
     ("v1", "LimitRange"),
     ("v1", "ResourceQuota"),
@@ -45,10 +45,10 @@ _BY: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of an attack.
+    """The result of an attack.
 
-    through: how the member succeeds, None where every way is refused. made: what then would be there.
-    by: what refuses it. said: the API server's words. known: the cluster has the kind that it is about.
+    through: how the member succeeds, None if every way is rejected. made: the object that would exist then.
+    by: what rejects it. said: the API server's message. known: whether the cluster serves the kind.
     """
 
     through: str | None = None
@@ -59,7 +59,7 @@ class Outcome:
 
 
 class UselessError(Exception):
-    """The result of the attacks would mean nothing. The message says why."""
+    """The attacks would have no meaning. The message says why."""
 
 
 class Ground:
@@ -73,7 +73,7 @@ class Ground:
 
     @contextlib.contextmanager
     def made(self, like: str | None) -> Iterator[None]:
-        """Make it for the length of the context. like: a namespace, None for the first team's, if there is any."""
+        """Create it for the length of the context. like: a namespace, None for the first team's, if there is one."""
         teams = [item["metadata"]["name"] for item in self._listed("v1", "Namespace", label_selector=_TEAM)]
         self.like = like or next(iter(teams), None)
         model = self._get("v1", "Namespace", self.like)["metadata"] if self.like is not None else {}
@@ -90,7 +90,7 @@ class Ground:
             self._admin.delete(self._kind("v1", "Namespace"), name=NAMESPACE)
 
     def try_out(self, attack: Attack) -> Outcome:
-        """Have the API server judge an attack by dry runs, which leave no object."""
+        """Return the API server's decision on an attack. Dry runs do not leave objects."""
         if attack.pod is None:
             document = json.loads(json.dumps(attack.object).replace("{other}", _OTHER))
             return self._judged(self._member, document, f"creates a {document['kind']}")
@@ -98,7 +98,7 @@ class Ground:
         for way, document, is_made_later in _ways(attack.pod):
             outcome = self._judged(self._member, document, f"creates a {way}")
             if outcome.through and is_made_later:
-                # A controller makes the pod. Policies for pods judge an administrator's in the same way.
+                # A controller creates the pod. Pod policies treat an administrator's pod in the same way.
                 outcome = self._judged(self._admin, attack.pod, f"creates a {way}")
             if outcome.through and attack.counted and _is_counted(outcome.made):
                 outcome = Outcome(by="LimitRange")
@@ -108,7 +108,7 @@ class Ground:
         return min(found, key=lambda each: (not each.known, each.by == "rights"))
 
     def _await_gone(self) -> None:
-        """Wait while the namespace of an earlier run is being deleted."""
+        """Wait until the namespace of an earlier run is deleted."""
         deadline = time.monotonic() + _SECONDS
         while time.monotonic() < deadline:
             found = [item["metadata"] for item in self._listed("v1", "Namespace")]
@@ -117,19 +117,19 @@ class Ground:
             time.sleep(1)
 
     def _await_harmless(self) -> None:
-        """Wait until a harmless pod is taken: quotas count and the namespace has its account.
+        """Wait until a harmless pod is accepted: quotas count and the namespace has its service account.
 
-        Raises UselessError where it never is: then every attack is refused, whatever the rules are.
+        Raises UselessError if it is never accepted. Then every attack fails, independent of the rules.
         """
         deadline = time.monotonic() + _SECONDS
         harmless = Attack(name="harmless", gains="", refusal="", pod=pod({}))
         while (outcome := self.try_out(harmless)).through is None:
             if time.monotonic() > deadline:
-                raise UselessError(f"a harmless pod is refused, too, so that the attacks tell nothing: {outcome.said}")
+                raise UselessError(f"a harmless pod is refused too, so the attacks have no meaning: {outcome.said}")
             time.sleep(1)
 
     def _judged(self, client: DynamicClient, document: Mapping[str, Any], way: str) -> Outcome:
-        """Return whether the API server accepts an object, and why not."""
+        """Return whether the API server accepts an object, and otherwise the reason."""
         version, kind = document["apiVersion"], document["kind"]
         try:
             resource = self._kind(version, kind)
@@ -146,7 +146,7 @@ class Ground:
         return Outcome(through=way, made=made.to_dict())
 
     def _copies(self) -> Iterator[Document]:
-        """Yield copies of the objects that bound the model."""
+        """Yield copies of the objects that limit the model namespace."""
         for version, kind in _COPIED if self.like is not None else ():
             with contextlib.suppress(ResourceNotFoundError):
                 for item in self._listed(version, kind, namespace=self.like):
@@ -156,7 +156,7 @@ class Ground:
                     return
 
     def _binding(self) -> Document:
-        """Return the binding that gives the member what the members of the model have."""
+        """Return the binding that gives the member the rights of the model's members."""
         bindings = self._listed(f"{_RBAC}/v1", "RoleBinding", namespace=self.like) if self.like is not None else []
         roles = [
             item["roleRef"]
@@ -188,7 +188,7 @@ class Ground:
 
 
 def _ways(wanted: Document) -> Iterator[tuple[str, Document, bool]]:
-    """Yield how a member comes to a pod: the way, what it creates, and whether a controller then makes the pod."""
+    """Yield the ways to create a pod: the way, the object to create, and whether a controller then creates the pod."""
     template = {"metadata": {key: value for key, value in wanted["metadata"].items() if key != "name"}}
     template |= {"spec": wanted["spec"]}
     metadata = {"name": "attack"}
@@ -205,7 +205,7 @@ def _ways(wanted: Document) -> Iterator[tuple[str, Document, bool]]:
 
 
 def _is_counted(made: Document) -> bool:
-    """Tell whether every container of a pod asks for CPU and memory, as a LimitRange has it do."""
+    """Return whether every container of a pod requests CPU and memory, as a LimitRange sets them."""
     containers = [*made["spec"]["containers"], *(made["spec"].get("initContainers") or ())]
     requests = [(each.get("resources") or {}).get("requests") or {} for each in containers]
     return all({"cpu", "memory"} <= each.keys() for each in requests)

@@ -1,7 +1,7 @@
-"""All attacks, tried on the cluster of a kubeconfig.
+"""Try all attacks on the cluster of a kubeconfig.
 
-The trial makes the namespace `mlbatch-attack` like that of a team, tries every attack there as a member by a dry run,
-and deletes the namespace. It needs the rights of an administrator who may impersonate users.
+The trial creates the namespace `mlbatch-attack` like a team's. It tries every attack there as a member in a dry run,
+then deletes the namespace. It needs an administrator who may impersonate users.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from attack.member import NAMESPACE, Ground, Outcome
 
 
 def tried(kubeconfig: Path | None, context: str | None, like: str | None) -> list[tuple[Attack, Outcome]]:
-    """Try all attacks, and print what became of each."""
+    """Try all attacks, print each result and return them."""
     ground, found = Ground(kubeconfig, context), list[tuple[Attack, Outcome]]()
     listed = attacks()
     width = max(len(each.name) for each in listed)
@@ -31,7 +31,7 @@ def tried(kubeconfig: Path | None, context: str | None, like: str | None) -> lis
 
 
 def summary(found: Sequence[tuple[Attack, Outcome]]) -> list[str]:
-    """Return how many go through, and how many of those a member gains each thing by."""
+    """Return how many attacks go through, and how many of them give a member each gain."""
     through = Counter(attack.gains for attack, outcome in found if outcome.through)
     unknown = sum(not outcome.known for _, outcome in found)
     lines = [f"{through.total()} of {len(found) - unknown} go through."]

@@ -37,9 +37,9 @@ def run(
     output: str,
     paths: Paths | None = None,
 ) -> int:
-    """Print the answer; return the exit code, 1 where the job would not run now.
+    """Print the answer. Return the exit code, 1 if the job would not run now.
 
-    paths: where the replica is; default: this checkout's.
+    paths: folder of the replica. Default: this checkout's.
     """
 
     def answer(replica: Replica) -> int:
@@ -63,7 +63,7 @@ def stop(paths: Paths | None = None) -> int:
 
 
 def _with_replica(act: Callable[[Replica], int], paths: Paths | None) -> int:
-    """Return the exit code of what acts on the replica, or that of a failure."""
+    """Return the exit code of an action on the replica, or of its failure."""
     os.umask(UMASK)
     os.environ.update(past_proxies())
     try:
@@ -80,7 +80,7 @@ def _with_replica(act: Callable[[Replica], int], paths: Paths | None) -> int:
 
 def _team(team: str) -> str:
     if not team:
-        raise ManifestError("name the team in whose queue the job is to be, with --team")
+        raise ManifestError("name the team that submits the job with --team")
     return team
 
 
@@ -90,11 +90,11 @@ def _text(manifest: str | None) -> str:
     try:
         return _read(manifest).decode()
     except UnicodeDecodeError as error:
-        raise ManifestError(f"{manifest} is no text file: {error}") from error
+        raise ManifestError(f"{manifest} is not a text file: {error}") from error
 
 
 def _read(manifest: str) -> bytes:
-    """Return a file's bytes, or as many of them as show that it is too large."""
+    """Return a file's bytes, or enough of them to show that it is too large."""
     if manifest == "-":
         return sys.stdin.buffer.read(MOST_OF_A_FILE + 1)
     with Path(manifest).open("rb") as file:

@@ -1,4 +1,4 @@
-"""`mlbatch attack`: what a team member should not be able to do, tried."""
+"""`mlbatch attack`: try what a team member must not be able to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def show() -> int:
 
 
 def run(kubeconfig: Path | None, context: str | None, like: str | None) -> int:
-    """Try every attack and print what happens; return the exit code, 1 where one goes through."""
+    """Try every attack and print the results. Return the exit code, 1 if an attack goes through."""
     try:
         found = tried(kubeconfig, context, like)
     except (UselessError, ApiException, DynamicApiError, ConfigException, HTTPError, OSError) as error:

@@ -1,4 +1,4 @@
-"""`mlbatch drift`: the cluster compared with the stack's state."""
+"""`mlbatch drift`: compare the cluster with the stack's state."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _PROGRAM: Final = Path(__file__).resolve().parents[1]
 
 
 def run(stack: str, kubeconfig: Path | None, context: str | None, *, fix: bool, values: bool) -> int:
-    """Print what drifted, and put it back if asked to; return the exit code.
+    """Print the drift and restore the objects if requested. Return the exit code.
 
-    That is 1 where something is not as declared, and 2 where something could not be compared or restarted.
+    It is 1 if an object has drifted, and 2 if an object could not be compared or restarted.
     """
     try:
         state = export(stack, _PROGRAM)
         if not state.objects:
-            print(f"Stack {stack} has no object in a cluster; there is nothing to compare.")
+            print(f"Stack {stack} has no object in a cluster; no comparison is needed.")
             return FINE
         with connected(kubeconfig, context) as cluster:
             found, restarts = check(cluster, state.objects), []

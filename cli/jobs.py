@@ -1,4 +1,4 @@
-"""`mlbatch jobs`: a batch job as the settings make it."""
+"""`mlbatch jobs`: print a batch job with the settings of a stack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stacks.job_manifests import change, manifest
 
 
 def run(job: str, stack: str, settings: Sequence[str], submission: Mapping[str, str | None]) -> int:
-    """Print the job's manifest; return the exit code, 2 for settings of which no job can be made."""
+    """Print the job's manifest. Return the exit code, 2 if the settings are invalid."""
     try:
         changes = dict(change(each) for each in settings)
         raw = stack_file.configuration(stack, Path.cwd())

@@ -1,4 +1,4 @@
-"""`mlbatch review`: what a change does to each stack."""
+"""`mlbatch review`: show what a change does to each stack."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from runner.files import UMASK
 
 
 def run(base: str, stacks: Sequence[str], file: Path | None) -> int:
-    """Print or write the review; return the exit code.
+    """Print or write the review. Return the exit code.
 
-    That is 1 where a stack cannot be previewed (the review says which and why), and 2 where there is no review.
+    It is 1 if a stack cannot be previewed (the review gives the reason), and 2 if there is no review.
     """
     os.umask(UMASK)
     try:
@@ -25,7 +25,7 @@ def run(base: str, stacks: Sequence[str], file: Path | None) -> int:
     except (NoEnvironmentError, ReviewError) as error:
         return failed(error)
     except KeyboardInterrupt:
-        return interrupted("nothing was left behind")
+        return interrupted("no files were left behind")
     try:
         write(render(found), file)
     except OSError as error:

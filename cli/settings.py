@@ -1,4 +1,4 @@
-"""`mlbatch settings`: the documentation of the settings, printed, checked or written."""
+"""`mlbatch settings`: print, check or write the documentation of the settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMATS: Final[Mapping[str, str]] = {"text": "docs/settings.md", "json": "setti
 
 
 def run(output: str, action: str | None, root: Path = ROOT) -> int:
-    """Print the documentation, or check or write its files; return the exit code, 1 where a file is not current."""
+    """Print the documentation, or check or write its files. Return the exit code, 1 if a file is not current."""
     made = files()
     if action is None:
         print(made[_FORMATS[output]], end="")

@@ -1,4 +1,4 @@
-"""`mlbatch status`: what a cluster holds of the platform."""
+"""`mlbatch status`: report the platform's objects on a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.report import connect, platform_report
 
 
 def run(kubeconfig: Path | None, context: str | None, output: str, file: Path | None) -> int:
-    """Print or write the report; return the exit code, 2 where the cluster cannot be read."""
+    """Print or write the report. Return the exit code, 2 if the cluster cannot be read."""
     try:
         client = connect(kubeconfig, context, report.SECONDS)
         if output == "html":

@@ -1,1 +1,1 @@
-"""What lives in a stack's cluster against what the stack declares: `mlbatch drift --stack mysite`."""
+"""Compare a stack's cluster with what the stack declares: `mlbatch drift --stack mysite`."""

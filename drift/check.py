@@ -1,4 +1,4 @@
-"""Looks at each object of a stack, and puts back what is not as declared."""
+"""Compare each object of a stack with the cluster, and restore objects that differ."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _CONFLICT: Final = 409
 _INVALID: Final = 422
 
 _MADE_ANEW: Final = frozenset({"ClusterRoleBinding", "RoleBinding"})
-"""Kinds whose objects are deleted and created where the API server refuses to change them back: their role is fixed at
-creation, and nothing is lost with them."""
+"""Kinds that are deleted and created if the API server rejects the change: the API server fixes their role at creation,
+and they hold no other data."""
 
 _LAG_SECONDS: Final = 1.0
-_UNSEEN: Final = "somebody else has written what the state keeps encrypted, which is not decrypted here"
+_UNSEEN: Final = "another writer changed a value that the state keeps encrypted. It is not decrypted here"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What was found of one object.
+    """The result for one object.
 
-    gone: why it is not there, None where it is. trouble: why it could not be compared, None where it could.
-    live, target: how it is, and how it should be. kept: why it cannot be put back here, None where it can.
+    gone: why the object does not exist, None if it does. trouble: why it could not be compared, None if it could.
+    live, target: the actual object and the expected one. kept: why it cannot be restored here, None if it can.
     """
 
     declared: Declared
@@ -44,14 +44,14 @@ class Finding:
 
     @property
     def drifted(self) -> bool:
-        """Whether the object is not as declared."""
+        """Return whether the object differs from what is declared."""
         return self.gone is not None or bool(self.differences)
 
 
 def check(cluster: Cluster, objects: Sequence[Declared]) -> list[Finding]:
-    """Compare each object with what lives; nothing is changed.
+    """Compare each object with the cluster. Does not change any.
 
-    Raises ClusterError where the API server does not answer, or is another cluster than the stack's.
+    Raises ClusterError if the API server does not answer, or is not the one of the stack's cluster.
     """
     known = {each: cluster.knows(sample) for each, sample in {_kind(each): each for each in objects}.items()}
     with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -61,17 +61,17 @@ def check(cluster: Cluster, objects: Sequence[Declared]) -> list[Finding]:
 
 
 def put_all_back(cluster: Cluster, found: Sequence[Finding]) -> list[Finding]:
-    """Bring all objects to what is declared, as `put_back` does each.
+    """Restore all objects, as `put_back` does each. Return the findings that remain.
 
-    What could not be compared is compared again after the others: what they were may have been the reason, as with a
-    second PriorityClass that is the default.
+    Objects that could not be compared are compared again afterwards, because another object may have been the reason,
+    for example a second default PriorityClass.
     """
     done = [put_back(cluster, finding) for finding in found]
     return [put_back(cluster, _again(cluster, each)) if each.trouble is not None else each for each in done]
 
 
 def _again(cluster: Cluster, finding: Finding) -> Finding:
-    """Compare once more; what the API server admits by lags a moment behind what was just written."""
+    """Compare once more. Admission by the API server lags a moment behind the last write."""
     found = finding
     for _ in range(_ATTEMPTS):
         found = _compared(cluster, _read(cluster, finding.declared, known=cluster.knows(finding.declared)))
@@ -82,9 +82,9 @@ def _again(cluster: Cluster, finding: Finding) -> Finding:
 
 
 def put_back(cluster: Cluster, finding: Finding) -> Finding:
-    """Bring one object to what is declared, unless what differs has changed since it was compared.
+    """Restore one object, unless the fields that differ have changed since the comparison.
 
-    Returns a finding without what was put back; `kept` says why the rest was not.
+    Returns a finding without the restored fields. Its `kept` says why other fields were not restored.
     """
     if finding.kept is not None or finding.trouble is not None or not finding.drifted:
         return finding
@@ -104,36 +104,36 @@ def _kind(declared: Declared) -> tuple[str, str]:
 
 
 def _read(cluster: Cluster, declared: Declared, *, known: bool) -> Finding:
-    kept = "a part of it is kept encrypted, which is not decrypted here" if has_secrets(declared) else None
+    kept = "a part of it is encrypted and is not decrypted here" if has_secrets(declared) else None
     if not known:
-        gone = f"the cluster does not know its kind any more ({declared.api_version} {declared.kind})"
+        gone = f"the cluster no longer serves its kind ({declared.api_version} {declared.kind})"
         return Finding(declared=declared, gone=gone, kept=kept)
     try:
         live = cluster.read(declared)
     except RefusedError as error:
         return Finding(declared=declared, trouble=f"it cannot be read: {error}")
     if live is None:
-        return Finding(declared=declared, gone="it is not there any more", kept=kept)
+        return Finding(declared=declared, gone="it no longer exists", kept=kept)
     if since := live["metadata"].get("deletionTimestamp"):
-        gone = f"it is being deleted since {since}"
-        return Finding(declared=declared, gone=gone, live=live, kept="it has to be gone before it can be made anew")
+        gone = f"it has been in deletion since {since}"
+        return Finding(declared=declared, gone=gone, live=live, kept="the deletion must end first")
     return Finding(declared=declared, live=live)
 
 
 def _require_same_cluster(cluster: Cluster, read: Sequence[Finding]) -> None:
-    """Raise ClusterError where no object is the one that the engine has made: each has an identity for its life."""
+    """Raise ClusterError if no object has its recorded uid. An object keeps its uid until it is deleted."""
     known = [each for each in read if each.declared.uid is not None and each.trouble is None]
     same = [each for each in known if each.live and each.live["metadata"]["uid"] == each.declared.uid]
     if known and not same:
         raise ClusterError(
-            f"none of the stack's {len(known)} objects lives in the cluster at {cluster.server}, which is another one "
-            "than the stack's, or was made anew; name the stack's by --kubeconfig and --context (`pulumi up` fills a "
-            "cluster that was made anew)"
+            f"none of the stack's {len(known)} objects is in the cluster at {cluster.server}: this is another cluster "
+            "than the stack's, or it is new. Name the stack's with --kubeconfig and --context (`pulumi up` fills "
+            "a new cluster)"
         )
 
 
 def _compared(cluster: Cluster, finding: Finding) -> Finding:
-    """Compare an object with what lives; a controller may write to it meanwhile, so that it is read again."""
+    """Compare an object with the cluster. Reads again, because a controller may write to it meanwhile."""
     for _ in range(_ATTEMPTS):
         if finding.live is None or finding.gone is not None:
             return finding
@@ -144,11 +144,11 @@ def _compared(cluster: Cluster, finding: Finding) -> Finding:
         if refused.status != _CONFLICT:
             break
         finding = _read(cluster, finding.declared, known=True)
-    return replace(finding, trouble=f"the API server refuses the dry run of what is declared: {refused}")
+    return replace(finding, trouble=f"the API server rejects the dry run of the declared object: {refused}")
 
 
 def _judged(cluster: Cluster, declared: Declared, live: Manifest) -> Finding:
-    """Raise RefusedError where the API server cannot tell how the object should be."""
+    """Return the finding for a live object. Raises RefusedError if the API server cannot compute the expected one."""
     target, kept = _target(cluster, declared, live)
     found = differences(declared, target, live)
     if kept is None and found and all(each.declared is SECRET for each in found):
@@ -157,9 +157,9 @@ def _judged(cluster: Cluster, declared: Declared, live: Manifest) -> Finding:
 
 
 def _target(cluster: Cluster, declared: Declared, live: Manifest) -> tuple[Manifest, str | None]:
-    """Return how a live object should be, and why the API server would refuse to make it so, None where it would not.
+    """Return the expected object, and why the API server would reject the change, None if it would not.
 
-    Raises RefusedError where the API server cannot tell.
+    Raises RefusedError if the API server cannot compute it.
     """
     body = appliable(declared, live)
     try:
@@ -167,13 +167,13 @@ def _target(cluster: Cluster, declared: Declared, live: Manifest) -> tuple[Manif
     except RefusedError as error:
         if error.status != _INVALID:
             raise
-        # What lives goes ill together with what is declared, or cannot be changed into it: see it without what lives.
+        # The live object conflicts with the declared one or cannot be changed into it. Compute it without the live one.
         applied = overlaid(cluster.applied(declared, body, name=f"{declared.name}-drift"), live)
     target = settled(declared, applied, live)
     if not differences(declared, target, live):
         return target, None
     try:
-        # What was taken out may have a default.
+        # A field that was removed may have a default.
         return settled(replace(declared, partial=True), cluster.replaced(declared, target, dry_run=True), live), None
     except RefusedError as error:
         if error.status == _CONFLICT:
@@ -182,7 +182,7 @@ def _target(cluster: Cluster, declared: Declared, live: Manifest) -> tuple[Manif
 
 
 def _create(cluster: Cluster, declared: Declared) -> None:
-    """Create an object; what it is part of may just have been created, and take a moment."""
+    """Create an object. Retries while the object that contains it is being created."""
     body = appliable(declared, None)
     deadline = time.monotonic() + _CREATION_SECONDS
     while True:
@@ -197,7 +197,7 @@ def _create(cluster: Cluster, declared: Declared) -> None:
 
 
 def _replace(cluster: Cluster, finding: Finding) -> None:
-    """Replace an object; a controller may write to it meanwhile, which is no reason to leave what differs."""
+    """Replace an object. Retries if a controller writes to it meanwhile."""
     current = finding
     for attempt in range(_ATTEMPTS):
         target = current.target
@@ -207,7 +207,7 @@ def _replace(cluster: Cluster, finding: Finding) -> None:
             written = cluster.replaced(finding.declared, target, dry_run=False)
             wanted = settled(replace(finding.declared, partial=True), target, written)
             if any(each.declared is not SECRET for each in differences(finding.declared, wanted, written)):
-                raise RefusedError(0, "the API server took it, and something in the cluster changed it at once")
+                raise RefusedError(0, "the API server accepted it, but a controller or webhook changed it at once")
             return
         except RefusedError as error:
             if _is_made_anew(finding.declared, error):
@@ -217,7 +217,7 @@ def _replace(cluster: Cluster, finding: Finding) -> None:
             if error.status != _CONFLICT or attempt + 1 == _ATTEMPTS:
                 raise
         current = _compared(cluster, _read(cluster, finding.declared, known=True))
-    raise RefusedError(_CONFLICT, "it was changed again while it was compared: run the command again")
+    raise RefusedError(_CONFLICT, "it changed during the comparison: run the command again")
 
 
 def _is_made_anew(declared: Declared, error: RefusedError) -> bool:

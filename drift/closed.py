@@ -1,7 +1,7 @@
-"""Where others may add to what the stack declares, and where nobody may.
+"""Where others may add to what the stack declares, and where they may not.
 
-A list that the stack declares is closed: an item that somebody adds to it is drift. A field that the stack leaves out
-is open, and its value theirs who set it, but for those below, in which leaving out is a decision.
+A list that the stack declares is closed: an item that another writer adds is drift. A field that the stack leaves out
+is open, so others may set it. The fields below are exceptions, because leaving them out is a decision.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SELECTED_BY: Final = (
     "metrics",
     *(f"pod-security.kubernetes.io/{mode}{of}" for mode in ("enforce", "audit", "warn") for of in ("", "-version")),
 )
-"""Labels of namespaces by which rules know teams' namespaces (components/tenancy/boundary.py), networks whom to let in
-(components/queueing/network.py), and the API server how strict to be with pods."""
+"""Namespace labels that decide about access: rules recognize teams' namespaces (components/tenancy/boundary.py),
+networks allow traffic (components/queueing/network.py), and the API server sets the Pod Security level."""
 
 _CLOSED: Final = {
     "AppWrapper": ("spec.components",),
@@ -54,36 +54,36 @@ _CLOSED: Final = {
     "ValidatingAdmissionPolicyBinding": _SPEC,
     "ValidatingWebhookConfiguration": _WEBHOOKS,
 }
-"""By kind, where what the stack does not declare must not be: who has a right, what runs, with which rights and whether
-at all, what may be reached, who is admitted with how much, what a controller reads as its settings."""
+"""By kind, fields that others must not set: rights, pods and their rights, network access, queue access and quotas,
+and the settings that a controller reads."""
 
 _LEFT_TO: Final = {
     "MutatingWebhookConfiguration": (("webhooks", WILDCARD, "namespaceSelector"), "admissionsenforcer"),
     "ValidatingWebhookConfiguration": (("webhooks", WILDCARD, "namespaceSelector"), "admissionsenforcer"),
 }
-"""A declared field that one field manager may overwrite, by kind: AKS keeps every webhook out of its namespaces, again
-and again (github.com/Azure/AKS/issues/1771)."""
+"""A declared field that one field manager may overwrite, by kind. AKS repeatedly excludes its namespaces from every
+webhook (github.com/Azure/AKS/issues/1771)."""
 
 _OPEN: Final = {
     "Namespace": ("spec.finalizers",),
     "Node": ("spec.taints",),
     "ServiceAccount": ("secrets", "imagePullSecrets"),
 }
-"""Lists that a kind's controllers add to, declared or not. So are those of all metadata (finalizers, owners)."""
+"""Lists that controllers of a kind extend, declared or not. In all metadata, these are finalizers and owners."""
 
 
 def is_closed(kind: str, path: Path) -> bool:
-    """Tell whether a field that the stack leaves out is drift when somebody sets it. path: without items of lists."""
+    """Return whether setting a field that the stack leaves out is drift. path: without items of lists."""
     return any(contains(parse(outer), path) for outer in _CLOSED.get(kind, ()))
 
 
 def is_open(kind: str, path: Path) -> bool:
-    """Tell whether others may add items to a list that the stack declares. path: without items of lists."""
+    """Return whether others may add items to a list that the stack declares. path: without items of lists."""
     return contains(("metadata",), path) or any(contains(parse(outer), path) for outer in _OPEN.get(kind, ()))
 
 
 def is_left_to(kind: str, path: Path, manager: str) -> bool:
-    """Tell whether a field manager may overwrite what the stack declares. path: with wildcards for items of lists."""
+    """Return whether a field manager may overwrite the declared value. path: with wildcards for items of lists."""
     outer, owner = _LEFT_TO.get(kind, ((), None))
     return manager == owner and contains(outer, path)
 

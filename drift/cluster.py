@@ -1,4 +1,4 @@
-"""The cluster that a kubeconfig names, as the check asks it."""
+"""The cluster of a kubeconfig, with the requests that the drift check sends."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from drift.state import Declared, Manifest
 from review.paths import parse
 
 _SECONDS: Final = (5, 65)
-"""Until a connection stands, and until an answer is there: the API server ends a request after 60 s."""
+"""Seconds to connect and to wait for an answer. The API server ends a request after 60 s."""
 
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 
 
 class ClusterError(Exception):
-    """The cluster cannot be asked at all; the message says why and what to do."""
+    """The cluster does not answer any request. The message gives the reason and the fix."""
 
 
 class RefusedError(Exception):
-    """The API server refuses a request about one object; the message is its own."""
+    """The API server rejects a request about one object. The message comes from the API server."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -40,18 +40,18 @@ class RefusedError(Exception):
 
 
 class KindGoneError(Exception):
-    """The cluster does not know the kind of an object."""
+    """The cluster does not serve the kind of an object."""
 
 
 class Cluster:
-    """One API server. Its methods may be called from several threads once each kind has been looked up."""
+    """One API server. Threads may call its methods at the same time after each kind has been looked up."""
 
     def __init__(self, api: Any, cache: Path) -> None:
         self._client = kubernetes.dynamic.DynamicClient(api, cache_file=str(cache))
         self.server = str(api.configuration.host)
 
     def knows(self, declared: Declared) -> bool:
-        """Tell whether the cluster has the kind of an object, and look it up."""
+        """Return whether the cluster serves the kind of an object. Looks the kind up."""
         try:
             self._resource(declared)
         except KindGoneError:
@@ -59,7 +59,7 @@ class Cluster:
         return True
 
     def read(self, declared: Declared) -> Manifest | None:
-        """Return the live object, None where there is none. Raises RefusedError."""
+        """Return the live object, None if it does not exist. Raises RefusedError."""
         try:
             return self._ask("get", declared)
         except RefusedError as error:
@@ -68,7 +68,7 @@ class Cluster:
             raise
 
     def applied(self, declared: Declared, body: Mapping[str, Any], name: str | None = None) -> Manifest:
-        """Return how the object would be after a forced server-side apply, which is not done. Raises RefusedError.
+        """Return the object after a forced server-side apply, as a dry run. Raises RefusedError.
 
         name: another name than the object's.
         """
@@ -77,19 +77,19 @@ class Cluster:
         return self._ask("patch", declared, name=name, body={**body, "metadata": metadata}, **options)
 
     def replaced(self, declared: Declared, body: Manifest, *, dry_run: bool) -> Manifest:
-        """Replace the object by a body with the resourceVersion of what it replaces, in the name of the engine.
+        """Replace the object by a body that holds the resourceVersion of the read object. Writes as the engine.
 
-        Raises RefusedError, with status 409 where the object has changed since.
+        Raises RefusedError, with status 409 if the object has changed since.
         """
         options = {"dry_run": "All"} if dry_run else {}
         return self._ask("put", declared, body=body, field_manager=ENGINE, **options)
 
     def create(self, declared: Declared, body: Manifest) -> Manifest:
-        """Create the object in the name of the engine. Raises RefusedError, KindGoneError."""
+        """Create the object as the engine. Raises RefusedError, KindGoneError."""
         return self._ask("post", declared, body=body, field_manager=ENGINE)
 
     def delete(self, declared: Declared, live: Manifest) -> None:
-        """Delete the object, if it is still the one that was read. Raises RefusedError."""
+        """Delete the object if its uid is still the one that was read. Raises RefusedError."""
         metadata = live["metadata"]
         conditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         self._ask("delete", declared, body={"preconditions": conditions})
@@ -120,17 +120,17 @@ class Cluster:
 
 @contextmanager
 def connected(kubeconfig: Path | None, context: str | None) -> Iterator[Cluster]:
-    """Yield the cluster that a kubeconfig's context names; None for what kubectl would take.
+    """Yield the cluster of a kubeconfig's context. None means the default of kubectl.
 
-    Raises ClusterError where the file or the context cannot be used, or the API server does not answer.
+    Raises ClusterError if the file or the context is invalid, or the API server does not answer.
     """
     try:
         api = kubernetes.config.new_client_from_config(
             str(kubeconfig) if kubeconfig is not None else None, context=context, persist_config=False
         )
-    except Exception as error:  # the loader raises whatever its helpers raise
+    except Exception as error:  # the loader raises all exceptions of its helpers
         raise ClusterError(
-            f"the kubeconfig cannot be used: {error}; name another one by --kubeconfig or --context"
+            f"the kubeconfig cannot be used: {error}; name another one with --kubeconfig or --context"
         ) from None
     server = str(api.configuration.host)
     with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def connected(kubeconfig: Path | None, context: str | None) -> Iterator[Cluster]
                 kubernetes.client.VersionApi(api).get_code(_request_timeout=_SECONDS)
                 cluster = Cluster(api, Path(folder) / "kinds.json")
         except RefusedError as error:
-            raise ClusterError(f"the API server {server} refuses to be asked: {error}") from None
+            raise ClusterError(f"the API server {server} rejects the request: {error}") from None
         yield cluster
 
 
@@ -151,8 +151,8 @@ def _understood(server: str) -> Iterator[None]:
         raise RefusedError(int(error.status or 0), _message(error)) from None
     except HTTPError as error:
         raise ClusterError(
-            f"the API server {server} does not answer ({_reason(error)}): is the cluster running, and is it the one "
-            "that you mean? --kubeconfig and --context name another one"
+            f"the API server {server} does not answer ({_reason(error)}): check that the cluster runs and is the right "
+            "one. Name another one with --kubeconfig and --context"
         ) from None
 
 

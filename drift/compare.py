@@ -1,8 +1,8 @@
-"""What lives against what is declared. Pure functions: objects in, differences out.
+"""Compare the live object with the declared one. Pure functions: objects in, differences out.
 
-The API server says how an object would be with all that is declared: a forced server-side apply as a dry run, which
-knows the kind's defaults, canonical values and which lists are applied as a whole. Of what others have added, it still
-has all; what nobody may add is taken out here (`settled`), and what then differs from the live object is drift.
+The API server computes the object with all that is declared. A forced server-side apply as a dry run does this: it
+knows the kind's defaults, canonical values and atomic lists. The result still contains all additions by others.
+`settled` removes the additions that are not allowed. What then differs from the live object is drift.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from review.paths import Path as Names
 class Item:
     """An item of a list, in the path of a difference.
 
-    index: in the live list, else in the declared one. name: where the items of the list have names.
+    index: in the live list, or in the declared one if the live list lacks it. name: if the items of the list have
+    names.
     """
 
     index: int
@@ -36,22 +37,22 @@ Path = tuple[str | Item, ...]
 
 
 class Absent:
-    """Stands in for what is not there."""
+    """Marks a value that does not exist."""
 
 
 ABSENT: Final = Absent()
 
 _OF_SERVER: Final = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
-"""Metadata that the API server alone writes."""
+"""Metadata that only the API server writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """A field that is not as declared.
+    """A field that differs from what is declared.
 
     declared, live: both values, ABSENT for none, SECRET for those that are not shown.
-    writer: who wrote what lives, None where it is not recorded; what was taken away has no record.
-    suspect: then who wrote last to the object, of those that are neither the stack nor a known controller.
+    writer: who wrote the live value, None if it is not recorded. Deletions are not recorded.
+    suspect: in that case, the last writer of the object other than the stack and known controllers.
     """
 
     path: Path
@@ -62,21 +63,21 @@ class Difference:
 
 
 def appliable(declared: Declared, live: Manifest | None) -> Manifest:
-    """Return what is declared, as it can be applied: what is encrypted is as it lives, or left out."""
+    """Return the declared object in a form that can be applied. Encrypted values are the live ones, or left out."""
     filled: Manifest = _filled(declared.manifest, live if live is not None else ABSENT)
     return filled
 
 
 def has_secrets(declared: Declared) -> bool:
-    """Tell whether some of what is declared is encrypted, so that it cannot be written without decrypting."""
+    """Return whether a part of the declared object is encrypted. It cannot be written without decryption."""
     return _holds_secret(declared.manifest)
 
 
 def settled(declared: Declared, applied: Manifest, live: Manifest) -> Manifest:
-    """Return how the live object should be.
+    """Return the expected object.
 
-    applied: what the API server answers to the apply of what is declared. Of it the additions of others are taken out,
-    where they may not add; what controllers write, or the program ignores, is as it lives.
+    applied: the API server's answer to the apply of the declared object. Additions by others are removed where they are
+    not allowed. Fields that controllers write, or the program ignores, are as in the live object.
     """
     target = copy.deepcopy(applied)
     if not declared.partial:
@@ -95,9 +96,9 @@ def settled(declared: Declared, applied: Manifest, live: Manifest) -> Manifest:
 
 
 def overlaid(fresh: Manifest, live: Manifest) -> Manifest:
-    """Return the live object with the fields of a fresh one, for an apply that the API server refuses on the live one.
+    """Return the live object with the fields of a fresh one, if the API server rejects the apply on the live object.
 
-    fresh: what the API server answers to the apply of what is declared under a name that nobody has.
+    fresh: the API server's answer to the apply of the declared object under a name that does not exist.
     """
     tree = next(entry.tree for entry in fields.entries(fresh) if entry.of_check)
     result: Manifest = _overlaid(tree, fresh, live)
@@ -107,9 +108,9 @@ def overlaid(fresh: Manifest, live: Manifest) -> Manifest:
 
 
 def differences(declared: Declared, target: Manifest, live: Manifest) -> tuple[Difference, ...]:
-    """Return where the live object is not as it should be.
+    """Return where the live object differs from the expected one.
 
-    target: how it should be, see `settled`. Of what is encrypted only the writer can be judged.
+    target: the expected object, see `settled`. For an encrypted value, only the writer can be compared.
     """
     hidden = _secret_paths(declared)
     found = [_difference(path, wanted, value, live, hidden) for path, wanted, value in _differing(target, live, ())]
@@ -159,7 +160,7 @@ def _holds_secret(value: Any) -> bool:
 
 
 def _without_items(value: Any, own: Tree, others: Sequence[Entry], declared: Declared, names: Names = ()) -> Any:
-    """Take out of lists that the stack declares what is neither the stack's nor a known controller's."""
+    """Remove list items that neither the stack nor a known controller wrote, from lists that the stack declares."""
     if isinstance(value, dict):
         result = dict(value)
         for key, name, below in fields.items(own):
@@ -184,7 +185,7 @@ def _without_items(value: Any, own: Tree, others: Sequence[Entry], declared: Dec
 
 
 def _without_fields(value: Any, own: Tree, theirs: Tree, kind: str, names: Names) -> Any:
-    """Take out the fields of somebody else that the stack leaves out, where leaving out is a decision."""
+    """Remove fields that others set and the stack leaves out on purpose."""
     if isinstance(value, list):
         result = list(value)
         for key, _, below in fields.items(theirs):
@@ -286,7 +287,7 @@ def _difference(path: Path, wanted: Any, value: Any, live: Manifest, hidden: Seq
 
 
 def _rewritten_secrets(declared: Declared, live: Manifest) -> Iterator[Difference]:
-    """Yield what the stack keeps encrypted and somebody else has written, or taken away."""
+    """Yield encrypted fields of the stack that another writer has changed or removed."""
     for path, value in _secrets(declared.manifest, live, ()):
         if value is ABSENT:
             yield Difference(path=path, declared=SECRET, live=ABSENT, writer=None, suspect=fields.last_person(live))

@@ -1,8 +1,8 @@
-"""What controllers write to a stack's objects as their task is: no drift, and no person's doing.
+"""Fields that controllers write to a stack's objects as part of their task. They are not drift.
 
-A field manager's name is what a client says of itself, so that each has only the fields that it really writes: anything
-else in its name counts as a person's. What they add to `metadata` is open to everybody (drift/closed.py); it stands
-here so that they are not named as the last who wrote. Writes to `status` need no place here.
+A client chooses its field manager's name, so each name covers only the fields that its controller writes. Other fields
+under that name count as written by a person. Everyone may add to `metadata` (drift/closed.py). It is listed here so
+that these controllers are not reported as the last writer. Writes to `status` need no entry.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 from review.paths import Path, parse
 
 CHECK: Final = "mlbatch-drift"
-"""Field manager of this check: it applies in dry runs, so that it gives up no field that the stack's manager has, and
-restarts workloads."""
+"""Field manager of this check. It applies in dry runs, so the stack's manager keeps all its fields. It restarts
+workloads."""
 
 RESTARTED: Final = 'spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]'
-"""What `kubectl rollout restart` sets (k8s.io/kubectl, `pkg/polymorphichelpers/objectrestarter.go`)."""
+"""The annotation that `kubectl rollout restart` sets (k8s.io/kubectl, `pkg/polymorphichelpers/objectrestarter.go`)."""
 
 RESTARTABLE: Final = ("DaemonSet", "Deployment", "StatefulSet")
 
@@ -54,7 +54,7 @@ CONTROLLERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "spec.template.spec.nodeSelector",
             "spec.template.spec.schedulingGates",
             "spec.template.spec.tolerations",
-        ),  # where the flavor of an admitted job puts its pods
+        ),  # selects the nodes of the flavor of an admitted job
         "MutatingWebhookConfiguration": _AUTHORITIES,
         "ResourceFlavor": ("metadata.finalizers",),
         "ValidatingWebhookConfiguration": _AUTHORITIES,
@@ -62,17 +62,17 @@ CONTROLLERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "manager": {
         "MutatingWebhookConfiguration": _AUTHORITIES,
         "ValidatingWebhookConfiguration": _AUTHORITIES,
-    },  # AppWrapper, whose writes have the name of its program
+    },  # AppWrapper uses the name of its program
     "service-ca-operator": {
         "ConfigMap": ('data["service-ca.crt"]',),
         "Service": ("metadata.annotations",),
     },  # OpenShift's authority for Services (openshift/service-ca-operator, pkg/controller/cabundleinjector)
     "slack-controller": {"ClusterQueue": ("spec.resourceGroups",)},  # a list that is written as a whole
 }
-"""By field manager and kind, the fields that it adds. What it changes of what the stack declares is drift nevertheless,
-unless `components/ownership.py` or `ignore_changes` leaves it to it."""
+"""By field manager and kind, the fields that it adds. A change to a declared field is still drift, unless
+`components/ownership.py` or `ignore_changes` allows it."""
 
 
 def tasks(manager: str, kind: str) -> tuple[Path, ...]:
-    """Return the paths that a field manager writes in objects of a kind as its task is."""
+    """Return the paths that a field manager writes in objects of a kind as part of its task."""
     return tuple(parse(path) for path in CONTROLLERS.get(manager, {}).get(kind, ()))

@@ -1,7 +1,7 @@
-"""Who writes which field of an object: its `metadata.managedFields`.
+"""Which writer set each field of an object, from its `metadata.managedFields`.
 
-Each entry holds a tree (FieldsV1) whose keys are `f:<name>` for a field, `k:<keys as JSON>` and `v:<value as JSON>` for
-an item of a list, `i:<index>`, and `.` for the node itself; a list that is replaced as a whole has nothing below it
+Each entry holds a tree (FieldsV1). Its keys are `f:<name>` for a field, `k:<keys as JSON>` and `v:<value as JSON>` for
+an item of a list, `i:<index>`, and `.` for the node itself. An atomic list has no nodes below it
 (sigs.k8s.io/structured-merge-diff, `fieldpath/serialize-pe.go`).
 """
 
@@ -23,13 +23,13 @@ ITSELF: Final = "."
 _APPLIES: Final = "Apply"
 
 ENGINE: Final = "pulumi-kubernetes"
-"""Field manager of the provider's creates. Its updates take those fields over for the object's own manager, which has
-this name and 8 hexadecimal digits (pulumi-kubernetes, `provider/pkg/provider/provider.go`)."""
+"""Field manager of the provider's creates. Its updates move these fields to the object's own manager, named like this
+one and 8 hexadecimal digits (pulumi-kubernetes, `provider/pkg/provider/provider.go`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """Who wrote a field. manager: as it named itself to the API server. time: None where the server keeps none."""
+    """The writer of a field. manager: its name in the API server. time: None if the server does not record it."""
 
     manager: str
     time: datetime | None
@@ -37,9 +37,9 @@ class Writer:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What one field manager has written in one way, or the part of it that is its task, or the other part.
+    """Fields that one field manager wrote by one operation. Fields outside a controller's task are a separate entry.
 
-    operation: `Apply` or `Update`. is_task: whether a known controller writes these fields as its task is.
+    operation: `Apply` or `Update`. is_task: whether a known controller writes these fields as part of its task.
     """
 
     writer: Writer
@@ -50,28 +50,28 @@ class Entry:
 
     @property
     def of_check(self) -> bool:
-        """Whether it is what this check applies in its dry runs."""
+        """Return whether this check applied the fields in a dry run."""
         return self.writer.manager == CHECK and self.operation == _APPLIES
 
     @property
     def foreign(self) -> bool:
-        """Whether it is neither the stack's, nor this check's, nor of the subresource `status`."""
+        """Return whether others than the stack and this check wrote the fields, except those in `status`."""
         name = self.writer.manager
         ours = name == ENGINE or name.startswith(f"{ENGINE}-") or self.of_check
         return not ours and self.subresource != "status"
 
     def below(self, key: str) -> Entry:
-        """Return what the entry has below a key of its tree."""
+        """Return the part of the entry below a key of its tree."""
         return replace(self, tree=self.tree[key])
 
     @property
     def of_a_person(self) -> bool:
-        """Whether it is foreign, and no known controller's task."""
+        """Return whether the fields are foreign and outside a known controller's task."""
         return self.foreign and not self.is_task
 
 
 def entries(manifest: Mapping[str, Any]) -> list[Entry]:
-    """Return the managed fields of an object; what a known controller writes beyond its task is an entry of its own."""
+    """Return the managed fields of an object. A known controller's fields beyond its task are a separate entry."""
     found = []
     for item in (manifest.get("metadata") or {}).get("managedFields") or ():
         whole = Entry(
@@ -92,12 +92,12 @@ def entries(manifest: Mapping[str, Any]) -> list[Entry]:
 
 
 def owner(manifest: Mapping[str, Any], path: Sequence[str | int]) -> Entry | None:
-    """Return the entry of who wrote the field at a path of an object, None where it is not recorded.
+    """Return the entry whose manager wrote the field at a path of an object, None if it is not recorded.
 
-    A field that is not there, or an item -1 of a list, has the one who owns all of what it was in.
+    A missing field, or an item -1 of a list, belongs to the manager that owns all of its parent.
 
-    A field that several own, as each has applied the same value, counts as a person's, else a controller's, before it
-    counts as the stack's; of several persons the last one.
+    Several managers own a field if each applied the same value. It then counts as a person's first, as a controller's
+    second and as the stack's last. Of several persons, the last one counts.
     """
     found = []
     for entry in entries(manifest):
@@ -109,20 +109,20 @@ def owner(manifest: Mapping[str, Any], path: Sequence[str | int]) -> Entry | Non
 
 
 def last_person(manifest: Mapping[str, Any]) -> Writer | None:
-    """Return who wrote last to an object, of those that are neither the stack nor a known controller."""
+    """Return the last writer of an object other than the stack and known controllers, None if there is none."""
     found = [entry.writer for entry in entries(manifest) if entry.of_a_person]
     return max(found, key=_seconds, default=None)
 
 
 def items(tree: Tree) -> Iterator[tuple[str, str, Tree]]:
-    """Yield for each node below: its key in the tree, the field's name (empty for an item of a list), what is below."""
+    """Yield for each node below: its key in the tree, the field's name (empty for a list item) and its subtree."""
     for key, below in tree.items():
         if key != ITSELF:
             yield key, key[2:] if key.startswith("f:") else "", below
 
 
 def index_of(key: str, values: Sequence[Any]) -> int | None:
-    """Return where a list has the item that a key of a tree stands for, None where it has none."""
+    """Return the index of the list item that a key of a tree names, None if the list does not have it."""
     sort, _, text = key.partition(":")
     wanted = json.loads(text)
     if sort == "i":
@@ -136,9 +136,9 @@ def index_of(key: str, values: Sequence[Any]) -> int | None:
 
 
 def _split(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, Tree]:
-    """Return the part of a tree that lies at or below one of the paths, and the part that does not.
+    """Return the part of a tree at or below one of the paths, and the rest.
 
-    A node above a path belongs to neither by itself: to write into an item is not to have added it.
+    A node above a path belongs to neither part: writing into an item does not add the item.
     """
     inside: dict[str, Any] = {}
     outside: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def _split(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, Tree]:
 
 
 def _depth(tree: Tree, value: Any, path: Sequence[str | int]) -> int:
-    """Return how much of a path an entry owns: its length, less where a list is owned as a whole, 0 for nothing."""
+    """Return how many path elements an entry owns: all, fewer if a list is owned as a whole, or 0."""
     for at, part in enumerate(path):
         if not tree:
             return at

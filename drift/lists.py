@@ -1,4 +1,4 @@
-"""Which item of one list is which item of another."""
+"""Match the items of two lists."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Pair = tuple[int | None, int | None]
 
 
 def pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterator[Pair]:
-    """Yield the indexes of items that belong together; None for an item that only one list has.
+    """Yield the indexes of items that belong together. None for an item that only one list has.
 
-    Where the items of both lists have names, those decide. Else equal items belong together, and of what stands
-    between these, each with the one at its place.
+    If all items have names, items with the same name belong together. Otherwise equal items belong together, and the
+    items between them are matched by position.
     """
     names, others = names_of(left), names_of(right)
     if names is not None and others is not None:
@@ -30,7 +30,7 @@ def pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterator[Pair]:
 
 
 def names_of(values: Sequence[Any]) -> list[str] | None:
-    """Return the names of a list's items, None where one has none or two have the same."""
+    """Return the names of a list's items, None if one has no name or two have the same."""
     names = [item.get("name") if isinstance(item, dict) else None for item in values]
     if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
         return [str(name) for name in names]

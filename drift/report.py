@@ -1,4 +1,4 @@
-"""What was found, as text."""
+"""The report of the drift check, as text."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from drift.restarts import Restart
 from drift.state import SECRET
 
 _VALUE: Final = 400
-"""Most characters of one value, or of a line of it."""
+"""Largest number of characters of a value, or of a line of it."""
 
 _BEFORE: Final = 40
-"""Characters that are shown before the first one in which two values differ."""
+"""Number of characters before the first difference of two values."""
 
 _LINES: Final = 40
-"""Most lines of the comparison of two texts."""
+"""Largest number of lines in the comparison of two texts."""
 
 _AROUND: Final = 2
-"""Lines that are shown before and after those in which two texts differ."""
+"""Number of lines before and after a difference of two texts."""
 
 
 def findings(found: Iterable[Finding], *, values: bool) -> Iterator[str]:
-    """Yield lines about each object that drifted or could not be compared. values: show those that are no secrets."""
+    """Yield lines about each object that drifted or was not compared. values: show values that are not secret."""
     for finding in found:
         if finding.trouble is not None:
             yield f"{finding.declared.title}: not compared, {finding.trouble}"
@@ -44,7 +44,7 @@ def findings(found: Iterable[Finding], *, values: bool) -> Iterator[str]:
 
 
 def summary(found: Sequence[Finding], releases: Sequence[str]) -> Iterator[str]:
-    """Yield lines about the whole."""
+    """Yield the summary lines."""
     drifted = [finding for finding in found if finding.drifted]
     compared = [finding for finding in found if finding.trouble is None]
     objects = _count(len(compared), "object")
@@ -52,12 +52,12 @@ def summary(found: Sequence[Finding], releases: Sequence[str]) -> Iterator[str]:
     if len(compared) < len(found):
         yield f"Not compared: {_count(len(found) - len(compared), 'object')}."
     if releases:
-        yield f"Not compared are the objects of Helm's releases (see docs/drift.md): {', '.join(sorted(releases))}."
-    yield "Cloud resources are not compared here: `pulumi refresh --preview-only` looks at them."
+        yield f"Objects of Helm releases are not compared (see docs/drift.md): {', '.join(sorted(releases))}."
+    yield "Cloud resources are not compared here: `pulumi refresh --preview-only` compares them."
 
 
 def restarts(done: Iterable[Restart]) -> Iterator[str]:
-    """Yield a line about each workload that was restarted, or was to be."""
+    """Yield a line about each workload that was restarted, or whose restart failed."""
     for each in done:
         reads = f"it reads {each.config.title}, which was put back"
         if each.refused is None:
@@ -77,8 +77,8 @@ def _written(difference: Difference) -> str:
     if difference.writer is not None:
         return f"by {_who(difference.writer)}"
     if difference.suspect is not None:
-        return f"by whom is not recorded; the last to write to the object was {_who(difference.suspect)}"
-    return "by whom is not recorded"
+        return f"writer not recorded; the last writer of the object was {_who(difference.suspect)}"
+    return "writer not recorded"
 
 
 def _who(writer: Writer) -> str:
@@ -90,7 +90,7 @@ def _values(declared: Any, live: Any) -> Iterator[str]:
     if isinstance(declared, str) and isinstance(live, str) and "\n" in declared + live:
         lines = _compared_lines(declared, live)
         if all(len(line) <= _VALUE for line in lines):
-            yield "    from what is declared (-) to what lives (+)"
+            yield "    declared (-), live (+)"
             yield from (f"      {line}" for line in lines[:_LINES])
             if len(lines) > _LINES:
                 yield f"      … ({_count(len(lines) - _LINES, 'more line')})"
@@ -99,7 +99,7 @@ def _values(declared: Any, live: Any) -> Iterator[str]:
     same = takewhile(lambda pair: pair[0] == pair[1], zip(wanted, lives, strict=False))
     start = max(sum(1 for _ in same) - _BEFORE, 0)
     yield f"    declared  {_excerpt(wanted, start)}"
-    yield f"    lives     {_excerpt(lives, start)}"
+    yield f"    live      {_excerpt(lives, start)}"
 
 
 def _compared_lines(declared: str, live: str) -> list[str]:
@@ -116,12 +116,12 @@ def _value(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text without what a terminal obeys or hides."""
+    """Return a text without control and invisible characters."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _excerpt(text: str, start: int) -> str:
-    """Return a text as a whole where it is short, else what follows a place of it."""
+    """Return a short text as a whole, otherwise the part around a position."""
     if len(text) <= _VALUE:
         return text
     left = len(text) - start - _VALUE

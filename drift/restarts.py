@@ -1,4 +1,4 @@
-"""Restarts what reads a ConfigMap that was put back: a program reads its settings when it starts."""
+"""Restart workloads that read a restored ConfigMap, because programs read their settings at start."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from drift.controllers import RESTARTABLE
 from drift.state import Declared
 
 _SOURCES: Final = ("configMap", "configMapKeyRef", "configMapRef")
-"""Under which a pod names a ConfigMap: in volumes and their projections, in a variable, in `envFrom`."""
+"""Keys of a pod that name a ConfigMap: in volumes and their projections, in a variable, in `envFrom`."""
 
 _CONTENTS: Final = ("binaryData", "data")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restart:
-    """A workload that was restarted, and the ConfigMap that it reads. refused: why it was not, None where it was."""
+    """A workload that was restarted, and the ConfigMap that it reads. refused: why the restart failed, else None."""
 
     workload: Declared
     config: Declared
@@ -28,10 +28,10 @@ class Restart:
 
 
 def restart(cluster: Cluster, before: Sequence[Finding], after: Sequence[Finding]) -> list[Restart]:
-    """Restart the stack's workloads whose pods read a ConfigMap that was put back, as `kubectl rollout restart` does.
+    """Restart the stack's workloads whose pods read a restored ConfigMap, as `kubectl rollout restart` does.
 
-    before, after: of the same objects, what was found, and what is left since they were put back. A pod may have
-    started with what stood in the ConfigMap meanwhile, and its template does not say so. Nobody waits for the rollout.
+    before, after: findings of the same objects, before and after the restore. A pod may have started with the old
+    contents, and its template does not show it. Does not wait for the rollout.
     """
     put_back = [was.declared for was, now in zip(before, after, strict=True) if _had_other_contents(was, now)]
     restarts = []

@@ -1,4 +1,4 @@
-"""What a stack declares, as `pulumi stack export` gives it; its secrets stay encrypted."""
+"""The declared objects of a stack, from `pulumi stack export`. Secrets stay encrypted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
 _OBJECT: Final = "kubernetes:"
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-"""Marks values that are no plain data in a state (Pulumi SDK, `go/common/resource/sig/sig.go`)."""
+"""Marks values of a state that are not plain data (Pulumi SDK, `go/common/resource/sig/sig.go`)."""
 _SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
 _DASHED: Final = {
     f"x_kubernetes_{name}": f"x-kubernetes-{name.replace('_', '-')}"
@@ -32,15 +32,15 @@ _DASHED: Final = {
         "validations",
     )
 }
-"""How the provider's state spells what Kubernetes has in the schemas of definitions."""
+"""The provider's names for the `x-kubernetes-*` fields in the schemas of definitions."""
 
 
 class StateError(Exception):
-    """The stack's state cannot be had; the message says why."""
+    """The stack's state cannot be read. The message says why."""
 
 
 class Secret:
-    """Stands in for a value that the state keeps encrypted."""
+    """Marks a value that the state keeps encrypted."""
 
 
 SECRET: Final = Secret()
@@ -50,10 +50,10 @@ SECRET: Final = Secret()
 class Declared:
     """One object of a cluster, as the stack's state declares it.
 
-    urn: the resource. manifest: what the program declares, with SECRET where a value is encrypted. uid: of the object
-    that the engine made or saw last, None where the state does not say. partial: only some fields of an object that
-    others made (the provider's Patch resources). ignored: paths that the program declares once and ignores from then on
-    (option `ignore_changes`).
+    urn: the resource. manifest: the declared object, with SECRET for an encrypted value. uid: of the object that the
+    engine last created or read, None if the state does not have it. partial: the stack declares only some fields of an
+    object that another writer created (the provider's Patch resources). ignored: paths that the program sets at
+    creation and then ignores (option `ignore_changes`).
     """
 
     urn: str
@@ -64,7 +64,7 @@ class Declared:
 
     @property
     def api_version(self) -> str:
-        """As objects spell it: `v1`, `apps/v1`."""
+        """The API version as objects write it: `v1`, `apps/v1`."""
         return str(self.manifest["apiVersion"])
 
     @property
@@ -79,19 +79,19 @@ class Declared:
 
     @property
     def namespace(self) -> str | None:
-        """The object's namespace, None where it has none."""
+        """The object's namespace, None if it has none."""
         namespace: str | None = self.manifest["metadata"].get("namespace")
         return namespace
 
     @property
     def title(self) -> str:
-        """As people name it: kind, namespace and name."""
+        """The name for people: kind, namespace and name."""
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A stack's objects, in the order in which they can be created, and the names of its Helm releases."""
+    """A stack's objects in the order of creation, and the names of its Helm releases."""
 
     objects: tuple[Declared, ...]
     releases: tuple[str, ...]
@@ -106,15 +106,15 @@ def export(stack: str, root: Path) -> State:
     try:
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
-        raise StateError("there is no `pulumi` command on the PATH, which reads the stack's state") from None
+        raise StateError("the `pulumi` command is not on the PATH. Install it: it reads the stack's state") from None
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()
-        raise StateError(f"`pulumi stack export --stack {stack}` failed, so nothing was compared:\n{said}")
+        raise StateError(f"`pulumi stack export --stack {stack}` failed, so no object was compared:\n{said}")
     return read(json.loads(done.stdout).get("deployment") or {})
 
 
 def read(deployment: Mapping[str, Any]) -> State:
-    """Return what a deployment declares; what the engine is about to delete is left out."""
+    """Return the objects of a deployment, without those that the engine is about to delete."""
     resources = [
         resource
         for resource in deployment.get("resources") or ()
@@ -139,7 +139,7 @@ def _objects(resources: list[Mapping[str, Any]]) -> Iterator[Declared]:
         manifest["metadata"] = {**(manifest.get("metadata") or {}), "name": name}
         if namespace:
             manifest["metadata"]["namespace"] = namespace
-        manifest.pop("status", None)  # nobody declares it: it is written by its own subresource
+        manifest.pop("status", None)  # not declared: its own subresource writes it
         if manifest["kind"] == "Secret":
             strings, data = manifest.pop("stringData", None), manifest.pop("data", None)
             if strings or data:

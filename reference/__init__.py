@@ -1,1 +1,1 @@
-"""What users read about settings, made from the models: docs/settings.md and settings.schema.json (`make settings`)."""
+"""Generate docs/settings.md and settings.schema.json from the settings models (`make settings`)."""

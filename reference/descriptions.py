@@ -1,6 +1,6 @@
-"""The words under each field of a model.
+"""The descriptions of a model's fields.
 
-Pydantic can read them itself (`use_attribute_docstrings`), but would do so whenever the program starts, which takes it
+Pydantic can read them itself (`use_attribute_docstrings`). It would do so at each start of the program, which takes
 longer than reading the settings.
 """
 
@@ -18,14 +18,14 @@ from stacks.settings.model import SettingsModel
 
 
 def of_model(model: type[SettingsModel]) -> str:
-    """Return what a section is for, in one line; empty for one that has no docstring of its own."""
+    """Return the purpose of a section in one line. Empty if it has no docstring."""
     return _line(model.__doc__ or "")
 
 
 def of_fields(model: type[SettingsModel]) -> Mapping[str, str]:
-    """Return what each field is for, by its name, in one line.
+    """Return the purpose of each field in one line, by its name.
 
-    A field that is a section, and has no words of its own, has those of the section; one without any is left out.
+    A section without a description of its own gets that of its model. A field without one is left out.
     """
     found: dict[str, str] = {}
     for name, info in model.model_fields.items():
@@ -38,7 +38,7 @@ def of_fields(model: type[SettingsModel]) -> Mapping[str, str]:
 
 
 def section_of(annotation: object) -> type[SettingsModel] | None:
-    """Return the section that a field's type is, or a list of, or may be; None for what is none."""
+    """Return the section in a field's type, also in a list or a union. None if the type has no section."""
     if isinstance(annotation, type) and issubclass(annotation, SettingsModel):
         return annotation
     return next((found for part in typing.get_args(annotation) if (found := section_of(part))), None)

@@ -1,4 +1,4 @@
-"""The files that users read, and their editors."""
+"""The generated files that users and editors read."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from stacks.targets.registry import TARGETS
 from stacks.targets.spec import TargetSpec
 
 EXAMPLES: Final = Path(__file__).parent / "examples"
-"""A whole configuration for each target, which has every section of it."""
+"""A complete configuration for each target, with all of its sections."""
 _MOST_IN_A_CELL: Final = 10
 
 _INTRODUCTION: Final = """\
@@ -60,7 +60,7 @@ secret in plain text.
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """A key as the table shows it. values: those that it may have, where they are too many for a cell."""
+    """A key as the table shows it. values: its allowed values, if they are too many for a cell."""
 
     type: str
     default: str
@@ -72,7 +72,7 @@ class _Row:
 class _Table:
     """The keys of one mapping.
 
-    targets: that have it. rows: by key, and then by what it is, the targets on which it is so.
+    targets: that have it. rows: by key, then by row, the targets with this row.
     """
 
     meaning: str
@@ -81,7 +81,7 @@ class _Table:
 
 
 class _Tables:
-    """All tables, by where their mappings stand. One that stands in several places is shown at the first of them."""
+    """All tables, by path. A mapping with several paths appears at the first."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._definitions: Mapping[str, Any] = schema["definitions"]
@@ -145,7 +145,7 @@ class _Tables:
         return f"text{limits}" + (f" ({plain['patternErrorMessage']})" if "patternErrorMessage" in plain else "")
 
     def _plain(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a schema without `null`, and of an enumeration what it refers to."""
+        """Return a schema without `null`, and the definition of an enumeration in place of a reference."""
         schema = next((option for option in schema.get("anyOf", ()) if option.get("type") != "null"), schema)
         return self._definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
 
@@ -156,7 +156,7 @@ def page(schema: Mapping[str, Any]) -> str:
 
 
 def example(target: str) -> str:
-    """Return the example of a target, as it is written."""
+    """Return the example of a target, with its text unchanged."""
     return (EXAMPLES / f"{target}.yaml").read_text()
 
 
@@ -202,7 +202,7 @@ _COLUMNS: Final = ("type", "default", "meaning")
 
 
 def _merged(variants: Mapping[_Row, list[str]], column: str, table: _Table) -> str:
-    """Return a cell; where targets differ in it, with what it is on each of them."""
+    """Return a cell. If targets differ, it names the targets of each variant."""
     by_text: dict[str, list[str]] = {}
     for row, names in variants.items():
         by_text.setdefault(getattr(row, column), []).extend(names)
@@ -214,7 +214,7 @@ def _merged(variants: Mapping[_Row, list[str]], column: str, table: _Table) -> s
 
 
 def _excerpt(text: str, section: str) -> str:
-    """Return one section of an example, with the comment above it, as it is written."""
+    """Return one section of an example and the comment above it, unchanged."""
     parts = re.split(rf"^(?=(?:  #.*\n)*  {NAMESPACE}:)", text, flags=re.MULTILINE)
     found = next(part for part in parts if re.search(rf"^  {NAMESPACE}:{section}:", part, re.MULTILINE))
     return re.sub("^  ", "", found.strip("\n"), flags=re.MULTILINE)
@@ -225,7 +225,7 @@ def _owners(path: str) -> list[TargetSpec[Any]]:
 
 
 def _mapping(schema: Mapping[str, Any]) -> str | None:
-    """Return the definition of the mapping that a value is, or a list of, or may be; None of another value."""
+    """Return the definition of the mapping in a value, also in a list or a union. None for another value."""
     for option in (schema, schema.get("items", {}), *schema.get("anyOf", ())):
         name: str = option.get("$ref", "").rpartition("/")[2]
         if name.endswith("Settings"):
@@ -238,12 +238,12 @@ def _below(path: str, key: str, schema: Mapping[str, Any]) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub makes it."""
+    """Return the anchor that GitHub generates for a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _code(value: object) -> str:
-    """Return a value as YAML has it, in code."""
+    """Return a value as YAML, as code."""
     text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)
     return f"`{text.splitlines()[0]}`"
 

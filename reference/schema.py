@@ -1,7 +1,7 @@
-"""The JSON Schema of the stacks' files, by which editors complete, explain and check what is written there.
+"""The JSON Schema of stack files. Editors use it to complete, explain and check settings.
 
-It is of draft 7, the newest that the YAML language server knows. It says what can be said of values one by one; what
-holds between them is checked by the program.
+It uses draft 7, the newest that the YAML language server supports. It covers rules for single values. The program
+checks rules between values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SECRETS: Final = {
     secrets.BLOB_SAS_TOKEN: "Shared access signature for volumes with access sas.",
     secrets.OBJECT_STORE_SECRET_KEY: "Secret key of the workbench's object store, where its kind is external.",
 }
-"""What each secret is, by its key."""
+"""The description of each secret, by its key."""
 _OWN: Final = {
     "secretsprovider": "What encrypts the stack's secrets. Pulumi writes it.",
     "encryptedkey": "The encrypted key of a secrets provider in a cloud. Pulumi writes it.",
@@ -78,7 +78,7 @@ def schema() -> dict[str, Any]:
 
 
 def sections() -> Mapping[str, list[TargetSpec[Any]]]:
-    """Return the targets that have each section, by its key, in an order that keeps to each target's own."""
+    """Return the targets of each section, by its key. The order keeps each target's own order."""
     order: TopologicalSorter[str] = TopologicalSorter()
     for spec in TARGETS.values():
         for before, after in pairwise(spec.sections):
@@ -87,7 +87,7 @@ def sections() -> Mapping[str, list[TargetSpec[Any]]]:
 
 
 def secrets_of() -> Mapping[str, list[TargetSpec[Any]]]:
-    """Return the targets that have each secret, by its key."""
+    """Return the targets of each secret, by its key."""
     return {
         name: [spec for spec in TARGETS.values() if name in (*secrets.COMMON, *spec.secrets)] for name in SECRET_KEYS
     }
@@ -104,7 +104,7 @@ def _config(specs: list[TargetSpec[Any]], trees: Mapping[str, Any]) -> dict[str,
     for name, owners in sections().items():
         first, *others = (trees[spec.name]["properties"][name] for spec in owners)
         text = f"{first['description']} Targets: {listed(spec.name for spec in owners)}."
-        # Where targets differ, what holds is said below, under the condition of the target.
+        # If targets differ, the condition of each target below has its own schema.
         same = all(other == first for other in others)
         properties[f"{NAMESPACE}:{name}"] = {**(first if same else {}), "description": text}
         for spec in TARGETS.values():
@@ -138,7 +138,7 @@ def _required(spec: TargetSpec[Any], tree: Mapping[str, Any]) -> list[str]:
 
 
 class _Generator(GenerateJsonSchema):
-    """Describes models as users write them: with the words under their fields, and defaults as they stand in YAML."""
+    """Describes models as users write them: with field descriptions, and defaults in YAML form."""
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         made = super().model_schema(schema)
@@ -151,7 +151,7 @@ class _Generator(GenerateJsonSchema):
         for name, info in model.model_fields.items():
             key = made["properties"].get(info.alias)
             if key is None:
-                continue  # a key that is known in order to be refused
+                continue  # a key that exists only for its error
             key.pop("title", None)
             key |= {"description": words[name]} if name in words else {}
             key |= _default(info)
@@ -165,7 +165,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _default(info: FieldInfo) -> dict[str, Any]:
-    """Return a field's default, if there is one; of a section, only what its own defaults would not give."""
+    """Return a field's default, if it has one. For a section, only values that differ from its own defaults."""
     value = info.get_default(call_default_factory=True)
     if value in (PydanticUndefined, None) or (isinstance(value, SettingsModel) and not _written(value)):
         return {}
@@ -173,7 +173,7 @@ def _default(info: FieldInfo) -> dict[str, Any]:
 
 
 def _written(value: object) -> Any:
-    """Return a value as a stack's file has it: of a section, what is not as its own defaults have it."""
+    """Return a value as in a stack's file. For a section, only values that differ from its own defaults."""
     if isinstance(value, SettingsModel):
         fields = {info.alias or name: (getattr(value, name), info) for name, info in type(value).model_fields.items()}
         return {

@@ -1,1 +1,1 @@
-"""What a change does to each stack, for the person who reviews it: `mlbatch review --base main` prints Markdown."""
+"""Show what a change does to each stack, for its reviewer: `mlbatch review --base main` prints Markdown."""

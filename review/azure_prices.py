@@ -1,6 +1,6 @@
-"""What Azure's machines and clusters cost by the hour: pay-as-you-go list prices for Linux (see `review.prices`).
+"""Prices per hour of Azure machines and clusters: pay-as-you-go list prices for Linux (see `review.prices`).
 
-Look at the Azure pricing calculator before a budget depends on them.
+Check the Azure pricing calculator before you set a budget.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from review.prices import Price
 
 AKS_FREE: Final = "AKS tier Free"
 AKS_STANDARD: Final = "AKS tier Standard"
-"""Names of the charge for a cluster's control plane, `sku.tier` of a managed cluster."""
+"""Names of the charge for a cluster's control plane, from `sku.tier` of a managed cluster."""
 
 _RETAIL: Final = "https://prices.azure.com/api/retail/prices"
 _AKS_TIERS: Final = "https://learn.microsoft.com/azure/aks/free-standard-pricing-tiers"
 
 
 def _retail(size: str, region: str) -> str:
-    """Return the question to the Azure Retail Prices API that the price answers."""
+    """Return the request to the Azure Retail Prices API that returns the price."""
     return f"{_RETAIL}?$filter=armRegionName eq '{region}' and armSkuName eq '{size}' and priceType eq 'Consumption'"
 
 

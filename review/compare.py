@@ -1,4 +1,4 @@
-"""What turns one revision's stack into another's: created, changed, replaced and deleted resources. Pure functions."""
+"""Compare one revision's stack with another's: created, changed, replaced and deleted resources. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from review.paths import Path
 from review.plan import UNKNOWN, Plan, Resource
 
 ABSENT: Final = object()
-"""The value of a property on the side that does not have it."""
+"""Value of a property on the side that does not have it."""
 
 
 class Operation(StrEnum):
-    """What an update does to a resource; in the order of their danger, greatest first."""
+    """What an update does to a resource, most dangerous first."""
 
     DELETE = "delete"
     REPLACE = "replace"
@@ -27,7 +27,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyChange:
-    """One differing input. before, after: ABSENT on the side without it. forces: it makes the provider replace."""
+    """One input that differs. before, after: ABSENT on the side without it. forces: it makes the provider replace."""
 
     path: str
     before: Any
@@ -39,9 +39,9 @@ class PropertyChange:
 class Change:
     """What happens to one resource.
 
-    resource: as the new revision has it; as the old one, when it is deleted.
-    because: why it is replaced, where none of its own inputs says so.
-    cause: the resource at the root of that, with which it is replaced or deleted; None where it is its own cause.
+    resource: from the new revision, or from the old one for a deletion.
+    because: the reason for a replacement that none of its own inputs explains.
+    cause: the resource whose replacement or deletion causes this change. None if the change has no other cause.
     """
 
     operation: Operation
@@ -55,25 +55,25 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All changes of a stack, those of one layer and team together, in an order that does not depend on the engine."""
+    """All changes of a stack, grouped by layer and team, in an order that does not depend on the engine."""
 
     changes: tuple[Change, ...]
 
     def count(self, operation: Operation) -> int:
-        """Return how many resources meet this."""
+        """Return how many resources have this operation."""
         return Counter(change.operation for change in self.changes)[operation]
 
 
 _NOTHING: Final = Plan({})
 _PROTECTED: Final = "protect"
-"""The engine's option, which no input shows: without it an update or a destroy may delete what holds data."""
+"""An option of the engine that is not an input. Without it, an update or a destroy may delete data."""
 
 
 def compare(before: Plan | None, after: Plan | None) -> Comparison:
-    """Return what an update from one plan to the other does; None for a stack that a revision does not have.
+    """Return what an update from one plan to the other does. None means that the revision does not have the stack.
 
-    Components are not counted: they are groups of resources. The values of secrets are not compared, because plans do
-    not hold them.
+    Components are not counted, because they are groups of resources. Values of secrets are not compared, because plans
+    do not contain them.
     """
     old, new = before or _NOTHING, after or _NOTHING
     pairs = dict(_pairs(old, new))
@@ -89,7 +89,7 @@ def compare(before: Plan | None, after: Plan | None) -> Comparison:
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield the innermost paths at which two values differ, with both values; lists are compared item by item."""
+    """Yield the innermost paths where two values differ, with both values. Lists are compared item by item."""
     if before == after and type(before) is type(after):
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -105,9 +105,9 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[tuple[Path
 
 
 def shown(path: Path, *sides: Any) -> str:
-    """Return a path for the reader: items of a list go by their name where they have one, else by their place.
+    """Return a path for the reader. Items of a list appear by name if they have one, otherwise by index.
 
-    sides: the values that the path leads into; the first that has the item decides.
+    sides: the values that contain the path. The first that has the item decides.
     """
     text = ""
     for at, part in enumerate(path):
@@ -119,7 +119,7 @@ def shown(path: Path, *sides: Any) -> str:
 
 
 def _at(value: Any, path: Path) -> Any:
-    """Return what lies at a path in a value, None where nothing does."""
+    """Return the value at a path, None if it does not exist."""
     for part in path:
         try:
             value = value[part]
@@ -129,7 +129,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _pairs(old: Plan, new: Plan) -> Iterator[tuple[str, Resource]]:
-    """Yield each new resource's URN with the old resource that it carries on, under its own name or a former one."""
+    """Yield each new resource's URN with the old resource of the same name or alias."""
     for urn, resource in new.resources.items():
         for name in (urn, *resource.aliases):
             if name in old.resources and (name == urn or name not in new.resources):
@@ -157,7 +157,7 @@ def _change(resource: Resource, pairs: Mapping[str, Resource], old: Plan, new: P
     if former.protected is not resource.protected:
         found += (PropertyChange(path=_PROTECTED, before=former.protected, after=resource.protected),)
     if former.provider not in (resource.provider, *(provider.aliases if provider else ())):
-        because = "another provider makes it"
+        because = "another provider creates it"
         cause = provider if provider and provider.urn not in pairs else None
         return replace(change, operation=Operation.REPLACE, properties=found, because=because, cause=cause)
     if not found:
@@ -188,14 +188,14 @@ def _deletions(gone: Mapping[str, Resource], old: Plan) -> Iterator[Change]:
 
 
 def _follow(changes: dict[str, Change], pairs: Mapping[str, Resource], new: Plan) -> None:
-    """Add to the changes what is replaced because something that it stands on is.
+    """Add the resources that are replaced because another resource is.
 
-    That is everything of a replaced provider, what the program says is replaced with another resource, and every Azure
-    resource whose address or other fixed input comes from a replaced resource. What merely lies inside of something
-    else, as objects in a namespace, is not listed here.
+    These are all resources of a replaced provider, resources that the program replaces with another one, and Azure
+    resources that take their address or another fixed input from a replaced resource. Contents, such as objects in a
+    namespace, are not listed here.
     """
     first = [urn for urn, change in changes.items() if change.operation is Operation.REPLACE]
-    # A cluster comes before the provider of its objects; else the order of the engine would show.
+    # A cluster comes before the provider of its objects. The order does not depend on the engine.
     replaced = deque(sorted(first, key=lambda urn: (replacement.azure_type(new.resources[urn].type) is None, urn)))
     ordered = sorted(new.resources.items())
     while replaced:

@@ -1,4 +1,4 @@
-"""What one resource takes along when it is replaced or deleted, in counts: a hundred lines would hide the cause."""
+"""Count the resources that are replaced or deleted with another one. A long list would hide the cause."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from review.compare import Change
 
 @dataclass(frozen=True)
 class Share:
-    """So many resources of one layer for each of some teams; no team for what belongs to none."""
+    """Number of resources of one layer for each of some teams. Resources without a team have an empty list of teams."""
 
     layer: str
     teams: tuple[str, ...]
@@ -19,12 +19,12 @@ class Share:
 
     @property
     def count(self) -> int:
-        """All of them together."""
+        """Return their total number."""
         return self.each * max(1, len(self.teams))
 
 
 def by_cause(changes: Iterable[Change]) -> Mapping[str, tuple[Change, ...]]:
-    """Return what each cause takes along, by the URN of the cause, in the order of the changes."""
+    """Return the changes that each cause has, by the URN of the cause, in the order of the changes."""
     found: dict[str, list[Change]] = defaultdict(list)
     for change in changes:
         if change.cause is not None:
@@ -33,7 +33,7 @@ def by_cause(changes: Iterable[Change]) -> Mapping[str, tuple[Change, ...]]:
 
 
 def shares(changes: Iterable[Change]) -> tuple[Share, ...]:
-    """Return how many resources of each layer and team there are; teams with equally many of a layer go together."""
+    """Return the number of resources of each layer and team. Teams with the same number in a layer share an entry."""
     counts = Counter((change.layer, change.team) for change in changes)
     groups: dict[tuple[str, bool, int], list[str]] = {}
     for (layer, team), count in counts.items():
@@ -42,5 +42,5 @@ def shares(changes: Iterable[Change]) -> tuple[Share, ...]:
 
 
 def layers(changes: Iterable[Change]) -> Mapping[str, int]:
-    """Return how many resources of each layer there are."""
+    """Return the number of resources of each layer."""
     return Counter(change.layer for change in changes)

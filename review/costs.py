@@ -1,4 +1,4 @@
-"""What the machines of a plan cost by the hour."""
+"""Costs per hour of a plan's machines."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _WITHOUT_CHARGE: Final = frozenset(
         "storage:BlobContainer",
     }
 )
-"""Types that cost nothing themselves; a container's content is charged to its account."""
+"""Types without a charge of their own. A container's content is charged to its account."""
 
 
 def of_plan(plan: Plan | None) -> Cost:
-    """Return the cost of a plan; None, a stack that does not exist, costs nothing. Simulated nodes cost nothing."""
+    """Return the cost of a plan. A stack that does not exist (None) and simulated nodes have no cost."""
     return prices.cost(charges(plan) if plan else (), PRICES)
 
 
 def units_of_plan(plan: Plan | None) -> Cost:
-    """Return the cost of a plan in CSC's billing units, by their own name in place of US dollars."""
+    """Return the cost of a plan in CSC's billing units, with the unit's name in place of US dollars."""
     return prices.cost(openstack_rates.charges(plan) if plan else (), openstack_rates.RATES)
 
 
 def charges(plan: Plan) -> Iterator[Charge]:
-    """Yield what a plan's resources are charged for; what has no price by the hour is a charge of an unknown price."""
+    """Yield the charges for a plan's resources. A resource without a price per hour has an unknown price."""
     resources = [(azure_type(each.type), each) for each in plan.resources.values() if each.custom]
     region = _region([each for _, each in resources])
     for kind, resource in resources:
@@ -61,7 +61,7 @@ def charges(plan: Plan) -> Iterator[Charge]:
 
 
 def _pool(inputs: Mapping[str, Any], region: str) -> Charge:
-    size, count = str(inputs.get("vmSize", "a size unknown yet")), _number(inputs.get("count"), 1)
+    size, count = str(inputs.get("vmSize", "an unknown size")), _number(inputs.get("count"), 1)
     if inputs.get("enableAutoScaling"):
         fewest, most = _number(inputs.get("minCount"), 0), _number(inputs.get("maxCount"), count)
         return Charge(item=size, region=region, fewest=fewest, most=most)
@@ -73,7 +73,7 @@ def _number(value: object, default: int) -> int:
 
 
 def _region(resources: list[Resource]) -> str:
-    """Return where the cluster stands, else where any Azure resource does: a pool has no location of its own."""
+    """Return the cluster's region, otherwise the region of any Azure resource. A pool has no location."""
     located = [each for each in resources if isinstance(each.inputs.get("location"), str)]
     located.sort(key=lambda each: azure_type(each.type) != _CLUSTER)
     return str(located[0].inputs["location"]) if located else ""

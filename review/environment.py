@@ -1,4 +1,4 @@
-"""A local environment for the length of a review: a cluster that holds nothing, with the emulated providers."""
+"""A local environment for one review: an empty cluster with the emulated providers."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from runner.environment import Environment
 
 
 class NoEnvironmentError(Exception):
-    """The local environment did not start; the message says so, and what it said stands above it."""
+    """The local environment did not start. Its own output above gives the reason."""
 
 
 @contextlib.contextmanager
 def local_environment(root: Path, stack: str) -> Iterator[Environment]:
-    """Yield what an engine needs of a fresh local cluster of a stack; the cluster goes with the context.
+    """Yield the engine's environment for a new local cluster of a stack. Deletes the cluster at the end of the context.
 
-    Raises NoEnvironmentError where it does not start.
+    Raises NoEnvironmentError if it does not start.
     """
     command = [sys.executable, "-m", "emulator", "lend", "--stack", stack]
     with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = next(iter(process.stdout or ()), "")
             if not line:
-                raise NoEnvironmentError("the local environment did not start; why stands above")
+                raise NoEnvironmentError("the local environment did not start; see the output above")
             yield Environment.load(line)
         finally:
-            # It stops when its input ends, even if this process is killed.
+            # It stops when its input ends, also if this process is killed.
             if process.stdin is not None:
                 process.stdin.close()
             process.wait()

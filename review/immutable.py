@@ -66,10 +66,10 @@ _CONTENT: Final[Mapping[str, tuple[str, ...]]] = {
     "ConfigMap": ("binaryData", "data"),
     "Secret": ("type", "stringData", "data"),
 }
-"""Of an immutable object, or of any where the provider is not told that they may change (the same file)."""
+"""Fields of immutable objects, or of all objects unless the provider treats them as mutable (the same file)."""
 
 RELEASE: Final = frozenset({"name", "namespace"})
-"""Of a Helm release (pulumi-kubernetes, `provider/pkg/provider/helm_release.go`, forceNewFields)."""
+"""Inputs of a Helm release (pulumi-kubernetes, `provider/pkg/provider/helm_release.go`, forceNewFields)."""
 
 _AZURE: Final[Mapping[str, tuple[str, ...]]] = {
     "authorization:RoleAssignment": ("principalId",),
@@ -105,7 +105,7 @@ _AZURE: Final[Mapping[str, tuple[str, ...]]] = {
     "storage:ManagementPolicy": (),
     "storage:StorageAccount": ("isHnsEnabled", "location"),
 }
-"""By type, beside what is a part of the address (pulumi-azure-native, `provider/pkg/gen/replacement.go` and the
+"""By type, without the inputs in the address (pulumi-azure-native, `provider/pkg/gen/replacement.go` and the
 mutability in Azure's specifications)."""
 
 _OPENSTACK: Final[Mapping[str, tuple[str, ...]]] = {
@@ -150,17 +150,17 @@ _OPENSTACK: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "VolumeAttach": ("instanceId", "multiattach", "tag", "vendorOptions", "volumeId"),
 }
-"""By kind, beside region and project (ForceNew in terraform-provider-openstack v3.4.0, openstack/resource_*.go, which
+"""By kind, without region and project (ForceNew in terraform-provider-openstack v3.4.0, openstack/resource_*.go, which
 pulumi-openstack 5.5.3 bridges)."""
 
 OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "RemoteCluster": ("address", "user", "host_key_public", "vm", "api_port", "port"),
     "UserData": ("asked",),
 }
-"""Of resources whose provider is a part of the program, by kind (components/openstack)."""
+"""By kind, for resources whose provider is a part of the program (components/openstack)."""
 
 _ADDRESS: Final = re.compile(r"^(scope|[a-z]\w*Name)$")
-"""Inputs of Azure resources that are a part of their address."""
+"""Inputs of Azure resources that are part of their address."""
 
 
 def of_object(
@@ -168,8 +168,8 @@ def of_object(
 ) -> tuple[Path, ...]:
     """Return the inputs whose change replaces a Kubernetes object.
 
-    patch: it is a Patch resource, which only its identity replaces. config_map_mutable, secret_mutable: what the
-    provider was told of objects that are not marked as immutable.
+    patch: it is a Patch resource, which only a change of identity replaces. config_map_mutable, secret_mutable: the
+    provider's settings for objects that are not marked as immutable.
     """
     version, kind = str(inputs.get("apiVersion")).removeprefix("core/"), str(inputs.get("kind"))
     mutable = {"ConfigMap": config_map_mutable, "Secret": secret_mutable}
@@ -185,7 +185,7 @@ def of_object(
 def of_azure(kind: str, top: str) -> tuple[Path, ...]:
     """Return the inputs at or below a top-level one whose change replaces an Azure resource.
 
-    kind: as in `containerservice:AgentPool`. Of a kind that is not listed, the address and the location count.
+    kind: for example `containerservice:AgentPool`. For an unlisted kind, the result is address and location.
     """
     if _ADDRESS.match(top):
         return ((top,),)
@@ -194,5 +194,5 @@ def of_azure(kind: str, top: str) -> tuple[Path, ...]:
 
 
 def of_openstack(kind: str) -> tuple[Path, ...]:
-    """Return the inputs whose change replaces an OpenStack resource. kind: as in `Instance`."""
+    """Return the inputs whose change replaces an OpenStack resource. kind: for example `Instance`."""
     return tuple(parse(name) for name in ("region", "tenantId", *_OPENSTACK.get(kind, ())))

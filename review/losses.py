@@ -1,4 +1,4 @@
-"""Changes that lose data or a cluster, and what exactly is lost. What one cause takes along is told with the cause."""
+"""Find changes that lose data or a cluster, and what exactly is lost. Dependent losses appear with their cause."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _OPENSTACK: Final[Mapping[str, str]] = {
     "blockstorage/volume:Volume": "the data on the volume, unless it is kept",
     "compute/instance:Instance": "what is on its own disk; its address and its volume stay",
     "compute/volumeAttach:VolumeAttach": "the VM's hold of the volume, with what it had not written to it",
-    "networking/floatingIp:FloatingIp": "the address, which may go to somebody else",
+    "networking/floatingIp:FloatingIp": "the address, which another project may get",
 }
 _KEPT_CLUSTER: Final = "asked.cluster"
-"""Of the user data: what the cluster on the volume is asked to be (components/openstack/first_boot/kept.py)."""
+"""Key in the user data that describes the cluster on the volume (components/openstack/first_boot/kept.py)."""
 _KUBERNETES: Final[Mapping[str, str]] = {
     "apiextensions.k8s.io/v1:CustomResourceDefinition": "every object of the kind that it defines",
     "core/v1:Namespace": "every object in it: jobs, claims on volumes, secrets",
@@ -44,9 +44,10 @@ _POOL: Final = "containerservice:AgentPool"
 
 @dataclass(frozen=True)
 class Loss:
-    """What a change loses, and why it happens.
+    """What a change loses, and why.
 
-    lost: what the changed resource itself held, empty for nothing. along: what is replaced or deleted with it.
+    lost: what the changed resource itself held, empty if it held no data. along: resources that are replaced or deleted
+    with it.
     """
 
     change: Change
@@ -56,18 +57,18 @@ class Loss:
 
     @property
     def lost_along(self) -> Mapping[str, tuple[int, str]]:
-        """How many there are of each kind in `along` that holds something, and what each of them holds."""
+        """Return the number of each kind in `along` that holds data, and what each of them holds."""
         held = [(each.resource.kind, lost) for each in self.along if (lost := _held(each.resource))]
         return {kind: (count, lost) for (kind, lost), count in Counter(held).items()}
 
     @property
     def stops(self) -> int:
-        """How many resources in `along` are protected, so that the update fails."""
+        """Return the number of protected resources in `along`, which make the update fail."""
         return sum(each.resource.protected for each in self.along)
 
 
 def losses(comparison: Comparison) -> Iterator[Loss]:
-    """Yield the losses of a stack's changes: what holds data or a cluster, replaced or deleted, and smaller pools."""
+    """Yield the losses of a stack: replaced or deleted resources with data or a cluster, and smaller pools."""
     taken = by_cause(comparison.changes)
     for change in comparison.changes:
         if change.cause is not None:
@@ -81,9 +82,9 @@ def losses(comparison: Comparison) -> Iterator[Loss]:
 
 
 def _cluster(change: Change) -> str | None:
-    """Return what goes where another cluster is asked for on a VM's volume: kind changes none, and makes it anew."""
+    """Return the loss if the settings describe another cluster for a VM's volume. kind then recreates the cluster."""
     is_another = change.resource.kind == "UserData" and any(each.path == _KEPT_CLUSTER for each in change.properties)
-    return "the cluster on the volume with all of its data, once kind.recreate lets it go" if is_another else None
+    return "the cluster on the volume with all of its data, once kind.recreate allows it" if is_another else None
 
 
 def _held(resource: Resource) -> str | None:
@@ -97,14 +98,14 @@ def _held(resource: Resource) -> str | None:
 
 def _reason(change: Change) -> str:
     reason = _why(change)
-    return f"{reason}; it is protected, so that the update fails" if change.resource.protected else reason
+    return f"{reason}; it is protected, so the update fails" if change.resource.protected else reason
 
 
 def _why(change: Change) -> str:
     if change.operation is Operation.DELETE:
         return "the new revision does not declare it"
     if change.operation is Operation.CREATE:
-        return "what it makes was made by another provider"
+        return "another provider created its objects"
     forced = [each.path for each in change.properties if each.forces]
     return f"{', '.join(forced)} cannot be changed in place" if forced else change.because
 
@@ -113,7 +114,7 @@ def _smaller(change: Change) -> Iterator[Loss]:
     for each in change.properties:
         before, after = each.before, each.after
         if each.path in _SIZES and ABSENT not in (before, after) and _less(after, before):
-            yield Loss(change, "the machines that go, with their local disks", f"{each.path} {before} → {after}")
+            yield Loss(change, "the removed machines, with their local disks", f"{each.path} {before} → {after}")
 
 
 def _less(after: object, before: object) -> bool:

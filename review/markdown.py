@@ -1,4 +1,4 @@
-"""The review as Markdown, short enough for one comment. Pure functions: comparisons in, text out."""
+"""Render the review as Markdown that fits into one comment. Pure functions: comparisons in, text out."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from review.prices import CURRENCY, Cost, Price
 from review.secrets import Fates
 
 MARKER: Final = "<!-- mlbatch-review -->"
-"""First line of the comment, by which the workflow finds it again."""
+"""First line of the comment. The workflow finds the comment by it."""
 
 LIMIT: Final = 59_000
-"""Most characters of the whole; GitHub takes 65536 in a comment, and what its client sends along needs room."""
+"""Largest number of characters of the review. GitHub allows 65536 in a comment, and its client adds some."""
 
 _VALUE: Final = 160
-"""Most characters of one value."""
+"""Largest number of characters of one value."""
 
 _ROWS_UNFOLDED: Final = 12
-"""Tables with more rows are folded."""
+"""Longer tables are folded."""
 
 _NAMED: Final = 5
-"""Most resources or teams that are listed by name where many have the same lot."""
+"""Largest number of resources or teams that are named if the same happens to many."""
 
 _DONE: Final = {
     Operation.CREATE: "created",
@@ -41,16 +41,16 @@ _DONE: Final = {
     Operation.DELETE: "**deleted**",
 }
 _HARMLESS: Final = (Operation.CREATE, Operation.CHANGE)
-_SHORTENED: Final = "the rest does not fit into a comment: `make review` prints it all where there is no limit"
+_SHORTENED: Final = "the rest does not fit into a comment: `make review` prints the full review"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackReview:
     """One stack at both revisions.
 
-    before, after: its plans; None where the revision does not have the stack, or could not preview it.
-    before_error, after_error: what the engine or the program said when a preview failed, else None.
-    secrets: what becomes of the secrets in its file. notes: what the reader has to know about how this was found.
+    before, after: its plans. None if the revision does not have the stack, or could not preview it.
+    before_error, after_error: the message of the engine or the program when a preview failed, else None.
+    secrets: what happens to the secrets in its file. notes: limits of this review that the reader must know.
     """
 
     stack: str
@@ -63,23 +63,23 @@ class StackReview:
 
     @property
     def failed(self) -> bool:
-        """Whether a revision could not be previewed."""
+        """Whether the preview of a revision failed."""
         return self.before_error is not None or self.after_error is not None
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to tell of it."""
+        """Whether the stack changes or its preview failed."""
         return self.failed or bool(self.comparison.changes or self.secrets)
 
     @cached_property
     def comparison(self) -> Comparison:
-        """The changes; none where there are not two plans to compare."""
+        """The changes. Empty if a preview failed."""
         return Comparison(()) if self.failed else compare(self.before, self.after)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """The stacks of two revisions. base, head: the revisions as the reader knows them. notes: on all stacks."""
+    """The stacks of two revisions. base, head: names of the revisions for the reader. notes: about all stacks."""
 
     base: str
     head: str
@@ -88,7 +88,7 @@ class Review:
 
 
 def render(review: Review, limit: int = LIMIT) -> str:
-    """Return the review as Markdown of at most so many characters, with the marker as its first line."""
+    """Return the review as Markdown of at most `limit` characters. The marker is its first line."""
     stacks = sorted(review.stacks, key=lambda each: each.stack)
     head = _joined([MARKER, "## What this changes", _summary(review, stacks), *_warnings(stacks), *_notes(review)])
     head = _cut(head, limit // 3)
@@ -138,18 +138,18 @@ def _warnings(stacks: Iterable[StackReview]) -> list[str]:
     alike: dict[tuple[str, ...], list[Loss]] = {}
     for stack in stacks:
         for loss in losses(stack.comparison):
-            # What takes others along is told by itself; of the rest, those with the same lot go together.
+            # A loss with dependent losses has its own line. Other losses of the same kind share one.
             lot = (loss.change.resource.urn,) if loss.along else (loss.change.resource.kind, loss.lost, loss.reason)
             alike.setdefault((stack.stack, loss.change.operation, *lot), []).append(loss)
     if not alike:
         return []
-    lines = ["> [!CAUTION]", "> **This replaces, deletes or shrinks what holds data or a cluster:**", ">"]
+    lines = ["> [!CAUTION]", "> **This replaces, deletes or shrinks resources with data or a cluster:**", ">"]
     lines += [f"> - {_code(stack)}: {_warning(found)}" for (stack, *_), found in alike.items()]
     return ["\n".join(lines)]
 
 
 def _warning(alike: Sequence[Loss]) -> str:
-    """Return the sentence on losses of one kind, for one reason."""
+    """Return the sentence about losses of one kind with the same reason."""
     loss = alike[0]
     titles = [each.change.resource.title for each in alike]
     what = _code(titles[0]) if len(alike) == 1 else f"{len(alike)} {_code(loss.change.resource.kind)}"
@@ -160,7 +160,7 @@ def _warning(alike: Sequence[Loss]) -> str:
 
 
 def _along(loss: Loss) -> str:
-    """Return the sentences on what a loss takes along."""
+    """Return the sentences about resources that are lost with another one."""
     operation = _DONE[loss.along[0].operation].strip("*")
     counted = ", ".join(f"{layer} {count}" for layer, count in layers(loss.along).items())
     said = f"**With it {_pieces(len(loss.along), 'resource')} are {operation}**: {counted}."
@@ -169,7 +169,7 @@ def _along(loss: Loss) -> str:
             " Among them: " + "; ".join(f"{count} {_code(kind)} ({lost})" for kind, (count, lost) in held.items()) + "."
         )
     if loss.stops:
-        said += f" {loss.stops} of them {'is' if loss.stops == 1 else 'are'} protected, so that the update fails."
+        said += f" {loss.stops} of them {'is' if loss.stops == 1 else 'are'} protected, so the update fails."
     return said
 
 
@@ -178,7 +178,7 @@ def _notes(review: Review) -> list[str]:
 
 
 def _stack(stack: StackReview, limit: int) -> str:
-    """Return a stack's section; parts that do not fit are shortened, the last ones first."""
+    """Return a stack's section. Parts that do not fit are shortened, beginning with the last."""
     parts = [f"### Stack {_code(stack.stack)}{_existence(stack)}"]
     parts += [f"> {note}" for note in stack.notes]
     for side, error in (("base", stack.before_error), ("head", stack.after_error)):
@@ -227,7 +227,7 @@ def _cost_block(stack: StackReview) -> list[tuple[str, list[str], list[str]]]:
 
 
 def _costs(stack: StackReview) -> list[tuple[str, Cost, Cost]]:
-    """Return what the stack costs before and after, in each currency in which it costs something."""
+    """Return the stack's costs before and after, in each currency that it has costs in."""
     dollars = costs.of_plan(stack.before), costs.of_plan(stack.after)
     units = costs.units_of_plan(stack.before), costs.units_of_plan(stack.after)
     found = ((CURRENCY, *dollars), (UNIT, *units))
@@ -241,7 +241,7 @@ def _priced(price: Price) -> str:
 
 def _secrets_block(fates: Fates) -> list[tuple[str, list[str], list[str]]]:
     rows = [f"- {_code(path)}: {fate}" for path, fate in fates.items()]
-    closing = ["", "No value was read: where the plan needs a secret, a made-up value stands in for it."]
+    closing = ["", "No value was read. If the plan needs a secret, it gets a made-up value."]
     return [("#### Secrets\n", rows, closing)] if rows else []
 
 
@@ -262,7 +262,7 @@ def _change_block(changes: Sequence[Change]) -> list[tuple[str, list[str], list[
 
 
 def _share(share: Share, example: Change) -> str:
-    """Return the row on resources that one cause takes along; example: one of them."""
+    """Return the row about resources that change because of one cause. example: one of them."""
     cause = example.cause.title if example.cause else ""
     each = f", {share.each} of each team" if len(share.teams) > 1 else ""
     what = f"{_pieces(share.count, 'resource')}{each} (with {_code(cause)})"
@@ -270,7 +270,7 @@ def _share(share: Share, example: Change) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names and the number of further names."""
     listed = ", ".join(map(_code, names[:_NAMED]))
     return f"{listed} and {len(names) - _NAMED} more" if len(names) > _NAMED else listed
 
@@ -296,7 +296,7 @@ def _property(change: PropertyChange) -> str:
 
 
 def _folded(title: str, header: list[str], rows: list[str], after: list[str]) -> tuple[str, list[str], list[str]]:
-    """Return a table as a block, folded when it is long."""
+    """Return a table as a block, folded if it is long."""
     if len(rows) <= _ROWS_UNFOLDED:
         return "\n".join([f"#### {title}", "", *header]), rows, ["", *after] if after else []
     opening = "\n".join([f"<details><summary>{title}</summary>", "", *header])
@@ -304,7 +304,7 @@ def _folded(title: str, header: list[str], rows: list[str], after: list[str]) ->
 
 
 def _fit(opening: str, rows: Sequence[str], closing: Sequence[str], room: int) -> str | None:
-    """Return the block with as many rows as there is room for, and what is left out said; None without any room."""
+    """Return the block with as many rows as fit, and a note about omitted rows. None if no row fits."""
     whole = "\n".join([opening, *rows, *closing])
     if len(whole) <= room:
         return whole
@@ -379,7 +379,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _code(text: str, most: int = 200) -> str:
-    """Return text as a code span that nothing in it can end, on one line; it mentions nobody and links nowhere."""
+    """Return text as a code span on one line. Its content cannot end the span, mention a user or create a link."""
     line = re.sub(r"\s+", " ", text)
     line = line if len(line) <= most else f"{line[:most]}…"
     fence = "`" * (max((len(run) for run in re.findall(r"`+", line)), default=0) + 1)
@@ -388,7 +388,7 @@ def _code(text: str, most: int = 200) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text that is shown as it is, without markup."""
+    """Return text that appears as written, without markup."""
     line = re.sub(r"\s+", " ", text)
     return re.sub(r"([\\`*_{}\[\]<>#])", r"\\\1", line)
 

@@ -1,4 +1,4 @@
-"""What CSC charges for what is in a project of cPouta, in billing units by the hour."""
+"""CSC's charges for a project of cPouta, in billing units per hour."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VOLUME: Final = "openstack:blockstorage/volume:Volume"
 _FLOATING: Final = "openstack:networking/floatingIp:FloatingIp"
 _GIB: Final = "GiB of a volume of type "
 _BOOT_VOLUME: Final = "standard"
-"""The type that a volume has for which nobody asks for one, such as those that VMs boot from."""
+"""The default volume type, for example of volumes that VMs boot from."""
 _AS_OF: Final = date(2026, 11, 22)
 _FLAVORS: Final = "https://docs.csc.fi/cloud/pouta/vm-flavors-and-billing/"
 _ACCOUNTING: Final = "https://docs.csc.fi/cloud/pouta/accounting/"
@@ -50,11 +50,11 @@ RATES: Final[tuple[Price, ...]] = (
     _price(f"{_GIB}capacity", "0.0017578125", _ACCOUNTING),
     _price(FLOATING_IP, "0.2", _ACCOUNTING),
 )
-"""Of volumes 3.6 and 1.8 for a TiB."""
+"""Per TiB of a volume: 3.6 and 1.8."""
 
 
 def charges(plan: Plan) -> Iterator[Charge]:
-    """Yield what CSC charges a plan's resources for."""
+    """Yield CSC's charges for a plan's resources."""
     for resource in plan.resources.values():
         if resource.custom and resource.type.startswith(_PREFIX):
             yield from _charge(resource)

@@ -22,13 +22,13 @@ _PART: Final = re.compile(
 
 
 def parse(text: str) -> Path:
-    """Read a path; `[*]` and a key `*` become the wildcard. Raises ValueError when it is malformed."""
+    """Parse a path. `[*]` and a key `*` become the wildcard. Raises ValueError if it is malformed."""
     parts: list[str | int] = []
     at = 0
     while at < len(text):
         found = _PART.match(text, at)
         if found is None:
-            raise ValueError(f"{text!r} is no property path: {text[at:]!r} is neither a key nor an index")
+            raise ValueError(f"{text!r} is not a property path: {text[at:]!r} is neither a key nor an index")
         if found["quoted"] is not None:
             parts.append(re.sub(r"\\(.)", r"\1", found["quoted"]))
         elif found["index"] is not None:
@@ -40,7 +40,7 @@ def parse(text: str) -> Path:
 
 
 def render(part: str | int) -> str:
-    """Write one part of a path, as it stands at the path's beginning."""
+    """Return one part of a path, as written at the path's beginning."""
     if isinstance(part, int):
         return f"[{part}]"
     if any(character in part for character in '."[]'):
@@ -50,14 +50,14 @@ def render(part: str | int) -> str:
 
 
 def contains(outer: Path, inner: Path) -> bool:
-    """Tell whether `inner` is `outer` or lies below it; wildcards of `outer` match any key or index."""
+    """Return whether `inner` is `outer` or is below it. Wildcards of `outer` match any key or index."""
     return len(outer) <= len(inner) and all(
         mine in (WILDCARD, theirs) for mine, theirs in zip(outer, inner, strict=False)
     )
 
 
 def touches(changed: Path, value: Any, path: Path) -> bool:
-    """Tell whether setting `changed` to a value touches a path: at it, below it, or above it where the value has it."""
+    """Return whether setting `changed` changes a path: at it, below it, or above it if the value contains it."""
     for mine, theirs in zip(changed, path, strict=False):
         if not (isinstance(mine, int) if theirs == WILDCARD else mine == theirs):
             return False

@@ -1,4 +1,4 @@
-"""A stack as one revision declares it: the plan that `pulumi preview --json` prints, without anything secret."""
+"""A stack as one revision declares it: the plan that `pulumi preview --json` prints, without secrets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Final
 from runner import placeholders
 
 SECRET: Final = "[secret]"
-"""What stands in place of a secret; the engine's own word."""
+"""Replaces a secret. The engine uses the same word."""
 
 UNKNOWN: Final = "[known after the update]"
-"""What stands in place of a value that only the update brings."""
+"""Replaces a value that is known only after the update."""
 
 _UNKNOWN_MARKS: Final = frozenset(
     {
@@ -30,17 +30,17 @@ _UNKNOWN_MARKS: Final = frozenset(
 """How the engine writes unknown values of each type (Pulumi SDK, `go/common/resource/plugin/rpc.go`)."""
 
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-"""Key of an object that stands for a secret or the like (Pulumi SDK, `go/common/resource/properties.go`)."""
+"""Key of an object that represents a secret or the like (Pulumi SDK, `go/common/resource/properties.go`)."""
 
 _SECRET_NAMES: Final = re.compile(
     r"(password|passwd|passphrase|token|secret|kubeconfig|credentials?|connection_?string"
     r"|(account|access|api|private|storage|shared)_?keys?)$",
     re.IGNORECASE,
 )
-"""Names of inputs and environment variables whose text is hidden even where nobody marked it as a secret."""
+"""Names of inputs and environment variables whose text is hidden, even if it is not marked as a secret."""
 
 _EXITED: Final = "program exited with non-zero exit code"
-"""What the engine adds to the program's own message."""
+"""The engine adds this text to the program's own message."""
 
 _STACK: Final = "pulumi:pulumi:Stack"
 _AZURE: Final = "azure-native:"
@@ -48,7 +48,7 @@ _TEAM: Final = "mlbatch:tenancy:Team"
 
 
 class PlanError(Exception):
-    """A revision's stack could not be previewed; the message is what the engine or the program said."""
+    """A revision's stack could not be previewed. The message comes from the engine or the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +56,11 @@ class Resource:
     """One resource that a plan declares.
 
     inputs: without secrets. provider: URN of its provider resource, empty for none.
-    property_dependencies: by top-level input, the URNs whose outputs it takes.
+    property_dependencies: by top-level input, the URNs whose outputs it uses.
     replace_on_changes, ignore_changes: property paths, as the program gave them to the engine.
-    aliases: URNs that it had before. protected: the engine refuses to delete it.
-    replace_with: URNs of what it is replaced with. deleted_with: URN of what its deletion is left to, empty for none.
+    aliases: its earlier URNs. protected: the engine refuses to delete it.
+    replace_with: URNs of resources that it is replaced with. deleted_with: URN of the resource whose deletion deletes
+    it, empty for none.
     """
 
     urn: str
@@ -78,17 +79,17 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """The name that the program gave it."""
+        """The name in the program."""
         return self.urn.rpartition("::")[2]
 
     @property
     def kind(self) -> str:
-        """`ClusterQueue`, `AgentPool`: its type as people call it."""
+        """The short name of its type: `ClusterQueue`, `AgentPool`."""
         return self.type.rpartition(":")[2]
 
     @property
     def title(self) -> str:
-        """`kind name`, the name as the cluster has it with its namespace where there is one."""
+        """`kind name`: the name in the cluster, with the namespace if there is one."""
         metadata = self.inputs.get("metadata")
         if not self.type.startswith("kubernetes:") or not isinstance(metadata, Mapping):
             return f"{self.kind} {self.name}"
@@ -98,15 +99,15 @@ class Resource:
 
 @dataclass(frozen=True)
 class Plan:
-    """All resources that a revision declares, by URN, in the order in which the engine met them."""
+    """All resources that a revision declares, by URN, in the engine's order."""
 
     resources: Mapping[str, Resource]
 
     def layer(self, resource: Resource) -> str:
-        """Return the layer that a resource belongs to: `queueing` for one below `mlbatch:queueing:Kueue`.
+        """Return the layer of a resource: `queueing` for one below `mlbatch:queueing:Kueue`.
 
-        The nearest component decides. Azure resources are of layer `azure` wherever they stand; what has no component
-        above it is of the layer `stack`.
+        The nearest component decides. Azure resources always have the layer `azure`. Resources without a parent
+        component have the layer `stack`.
         """
         if resource.type.startswith(_AZURE):
             return "azure"
@@ -118,7 +119,7 @@ class Plan:
         return "stack"
 
     def team(self, resource: Resource) -> str | None:
-        """Return the team whose component a resource is or belongs to."""
+        """Return the team of the resource's component, None if there is none."""
         return next((each.name for each in self._upwards(resource) if each.type == _TEAM), None)
 
     def _upwards(self, resource: Resource) -> Iterator[Resource]:
@@ -129,14 +130,14 @@ class Plan:
 
 
 def read(text: str) -> Plan:
-    """Read what `pulumi preview --json` printed for a stack that has nothing yet.
+    """Parse the output of `pulumi preview --json` for a stack without resources.
 
-    Raises PlanError with the engine's messages when the preview failed.
+    Raises PlanError with the engine's messages if the preview failed.
     """
     try:
         printed = json.loads(text)
     except ValueError:
-        raise PlanError(text.strip() or "the preview printed nothing") from None
+        raise PlanError(text.strip() or "the preview printed no text") from None
     messages = [str(each["message"]) for each in printed.get("diagnostics") or () if each["severity"] == "error"]
     errors = [message.strip().removeprefix("error: ") for message in messages]
     if errors:
@@ -151,10 +152,10 @@ def read(text: str) -> Plan:
 
 
 def hidden(value: Any, name: str = "") -> Any:
-    """Return a value with secrets and unknowns replaced by words.
+    """Return a value with words in place of secrets and unknowns.
 
-    Hidden are the engine's own marks, the content of Kubernetes Secrets, text under names that secrets go by, and text
-    that a placeholder of a secret has got into.
+    Hidden values are those that the engine marks, the content of Kubernetes Secrets, text under names that secrets
+    usually have, and text that contains a placeholder of a secret.
     """
     if isinstance(value, Mapping):
         if _SIGNATURE in value:

@@ -1,7 +1,7 @@
-"""What machines cost by the hour, as far as a dated source says so. What is not here is unknown, and is called that.
+"""Prices per hour of machines, each with a dated source. Other prices are reported as unknown.
 
-List prices in US dollars, before tax and before any agreement. They change: look at `as_of`, and at the provider's
-calculator before a budget depends on them.
+List prices in US dollars, before tax and discounts. They change: see `as_of`, and check the provider's calculator
+before you set a budget.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ CURRENCY: Final = "USD"
 class Price:
     """One price of one item in some regions.
 
-    item: a machine type or another thing that is charged for. regions: in lower case, without blanks; empty for all.
-    per_hour: US dollars for one piece. as_of: the day on which the source gave this figure.
+    item: a machine type or another charged item. regions: in lower case, without blanks, empty for all.
+    per_hour: US dollars for one piece. as_of: the day of the source.
     """
 
     item: str
@@ -32,7 +32,7 @@ class Price:
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """So many pieces of an item; fewest and most differ where an autoscaler decides."""
+    """A number of pieces of an item. fewest and most differ if an autoscaler decides."""
 
     item: str
     region: str
@@ -42,10 +42,10 @@ class Charge:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What charges add up to by the hour.
+    """The sum of charges per hour.
 
-    low, high: US dollars for the fewest and for the most pieces, of what has a price.
-    prices: those that were used. unknown: the items without one, of which there may be pieces; sorted.
+    low, high: US dollars for the fewest and for the most pieces, of the items with a price.
+    prices: the prices in the sum. unknown: sorted items without a price that can have pieces.
     """
 
     low: Decimal
@@ -55,7 +55,7 @@ class Cost:
 
 
 def find(item: str, region: str, prices: Sequence[Price]) -> Price | None:
-    """Return an item's price in a region, however the region is spelled (`East US`, `eastus`); None when unknown."""
+    """Return an item's price in a region in any spelling (`East US`, `eastus`). None if unknown."""
     wanted = region.replace(" ", "").lower()
     for price in prices:
         if price.item == item and (not price.regions or wanted in price.regions):
@@ -64,7 +64,7 @@ def find(item: str, region: str, prices: Sequence[Price]) -> Price | None:
 
 
 def cost(charges: Iterable[Charge], prices: Sequence[Price]) -> Cost:
-    """Return what charges cost together. A charge of no pieces costs nothing, whether its price is known or not."""
+    """Return the sum of charges. A charge of 0 pieces has no cost, even if its price is unknown."""
     low, high = Decimal(0), Decimal(0)
     used: list[Price] = []
     unknown: set[str] = set()

@@ -1,4 +1,4 @@
-"""The queues' quotas in a plan, and how they change."""
+"""The quotas of the queues in a plan, and their changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from components.kubernetes.quantity import ZERO, Quantity, QuantityError  # noqa: TID251 - a value that knows no component
+from components.kubernetes.quantity import ZERO, Quantity, QuantityError  # noqa: TID251 - a value without components
 from review.plan import Plan
 
 _QUEUES: Final = "ClusterQueue"
@@ -15,10 +15,10 @@ _LIMITS: Final = {"nominalQuota": "", "borrowingLimit": " (may borrow)", "lendin
 
 @dataclass(frozen=True)
 class QuotaTable:
-    """Amounts by queue and resource, before and after; an absent amount is None.
+    """Amounts by queue and resource, before and after. A missing amount is None.
 
-    rows: queues whose amounts differ. total: nominal quota of all queues together, by resource.
-    unchanged: how many queues stay as they are.
+    rows: queues whose amounts differ. total: nominal quota of all queues, by resource.
+    unchanged: number of queues without a change.
     """
 
     columns: tuple[str, ...]
@@ -54,7 +54,7 @@ def _quotas(plan: Plan | None) -> dict[str, dict[str, str]]:
 
 
 def _amounts(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield resource, kind of limit and amount. Of each flavor but the first, its name stands before the resource."""
+    """Yield resource, kind of limit and amount. Except for the first flavor, its name precedes the resource."""
     for group in inputs.get("spec", {}).get("resourceGroups") or ():
         for position, flavor in enumerate(group.get("flavors") or ()):
             of = f"{flavor.get('name')}: " if position else ""

@@ -1,7 +1,7 @@
-"""Which changed inputs make a provider replace a resource: what its Diff would say, asked without a provider.
+"""Decide which changed inputs make a provider replace a resource, without a call to the provider's Diff.
 
-A plan has no real objects behind it, so that no provider can be asked. Objects, Azure's and OpenStack's resources are
-judged by the rules of pulumi-kubernetes, pulumi-azure-native and pulumi-openstack, as far as `immutable` has them.
+A plan has no real objects, so no provider can compare them. The rules of pulumi-kubernetes, pulumi-azure-native and
+pulumi-openstack apply to objects, Azure resources and OpenStack resources, as far as `immutable` has them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def azure_type(token: str) -> str | None:
 
 
 def is_cloud(token: str) -> bool:
-    """Tell whether a resource of the type is made in a cloud, where what it stands on is a part of what it is."""
+    """Return whether the resource type is in a cloud, where other resources can be part of its identity."""
     return token.startswith((_AZURE, _OPENSTACK))
 
 
 def forces(token: str, path: Path, value: Any, inputs: Mapping[str, Any], provider: Mapping[str, Any]) -> bool:
-    """Tell whether setting an input to a value makes the provider replace the resource.
+    """Return whether setting an input to a value makes the provider replace the resource.
 
-    token: its type. value: the new value, None for an input that is taken out. inputs: all of the new inputs.
+    token: its type. value: the new value, None for a removed input. inputs: all of the new inputs.
     provider: the inputs of its provider resource.
     """
     if token == _KUBERNETES_PROVIDER:
@@ -66,13 +66,13 @@ def forces(token: str, path: Path, value: Any, inputs: Mapping[str, Any], provid
 
 
 def overlaps(pattern: str, path: Path) -> bool:
-    """Tell whether a changed path lies at, below or above a property path of the engine's options."""
+    """Return whether a changed path is at, below or above a property path of the engine's options."""
     listed = paths.parse(pattern)
     return paths.contains(listed, path) or paths.contains(path, listed)
 
 
 def covers(pattern: str, path: Path) -> bool:
-    """Tell whether a changed path lies at or below a property path of the engine's options."""
+    """Return whether a changed path is at or below a property path of the engine's options."""
     return paths.contains(paths.parse(pattern), path)
 
 

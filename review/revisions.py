@@ -1,7 +1,7 @@
-"""Runs the engine's preview of every stack at two revisions, against a local cluster that holds nothing.
+"""Preview every stack at two revisions against an empty local cluster.
 
-Each revision's own program runs, on the Python packages and tools of this checkout. Each preview starts from an empty
-state of its own, so that no account, no cluster of anybody's and no state is read or written.
+Each revision's own program runs, with the Python packages and tools of this checkout. Each preview starts from its own
+empty state. It does not read or write accounts, other clusters or existing state.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _LOCK: Final = "uv.lock"
 
 
 class ReviewError(Exception):
-    """The review cannot be made; the message says what to do."""
+    """The review cannot be created. The message gives the fix."""
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """root: a folder with this program. state: what a preview of it writes goes there."""
+    """root: a folder with this program. state: the folder for the state of its previews."""
 
     root: Path
     state: Path
 
     @classmethod
     def of_this_file(cls) -> Checkout:
-        """Return the checkout that this module is of, with its local state."""
+        """Return the checkout of this module, with its local state."""
         root = Path(__file__).resolve().parent.parent
         return cls(root, root / _LOCAL)
 
@@ -67,11 +67,11 @@ class Revision:
 
 @contextlib.contextmanager
 def revisions(checkout: Checkout, base: str) -> Iterator[tuple[Revision, Revision]]:
-    """Yield the base revision, checked out beside the state, and this checkout as it is on disk.
+    """Yield the base revision, checked out next to the state, and this checkout as it is on disk.
 
-    base: anything that git understands; where this checkout branched off from it counts, so that what others have added
-    to it since is no change of this one. The checkout is removed however the context ends. Raises ReviewError when git
-    does not know the revision.
+    base: any revision of git. The base is the commit where this checkout branched off, so that later commits of others
+    do not appear as changes. Removes the checkout at the end of the context. Raises ReviewError if git does not find
+    the revision.
     """
     named = _git(checkout.root, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}", missing=base)
     commit = _git(checkout.root, "merge-base", named, "HEAD")
@@ -100,20 +100,20 @@ def revisions(checkout: Checkout, base: str) -> Iterator[tuple[Revision, Revisio
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep a second review of the same state folder out; raises ReviewError when there is a first one."""
+    """Lock the state folder against a second review. Raises ReviewError if another review runs."""
     with open(folder / "lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ReviewError(f"another review is at work in {folder}; wait for it, or stop it") from None
+            raise ReviewError(f"another review runs in {folder}: wait for it or stop it") from None
         yield
 
 
 def review(base: Revision, head: Revision, only: Sequence[str] = ()) -> Review:
-    """Preview the stacks of both revisions, one revision beside the other, and return what is to be shown.
+    """Preview the stacks of both revisions in parallel and return the review.
 
-    only: stacks to look at; all when empty. Raises ReviewError when neither revision has a stack that is asked for,
-    and NoEnvironmentError where the local environment does not start.
+    only: stacks to preview, all if empty. Raises ReviewError if neither revision has a requested stack, and
+    NoEnvironmentError if the local environment does not start.
     """
     known = sorted({*base.stacks(), *head.stacks()})
     if unknown := sorted(set(only) - set(known)):
@@ -123,7 +123,7 @@ def review(base: Revision, head: Revision, only: Sequence[str] = ()) -> Review:
     with ThreadPoolExecutor(2) as pool:
         mirrors = list(pool.map(_mirror, (base.checkout, head.checkout)))
         for name in names:
-            # What a cluster holds could change what is shown, so that each stack has one of its own.
+            # Each stack has its own cluster, because a cluster's objects can change the preview.
             with local_environment(head.checkout.root, name) as local:
                 sides = [
                     pool.submit(_preview, side, name, mirror, local)
@@ -147,7 +147,7 @@ def review(base: Revision, head: Revision, only: Sequence[str] = ()) -> Review:
 
 @contextlib.contextmanager
 def cleaned_up() -> Iterator[None]:
-    """Let a termination end the program as an interrupt does, so that what was checked out is removed."""
+    """Handle SIGTERM like an interrupt, so that the checkout is removed."""
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)
@@ -162,14 +162,14 @@ def cleaned_up() -> Iterator[None]:
 def _preview(
     revision: Revision, stack: str, mirror: Path | PlanError, environment: Environment
 ) -> Plan | PlanError | None:
-    """Return the revision's plan of a stack, or why there is none; None where it does not have the stack."""
+    """Return the revision's plan of a stack, or the error. None if it does not have the stack."""
     if stack not in revision.stacks():
         return None
     if isinstance(mirror, PlanError):
         return mirror
     checkout = revision.checkout
     folders = {environment.kubeconfig.parent: "<local>", checkout.state: "<state>", checkout.root: "<checkout>"}
-    # Nobody here has the key of a stack's secrets, and a review of them does not need it.
+    # This machine does not have the key of a stack's secrets, and a review does not need it.
     local = replace(environment.with_mirror(mirror), reads_secrets=False)
     engine = Engine(checkout.root, checkout.state, stack, local)
     try:
@@ -178,7 +178,7 @@ def _preview(
     except EngineError as error:
         return PlanError(_shortened(str(error), folders))
     try:
-        # Both sides' charts are archives in mirrors of their own, and are to be compared by their names.
+        # Each side has chart archives in its own mirror. Compare the charts by name.
         plan = plans.read(done.stdout.replace(str(mirror), "<mirror>"))
     except PlanError as error:
         said = str(error) if done.stdout.strip() else done.stderr.strip()
@@ -189,11 +189,11 @@ def _preview(
 
 
 def _mirror(checkout: Checkout) -> Path | PlanError:
-    """Fill the revision's mirror with its own code, because it may name other versions of upstream than the other.
+    """Fill the revision's mirror with its own code, because revisions can use different upstream versions.
 
-    Returns the mirror's folder, or why there is none.
+    Returns the mirror's folder, or the error.
     """
-    # Revisions before this one keep it where the variable says.
+    # Earlier revisions read the folder from the variable.
     environment = {**os.environ, "MLBATCH_STATE": str(checkout.state)}
     command = [str(checkout.root / ".venv" / "bin" / "python"), "-m", "emulator", "mirror"]
     done = subprocess.run(command, cwd=checkout.root, env=environment, capture_output=True, text=True)
@@ -224,7 +224,7 @@ def _error(found: Plan | PlanError | None) -> str | None:
 
 
 def _shortened(text: str, folders: Mapping[Path, str]) -> str:
-    """Return a message with names in place of this machine's folders, which differ from run to run."""
+    """Return a message with names in place of this machine's folders, which differ between runs."""
     for folder, name in {**folders, Path.home(): "~"}.items():
         text = text.replace(str(folder), name)
     return text
@@ -241,7 +241,7 @@ def _git(root: Path, *arguments: str, missing: str | None = None) -> str:
     done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
     if done.returncode != 0 and missing is not None:
         raise ReviewError(
-            f"git knows no revision {missing!r}. Name a branch, a tag or a commit that is here: BASE=main, or "
+            f"git does not find the revision {missing!r}. Name a branch, a tag or a commit that is here: BASE=main, or "
             f"BASE=origin/main after `git fetch origin main`"
         )
     if done.returncode != 0:

@@ -1,7 +1,7 @@
-"""What becomes of a stack's secrets between two revisions of its file, told without reading one.
+"""Report what happens to a stack's secrets between two revisions of its file, without reading a secret.
 
-A value that is encrypted again has another ciphertext, so that nobody without the key can tell a new value from an old
-one. What stands in the files is compared, never shown.
+Encrypting a value again changes its ciphertext, so a new value looks like an old one without the key. The files' texts
+are compared and never shown.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Any, Final
 from runner.stack_file import ConfigPath, StackFile, spelled
 
 _BY_PASSPHRASE: Final = (None, "passphrase", "default")
-"""`secretsprovider` of a stack whose key follows from a passphrase and a salt, or is kept by Pulumi Cloud."""
+"""`secretsprovider` of a stack whose key comes from a passphrase and a salt, or is stored in Pulumi Cloud."""
 
 
 class Fate(StrEnum):
-    """What becomes of a secret, in words for the reader."""
+    """What happens to a secret, in words for the reader."""
 
     ADDED = "added"
     REMOVED = "removed"
-    CHANGED = "changed or encrypted anew"
-    REVEALED = "was a secret and is plain text now, for everybody who can read this repository"
-    HIDDEN = "was plain text and is a secret now; it has been readable, so that its value has to be a new one"
-    STRANDED = "left as it was, though the stack's secrets are encrypted another way now: it can no longer be read"
+    CHANGED = "changed or encrypted again"
+    REVEALED = "was a secret and is now plain text for everyone who can read this repository"
+    HIDDEN = "was plain text and is a secret now; replace its value, because it was readable"
+    STRANDED = "unchanged, and no longer readable, because the stack's secrets have another encryption now"
 
 
 Fates = Mapping[str, Fate]
-"""By the path of a setting, as the engine writes it; only of secrets to which something happens."""
+"""By the path of a setting, in the engine's syntax. Only secrets that change."""
 
 
 def compare(before: str | None, after: str | None) -> Fates:
-    """Return what becomes of the secrets in the text of a stack's file; None where a revision has no such file.
+    """Return what happens to the secrets in a stack's file. None means that a revision does not have the file.
 
-    A text that is no YAML has no secrets here: its preview fails and says so.
+    A text that is not YAML has no secrets here. Its preview fails with a message.
     """
     return dict(_fates(_file(before), _file(after)))
 
@@ -60,14 +60,14 @@ def _fates(before: StackFile, after: StackFile) -> Iterator[tuple[str, Fate]]:
 
 
 def _key(file: StackFile) -> tuple[bool, Any]:
-    """Return what tells one key of encryption from another: the wrapped key of a cloud, or a passphrase's salt."""
+    """Return what identifies the encryption key: a cloud's wrapped key, or a passphrase's salt."""
     values = file.values
     by_passphrase = values.get("secretsprovider") in _BY_PASSPHRASE
     return by_passphrase, values.get("encryptionsalt" if by_passphrase else "encryptedkey")
 
 
 def _is_plain(file: StackFile, path: ConfigPath) -> bool:
-    """Tell whether text or a number stands at a path of the settings."""
+    """Return whether text or a number is at a path of the settings."""
     value: Any = file.config
     for part in path:
         try:

@@ -1,4 +1,4 @@
-"""Runs this program's stacks with the Pulumi command, and reports what a cluster holds of the platform.
+"""Run this program's stacks with the Pulumi command, and report the platform's objects on a cluster.
 
-The emulator's command line and the review stand on it; `mlbatch status` reports on any cluster.
+The emulator's command line and the review use it. `mlbatch status` reports on any cluster.
 """

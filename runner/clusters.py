@@ -1,4 +1,4 @@
-"""The clusters that a stack's objects are in, by the stack's state."""
+"""Find the clusters of a stack's objects in the stack's state."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _SECONDS: Final = 60
 
 
 def is_replaced(deployment: Mapping[str, Any]) -> bool:
-    """Whether an update has ended between the end of a cluster and the beginning of the one in its place.
+    """Return whether an update ended after it deleted a cluster and before it created the replacement.
 
-    The engine looks at no object then, for nobody is there to say what has become of it; it goes on without looking. A
-    resource that was deleted, and whose replacement is to come, has `pendingReplacement` (Pulumi SDK,
-    go/common/apitype/core.go, ResourceV3).
+    The engine then reads no object, because no cluster answers, and continues without a refresh. A deleted resource
+    that is to be replaced has `pendingReplacement` (Pulumi SDK, go/common/apitype/core.go, ResourceV3).
     """
     resources = deployment.get("resources") or ()
     gone = {state["urn"] for state in resources if state.get("pendingReplacement")}
@@ -28,7 +27,7 @@ def is_replaced(deployment: Mapping[str, Any]) -> bool:
 
 
 def answer(engine: Engine) -> bool:
-    """Whether each cluster answers within a minute, by the kubeconfig with which the stack's state looks at it."""
+    """Return whether each cluster answers within a minute, with the kubeconfig in the stack's state."""
     variables = {**inherited(), **engine.variables()}
     for kubeconfig in _kubeconfigs(engine.read_state(secrets=True)):
         with tempfile.NamedTemporaryFile("w", prefix="kubeconfig-") as file:
@@ -45,7 +44,7 @@ def answer(engine: Engine) -> bool:
 
 
 def _kubeconfigs(deployment: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the kubeconfigs of the providers, as texts: the provider takes them as a secret of the state."""
+    """Yield the providers' kubeconfigs as texts. The state keeps them as secrets."""
     for state in deployment.get("resources") or ():
         given = (state.get("inputs") or {}).get("kubeconfig")
         if state["type"] == PROVIDER and isinstance(given, Mapping):

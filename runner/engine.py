@@ -1,8 +1,8 @@
-"""Runs the Pulumi command on a checkout's stacks in a local environment.
+"""Run the Pulumi command on a checkout's stacks in a local environment.
 
-What differs from a plain `pulumi` is its environment and the copy of the stack's settings that it reads: which state
-folder, which providers, which cluster, which files of upstream. The program is the same wherever it runs. Nothing here
-can act on anything but the local environment: see `environment.INHERITED` and `settings.localised`.
+Two things differ from a plain `pulumi`: its environment and its copy of the stack's settings. They set the state
+folder, the providers, the cluster and the upstream files. The program is the same everywhere. This module can change
+only the local environment: see `environment.INHERITED` and `settings.localise`.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ UPDATES: Final = ("up", "destroy", "refresh")
 """Commands that write the stack's state."""
 
 WITHOUT_LOOKING: Final = "--refresh=false"
-"""Has a command go by the stack's state, without a look at what has become of it."""
+"""The option that makes a command use the stack's state without a refresh."""
 
 _REACHES_ALL: Final = 1.0
-"""Seconds within which a signal that is sent to a whole group reaches all of it."""
+"""Seconds in which a signal to a process group reaches all of its processes."""
 _ONE_SIGNAL: Final = 3.0
-"""Seconds within which further SIGTERMs are the same one: `make` passes on what its group has got, too."""
+"""Seconds in which further SIGTERMs count as the same one, because `make` passes on its group's signals."""
 
 
 _WITHOUT_CHECKPOINTS: Final = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
 
 
 class EngineError(Exception):
-    """The engine failed or its state needs a person; the message says what to do."""
+    """The engine failed, or a person must repair its state. The message gives the fix."""
 
 
 class Engine:
     """One stack of a checkout under the real Pulumi command.
 
-    root: the checkout. state: the folder for the engine's state, its copy of the settings, its passphrase.
-    environment: what the engine finds around it.
+    root: the checkout. state: the folder for the engine's state, copy of the settings and passphrase.
+    environment: the engine's environment.
     """
 
     def __init__(self, root: Path, state: Path, stack: str, environment: Environment) -> None:
@@ -64,7 +64,7 @@ class Engine:
         self._root = root
         self._state = state
         self.cancelled = False
-        """Whether the last process was told to stop, by an interrupt or a SIGTERM."""
+        """Whether an interrupt or a SIGTERM stopped the last process."""
 
     @property
     def configuration(self) -> Path:
@@ -73,21 +73,21 @@ class Engine:
 
     @property
     def state_file(self) -> Path:
-        """The stack's state, as the engine's file backend keeps it."""
+        """The stack's state in the engine's file backend."""
         return self._files.state
 
     @property
     def changing(self) -> str | None:
-        """By whom the stack is being changed now, and since when, as its lock says; None where nobody changes it."""
+        """The engine that changes the stack now, and its start, from its lock. None if no engine does."""
         return self._files.held()
 
     @property
     def was_killed_first(self) -> bool:
-        """Whether the stack's first update was killed: what that has created is not in the state."""
+        """Whether the stack's first update was killed. The state does not have the resources that it created."""
         return self._marker.exists() and not self._files.has_resources
 
     def variables(self) -> dict[str, str]:
-        """Return the environment variables of the engine, without those that it inherits."""
+        """Return the engine's own environment variables, without the inherited ones."""
         variables = {
             **self.environment.variables,
             "PATH": os.pathsep.join(self._search_path()),
@@ -97,12 +97,12 @@ class Engine:
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),
             "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
-            # A plugin that the local environment does not have could act on a real cluster or cloud.
+            # Plugins from outside the local environment could change a real cluster or cloud.
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
-            # Four for each processor by default; most operations here wait for a controller, not for a processor.
+            # The default is four per processor. Most operations here wait for a controller, not for a processor.
             "PULUMI_PARALLEL": "32",
-            # Else the backend writes the whole state twice for each resource.
+            # Otherwise the backend writes the whole state twice for each resource.
             "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
         }
         if self.environment.providers:
@@ -111,9 +111,9 @@ class Engine:
         return variables
 
     def exports(self) -> str:
-        """Return shell lines after which a plain `pulumi` does the same as the make targets, once `prepare` ran."""
+        """Return shell lines that make a plain `pulumi` work like the make targets, after `prepare`."""
         variables = {**self.variables(), **past_proxies(), "PULUMI_OPTION_CONFIG_FILE": str(self.configuration)}
-        # One of the user's own beside those of a credential (OS_CLOUD) would lead to another cloud.
+        # A variable of the user in addition to a credential (OS_CLOUD) would select another cloud.
         families = ("PULUMI_", *{f"{name.partition('_')[0]}_" for name in self.environment.variables})
         others = sorted(name for name in os.environ if name.startswith(families) and name not in variables)
         lines = [f"unset {name}" for name in others]
@@ -121,10 +121,10 @@ class Engine:
         return "".join(f"{line}\n" for line in lines)
 
     def prepare(self) -> tuple[str, ...]:
-        """Make the stack usable: create it once, copy its settings.
+        """Create the stack if it does not exist, and copy its settings.
 
-        Returns the keys of secrets for which made-up values stand in, because the stack's own are encrypted for another
-        backend. Raises EngineError when there is no Pulumi.<stack>.yaml, the state is not whole, or the engine fails.
+        Returns the keys of secrets that get made-up values, because another backend encrypted the stack's own. Raises
+        EngineError if Pulumi.<stack>.yaml does not exist, the state is not complete, or the engine fails.
         """
         require_stack(self._root, self.stack)
         for folder in (self._state, self._backend, self._home, self.configuration.parent):
@@ -132,38 +132,38 @@ class Engine:
         self._link_plugins()
         if self._files.is_torn:
             raise EngineError(
-                f"the state {self.state_file} is not whole, as after a full disk. Make room, then start this local "
-                f"environment again from nothing: make clean, then make up STACK={self.stack}"
+                f"the state {self.state_file} is incomplete (was the disk full?). Free disk space, then create "
+                f"this local environment again: make clean, then make up STACK={self.stack}"
             )
-        # Of a stack that was made there are both files; only where one is missing the engine is asked.
+        # A stack that exists has both files. Ask the engine only if one is missing.
         if not (self.configuration.exists() and self.state_file.exists()) and self.stack not in self._stacks():
             self._create()
         return self._configure()
 
     def unlock(self) -> None:
-        """Free the stack from the locks of dead engines.
+        """Remove the locks of dead engines from the stack.
 
-        Raises EngineError when the engine that holds it is alive, or of another host.
+        Raises EngineError if the engine that holds a lock is alive, or on another host.
         """
         try:
             torn = self._files.unlock()
         except LockedError as holder:
             raise EngineError(
                 f"stack {self.stack!r} is being changed {holder}; wait for it, or stop it, and run the command again. "
-                "Only where that engine is gone for certain, as one of another host may be, take its lock away: "
+                "If you are sure that the engine no longer runs, for example on another host, remove its lock: "
                 f"`pulumi cancel --stack {self.stack}` after `make env`"
             ) from None
         for file in torn:
-            print(f"note: the lock {file} named no engine, as after a full disk; it is removed", file=sys.stderr)
+            print(f"note: the lock {file} named no engine (was the disk full?); it is removed", file=sys.stderr)
 
     def run(self, command: str, arguments: Sequence[str] = ()) -> int:
         """Run `pulumi <command>` on the stack with the terminal attached; return its exit code."""
         return self.finish(self.start(command, arguments))
 
     def capture(self, command: str, arguments: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-        """Run `pulumi <command>` on the stack and return what it printed and its exit code.
+        """Run `pulumi <command>` on the stack. Return its output and exit code.
 
-        Raises KeyboardInterrupt where it was told to stop, by an interrupt or a SIGTERM, once it has ended.
+        Raises KeyboardInterrupt after the command has ended, if an interrupt or a SIGTERM stopped it.
         """
         with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
             process = self.start(command, arguments, stdin=subprocess.DEVNULL, stdout=printed, stderr=errors)
@@ -177,10 +177,11 @@ class Engine:
     def start(
         self, command: str, arguments: Sequence[str] = (), variables: Mapping[str, str] | None = None, **options: Any
     ) -> subprocess.Popen[Any]:
-        """Start `pulumi <command>` on the stack; give its process to `finish`.
+        """Start `pulumi <command>` on the stack. Pass its process to `finish`.
 
         The engine's file backend writes the whole state twice for each change: 122 s for the first update of the dev
-        stack, 28 s without. What can be done again from nothing leaves that out: the first update, and a destroy.
+        stack, 28 s without. Runs that can be repeated from an empty state do not write it: the first update, and a
+        destroy.
         """
         environment = {**self._environment(), **(variables or {})}
         if command in UPDATES:
@@ -198,9 +199,9 @@ class Engine:
     def finish(self, process: subprocess.Popen[Any]) -> int:
         """Wait for a process of `start` and return its exit code.
 
-        A terminal's interrupt reaches it too. A SIGTERM, as of a pipeline that is cancelled, is passed on where it has
-        reached this process alone: the engine ends what it is doing and writes its state. It gives up, and loses the
-        state of what it was doing, at a second one, which only somebody who repeats it sends.
+        A terminal's interrupt reaches it too. A SIGTERM, for example of a cancelled pipeline, is passed on if only this
+        process received it: the engine ends its current operation and writes its state. A second SIGTERM makes it stop
+        at once and lose the state of that operation, so only a repeated signal sends it.
         """
         self.cancelled = False
         with _terminations(process) as passed_on:
@@ -216,9 +217,9 @@ class Engine:
         return code
 
     def read_state(self, *, secrets: bool = False) -> dict[str, Any]:
-        """Return the stack's deployment (resources, pending operations) as the engine keeps it.
+        """Return the stack's deployment (resources, pending operations) from the engine's state.
 
-        secrets: as plain text (`plaintext`, a JSON text), else encrypted.
+        secrets: return them as plain text (`plaintext`, a JSON text), else encrypted.
         """
         shown = ["--show-secrets"] if secrets else []
         done = self._pulumi(["stack", "export", "--stack", self.stack, *shown])
@@ -234,12 +235,12 @@ class Engine:
 
     @property
     def _home(self) -> Path:
-        """PULUMI_HOME: workspaces and plugins stay out of the user's home folder."""
+        """PULUMI_HOME: workspaces and plugins are outside the user's home folder."""
         return self._state / "pulumi-home"
 
     @property
     def _marker(self) -> Path:
-        """The file that stays when a first update was killed."""
+        """The file that remains after a killed first update."""
         return self._state / "run" / f"{self.stack}.creating"
 
     def _search_path(self) -> list[str]:
@@ -277,7 +278,7 @@ class Engine:
         return {str(entry["name"]).split("/")[-1] for entry in listed}
 
     def _create(self) -> None:
-        """Create the stack; what the engine writes into its file is the salt of the local passphrase."""
+        """Create the stack. The engine writes only the salt of the local passphrase into its file."""
         with tempfile.TemporaryDirectory(dir=self._state) as folder:
             project = Path(folder)
             shutil.copy(self._root / "Pulumi.yaml", project)
@@ -285,7 +286,7 @@ class Engine:
             os.replace(project / self.configuration.name, self.configuration)
 
     def _configure(self) -> tuple[str, ...]:
-        """Copy the stack's settings, for the local environment, with the salt that would else go into the checkout."""
+        """Copy the stack's settings for the local environment, with the salt, which must not get into the checkout."""
         file = self._stack_file()
         before = StackFile(self.configuration.read_text() if self.configuration.exists() else "")
         salt = before.values.get("encryptionsalt")
@@ -322,7 +323,7 @@ class Engine:
         return {path: known.get(path) or found[path] for path in paths}
 
     def _encrypted(self, texts: Sequence[str], salt: str | None) -> list[str]:
-        """Return texts as the stack's settings hold secrets. The engine encrypts what it is to write into a file."""
+        """Return texts in the encrypted form of the stack's settings. The engine encrypts them into a file."""
         if not texts:
             return []
         with tempfile.TemporaryDirectory(dir=self._state) as folder:
@@ -341,7 +342,7 @@ class Engine:
         return file
 
     def _link_plugins(self) -> None:
-        """Let the engine see the official plugins of the environment, and no other."""
+        """Link the environment's official plugins for the engine, and no other plugins."""
         folder = self._home / "plugins"
         if folder.is_symlink():
             folder.unlink()
@@ -353,7 +354,7 @@ class Engine:
             elif each.name not in plugins and each.is_dir() and all(file.is_symlink() for file in each.iterdir()):
                 shutil.rmtree(each)
         for name, plugin in plugins.items():
-            # The engine takes no link for a plugin's folder (Pulumi SDK, go/common/workspace/plugins.go, tryPlugin).
+            # The engine rejects a link as a plugin's folder (Pulumi SDK, go/common/workspace/plugins.go, tryPlugin).
             linked = private_folder(folder / name)
             for file in plugin.iterdir():
                 link_to(linked / file.name, file)
@@ -365,17 +366,17 @@ def stacks(root: Path) -> tuple[str, ...]:
 
 
 def require_stack(root: Path, stack: str) -> None:
-    """Raise EngineError when the checkout has no Pulumi.<stack>.yaml; the message names the stacks it has."""
+    """Raise EngineError if the checkout has no Pulumi.<stack>.yaml. The message names its stacks."""
     if not (root / f"Pulumi.{stack}.yaml").exists():
         raise EngineError(
-            f"there is no stack {stack!r}: Pulumi.{stack}.yaml does not exist. "
-            f"Stacks of this checkout: {', '.join(stacks(root))}. Choose one with STACK=<name>, or write that file."
+            f"stack {stack!r} does not exist: Pulumi.{stack}.yaml is missing. "
+            f"Stacks of this checkout: {', '.join(stacks(root))}. Choose one with STACK=<name>, or create that file."
         )
 
 
 @contextlib.contextmanager
 def _terminations(process: subprocess.Popen[Any]) -> Iterator[threading.Event]:
-    """Have each SIGTERM of this process reach another once, for the length of the context; tell whether one came."""
+    """Pass each SIGTERM of this process on once, for the length of the context. Yields whether one came."""
     came = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield came  # Python lets no other thread handle signals
@@ -404,10 +405,10 @@ def _terminations(process: subprocess.Popen[Any]) -> Iterator[threading.Event]:
 
 @contextlib.contextmanager
 def _witness() -> Iterator[subprocess.Popen[bytes]]:
-    """Start a child that ends with a SIGTERM and does nothing: where all processes of a group get one, it does, too.
+    """Start a child that ends at a SIGTERM, to detect whether all processes of the group receive one.
 
-    So `timeout`, an init system and pipelines send it, and the engine has it already then. A terminal's interrupt is
-    ignored, and the child ends with this process.
+    `timeout`, init systems and pipelines signal the whole group, so the engine has the signal already. The child
+    ignores a terminal's interrupt and ends with this process.
     """
     child = subprocess.Popen(["sh", "-c", "trap '' INT; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:

@@ -1,4 +1,4 @@
-"""What the engine finds around it: servers, programs and files of the local environment, and little of the user's."""
+"""The engine's environment: servers, programs and files of the local environment, and few of the user's."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ INHERITED: Final = frozenset(
         "USER",
     }
 )
-"""Variables that the engine inherits, beside LC_*. Nothing that names a cluster, a cloud, a backend, a credential, a
-plugin or a proxy is among them."""
+"""Variables that the engine inherits, in addition to LC_*. None of them names a cluster, a cloud, a backend, a
+credential, a plugin or a proxy."""
 
 
 LOOPBACK: Final = ("127.0.0.1", "localhost")
@@ -41,14 +41,13 @@ LOOPBACK: Final = ("127.0.0.1", "localhost")
 class Environment:
     """The local environment of an engine.
 
-    kubeconfig: of the local cluster. mirror: the folder that holds upstream's files; None leaves the stack's settings
-    as they are written. providers: loopback ports of the emulated providers, by plugin. programs: folders that are
-    searched for programs before those of the user. plugins: folders of official plugins that may be used.
-    variables: what the engine, its plugins and the program find besides, such as the credentials of a cloud.
-    ssh_key: private key of who works in that cloud, the public one beside it (`.pub`); None leaves the settings' own.
-    disposable: what stands in it may be lost, so that stacks protect nothing from being deleted.
-    reads_secrets: a stack's file may hold secrets that the local passphrase has encrypted; otherwise a made-up value
-    stands in for every one.
+    kubeconfig: of the local cluster. mirror: the folder of upstream's files, None to leave the stack's settings
+    unchanged. providers: loopback ports of the emulated providers, by plugin. programs: folders that are searched for
+    programs before those of the user. plugins: folders of allowed official plugins. variables: other variables for the
+    engine, its plugins and the program, for example credentials of a cloud. ssh_key: private key for that cloud's VMs,
+    next to the public one (`.pub`), None to use the key in the settings. disposable: data may be lost, so stacks do not
+    protect resources. reads_secrets: the local passphrase can decrypt secrets in a stack's file. If false, each secret
+    gets a made-up value.
     """
 
     kubeconfig: Path
@@ -62,16 +61,16 @@ class Environment:
     reads_secrets: bool = True
 
     def with_mirror(self, folder: Path) -> Environment:
-        """Return the same with other files of upstream."""
+        """Return a copy with other files of upstream."""
         return replace(self, mirror=folder)
 
     def dump(self) -> str:
-        """Return it on one line, for another process."""
+        """Return the environment on one line, for another process."""
         return json.dumps(asdict(self), default=str)
 
     @classmethod
     def load(cls, text: str) -> Environment:
-        """Read what `dump` has written; raises ValueError where it is something else."""
+        """Parse the output of `dump`. Raises ValueError if it is invalid."""
         try:
             found = json.loads(text)
             return cls(
@@ -86,16 +85,16 @@ class Environment:
                 reads_secrets=bool(found["reads_secrets"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"this is no environment of an engine: {error!r}") from None
+            raise ValueError(f"this is not the environment of an engine: {error!r}") from None
 
 
 def inherited(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return of the user's variables those that may reach the engine."""
+    """Return the user's variables that the engine may have."""
     return {name: value for name, value in variables.items() if name in INHERITED or name.startswith("LC_")}
 
 
 def past_proxies(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables that keep a user's proxy, where there is one, from what is on this machine."""
+    """Return variables that exclude this machine's addresses from the user's proxy, if there is one."""
     found = {}
     for name in ("NO_PROXY", "no_proxy"):
         hosts = [host for host in variables.get(name, "").split(",") if host]

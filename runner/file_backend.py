@@ -1,7 +1,7 @@
-"""The files in which the engine's file backend keeps a stack, after the engine was killed or the disk was full.
+"""A stack's files in the engine's file backend, after the engine was killed or the disk was full.
 
-The backend (pulumi/pkg/v3/backend/diy) writes a file beside its place and renames it, even where the disk was full and
-half of it is missing: of the state, which then does not parse, or of a lock, which then names nobody.
+The backend (pulumi/pkg/v3/backend/diy) writes a temporary file and renames it, also if a full disk truncated it. A
+truncated state cannot be parsed. A truncated lock does not name its engine.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 KEPT: Final = 3
-"""How many updates' copies of the state are kept. The backend itself keeps every one."""
+"""Number of updates whose copies of the state are kept. The backend itself keeps all."""
 
 _CLOCK_STEP: Final = 10.0
-"""Seconds by which the clock may have been put right between the start of a process and its lock."""
+"""Seconds that the clock may have been corrected between the start of a process and its lock."""
 
 
 class LockedError(Exception):
-    """A live engine holds the stack's lock, or may hold it; the message says which."""
+    """A live engine holds or may hold the stack's lock. The message names the engine."""
 
 
 class FileBackend:
@@ -37,23 +37,23 @@ class FileBackend:
 
     @property
     def is_torn(self) -> bool:
-        """Whether there is a state that is not whole."""
+        """Return whether a state file exists and is incomplete."""
         return self.state.exists() and _checkpoint(self.state) is None
 
     @property
     def has_resources(self) -> bool:
-        """Whether the state holds any resource."""
+        """Return whether the state has resources."""
         return bool(((_checkpoint(self.state) or {}).get("latest") or {}).get("resources"))
 
     def held(self) -> str | None:
-        """Return who holds a lock since when, being alive or of another host; None where nobody does."""
+        """Return the engine that holds a lock and its start, if it is alive or on another host. None otherwise."""
         return next((_told(holder) for _, holder in self._holders() if holder and _may_live(holder)), None)
 
     def unlock(self) -> tuple[Path, ...]:
-        """Remove the locks of dead engines; return those among them that name nobody.
+        """Remove the locks of dead engines. Return those that did not name an engine.
 
-        Raises LockedError where the engine that holds one is alive or of another host, or where one names nobody
-        while an engine works on this backend.
+        Raises LockedError if a lock's engine is alive or on another host, or if a lock names no engine while an engine
+        works on this backend.
         """
         torn = []
         for file, holder in self._holders():
@@ -65,13 +65,13 @@ class FileBackend:
                 file.unlink(missing_ok=True)
         if torn:
             for engine in self._engines():
-                raise LockedError(f"by an engine whose lock {torn[0]} is not whole, perhaps process {engine}")
+                raise LockedError(f"by an engine whose lock {torn[0]} is incomplete, perhaps process {engine}")
         for file in torn:
             file.unlink(missing_ok=True)
         return tuple(torn)
 
     def prune(self) -> None:
-        """Remove the history's copies of the state that are older than the last few."""
+        """Remove the history's older copies of the state."""
         updates = sorted(self._history.glob(f"{self._stack}-*.history.json"), reverse=True)
         for file in updates[KEPT:]:
             _remove(file.with_name(file.name.replace(".history.", ".checkpoint.")))
@@ -82,7 +82,7 @@ class FileBackend:
         return [(file, _holder(file)) for file in files]
 
     def _engines(self) -> Iterator[int]:
-        """Return the processes of this user that are engines on this backend."""
+        """Yield the ids of this user's engine processes on this backend."""
         variable = f"PULUMI_BACKEND_URL=file://{self._folder}".encode()
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -94,7 +94,7 @@ class FileBackend:
 
 
 def _checkpoint(file: Path) -> dict[str, Any] | None:
-    """Return the checkpoint that a file of the state holds, None where it is not whole."""
+    """Return the checkpoint in a state file, None if it is incomplete."""
     try:
         found = json.loads(file.read_text())["checkpoint"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -103,7 +103,7 @@ def _checkpoint(file: Path) -> dict[str, Any] | None:
 
 
 def _holder(file: Path) -> dict[str, Any] | None:
-    """Return who holds a lock (lockContent in diy/lock.go), None where the file does not say."""
+    """Return the holder of a lock (lockContent in diy/lock.go), None if the file is incomplete."""
     try:
         lock = json.loads(file.read_text())
         timestamp = datetime.fromisoformat(lock["timestamp"])
@@ -127,9 +127,9 @@ def _may_live(holder: dict[str, Any]) -> bool:
 
 
 def _alive(pid: int, locked: datetime) -> bool:
-    """Return whether the process that locked at a time runs: one that began later has its number after a reboot."""
+    """Return whether the process of a lock still runs. A later process can have the same number after a reboot."""
     try:
-        # proc(5): after the name, which may hold anything, come the fields from the third on; starttime is the 22nd.
+        # proc(5): the name can contain any character. The fields after it begin with the third. starttime is the 22nd.
         ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     except OSError:
         return False

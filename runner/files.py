@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 UMASK: Final = 0o077
-"""For processes that write into such folders."""
+"""The umask for processes that write into such folders."""
 
 
 def private_folder(folder: Path) -> Path:
-    """Make a folder of mode 0700, with what is missing above it; return it. One that is there gets the mode."""
+    """Create a folder of mode 0700 and its missing parents. Return it. An existing folder gets the mode."""
     for each in reversed([folder, *folder.parents]):
         if not each.exists():
             each.mkdir(mode=0o700, exist_ok=True)
@@ -22,7 +22,7 @@ def private_folder(folder: Path) -> Path:
 
 
 def link_to(link: Path, target: Path) -> None:
-    """Make a symbolic link, or change it in one step if it has another target."""
+    """Create a symbolic link, or replace it in one step if it has another target."""
     if link.is_symlink() and link.readlink() == target:
         return
     made = link.with_name(f"..{link.name}_{os.getpid()}")
@@ -32,14 +32,14 @@ def link_to(link: Path, target: Path) -> None:
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether an error says that the disk is full, or the user's share of it."""
+    """Return whether an error means that the disk, or the user's quota, is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file of mode 0600 in one step, so that a reader never sees half of it.
+    """Write a file of mode 0600 in one step, so that a reader never sees a part of it.
 
-    Raises OSError where the disk is full; the file is as it was then, and nothing lies beside it.
+    Raises OSError if the disk is full. The file is then unchanged, and no temporary file remains.
     """
     with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as stream:
         try:

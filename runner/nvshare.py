@@ -1,4 +1,4 @@
-"""How the two matrix multiplications ended that share a GPU. A pod that was only simulated has shown nothing."""
+"""The result of the two matrix multiplications that share a GPU. Simulated pods do not give a result."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SELECTOR: Final = f"batch.kubernetes.io/job-name={JOB}"
 PODS: Final = 2
 
 _TIMED_OUT: Final = 124
-"""Exit code of coreutils' `timeout` for what it has ended."""
+"""Exit code of coreutils' `timeout` for a command that it ended."""
 _PASS: Final = re.compile(r"PASS\n--- (\d+\.\d+) seconds ---\s*")
 """The last lines of upstream's program (grgalex/nvshare, tests/tf-matmul.py)."""
 
 
 class Verdict(StrEnum):
-    """What is known of a test, the worst first: of several, the first one counts."""
+    """The result of a test, worst first. The worst result of several pods counts."""
 
     FAILED = "failed"
     TIMED_OUT = "timed out"
@@ -28,19 +28,19 @@ class Verdict(StrEnum):
 
 
 def verdict(pods: Sequence[Mapping[str, Any]]) -> Verdict:
-    """Return how the test ended, by its pods: passed only where each has said so, and all of them are there."""
+    """Return the result of a test from its pods. It passed only if all pods exist and each reported it."""
     found = {_of(pod) for pod in pods} | ({Verdict.UNKNOWN} if len(pods) != PODS else set())
     return next(each for each in Verdict if each in found)
 
 
 def seconds(pods: Sequence[Mapping[str, Any]]) -> str:
-    """Return how long those took that passed, such as `238.7 s, 219.0 s`; `-` where none did."""
+    """Return the durations of the pods that passed, such as `238.7 s, 219.0 s`, or `-` if none did."""
     ended = [match for pod in pods if (match := _PASS.fullmatch(_ended(pod).get("message") or ""))]
     return ", ".join(f"{float(match[1]):.1f} s" for match in ended) or "-"
 
 
 def _of(pod: Mapping[str, Any]) -> Verdict:
-    """Return how a pod ended. A kubelet that has run a container names its image by an id; a simulation has none."""
+    """Return the result of one pod. A real kubelet reports an image id for a container. A simulation does not."""
     ended = _ended(pod)
     if not ended or not _status(pod).get("imageID"):
         return Verdict.UNKNOWN

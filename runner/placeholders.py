@@ -1,4 +1,4 @@
-"""Made-up values for secrets that cannot be read here, because another backend has encrypted them."""
+"""Made-up values for secrets that another backend has encrypted and that cannot be read here."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final
 from runner.stack_file import ConfigPath, spelled
 
 MARK: Final = "made-up-for-a-secret"
-"""Part of every such value, by which nobody takes it for the secret itself."""
+"""Part of every such value, which shows that it is not the secret itself."""
 
 _SIGNED: Final = re.compile("sas", re.IGNORECASE)
-"""Keys of shared access signatures, whose form a program may look at."""
+"""Keys of shared access signatures. A program may check their form."""
 _ADDRESS: Final = re.compile(r"url\b", re.IGNORECASE)
-"""Keys of addresses, likewise."""
+"""Keys of addresses. A program may check their form."""
 
 
 def placeholder(path: ConfigPath) -> str:
-    """Return a new value for a secret at this path: long enough for a password, of the form that its key wants."""
+    """Return a new value for a secret at this path. It has the form for its key and the length of a password."""
     value = f"{MARK}-{secrets.token_urlsafe(24)}"
     if _SIGNED.search(spelled(path)):
         return f"sv=2024-11-04&sr=c&sp=rl&se=2999-12-31T23:59:59Z&sig={value}"

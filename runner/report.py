@@ -1,4 +1,4 @@
-"""What a cluster holds of the platform: nodes, queues, teams, workloads. Reads, and changes nothing."""
+"""Report a cluster's platform: nodes, queues, teams, workloads. Does not change the cluster."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from runner import nvshare
 
 GPU: Final = "nvidia.com/gpu"
 SHARED_GPU: Final = "nvshare.com/gpu"
-"""What nodes with NVshare offer in place of GPUs."""
+"""Resource that nodes with NVshare offer in place of GPUs."""
 MLOPS_LABEL: Final = "mlbatch/part-of=mlops"
 TEAM_LABEL: Final = "mlbatch-team-namespace=true"
 UNENFORCED: Final = "mlbatch/unenforced"
 KUEUE: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
-"""The versions of its API, the preferred one first: the Kueue of OpenShift AI 2 serves the second alone."""
+"""The versions of Kueue's API, preferred first. The Kueue of OpenShift AI 2 serves only the second."""
 APPWRAPPER: Final = "workload.codeflare.dev/v1beta2"
 _OF_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
 _MEMBERS: Final = {"User": "", "Group": "group "}
-"""What stands before a member's name, by the kind of subject."""
+"""Prefix of a member's name, by the kind of subject."""
 _ACCOUNTS: Final = "system:serviceaccount"
-"""Begins the names of service accounts and of their groups: on OpenShift that of each namespace may pull its images."""
+"""Prefix of service accounts and their groups. On OpenShift, those of each namespace may pull its images."""
 
 _NODE_KINDS: Final = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product")
-"""Labels that tell nodes apart: a cloud's, else feature discovery's, where nobody has given machines a type."""
+"""Labels with a node's machine type: from a cloud, otherwise from feature discovery."""
 _UNANSWERED: Final = re.compile(r'failed calling webhook "([^"]+)": (?:failed to call webhook: )?(.*)')
-"""What the API server says of an object about which a webhook is to be asked that does not answer (k8s.io/apiserver
-v0.34.2, `pkg/util/webhook/error.go` and `pkg/admission/plugin/webhook`)."""
+"""The API server's message about an object whose webhook does not answer (k8s.io/apiserver v0.34.2,
+`pkg/util/webhook/error.go` and `pkg/admission/plugin/webhook`)."""
 SECONDS: Final = 60.0
-"""For which a cluster of somebody's may say nothing."""
+"""Seconds that another person's cluster may take to send data."""
 
 Client = kubernetes.dynamic.DynamicClient
 
 
 def connect(kubeconfig: Path | None, context: str | None = None, seconds: float | None = None) -> Client:
-    """Return a client of the cluster that a kubeconfig's context names; None for what kubectl would take.
+    """Return a client of a kubeconfig's context. None means the default of kubectl.
 
-    seconds: for which nothing may come from the cluster, which is then asked once more; None for as long as it takes.
-    Raises kubernetes.config.ConfigException where the file or the context cannot be used, and the exceptions of the
-    Kubernetes client where the cluster does not answer.
+    seconds: longest time without data from the cluster, before one retry. None for no limit. Raises
+    kubernetes.config.ConfigException if the file or the context is invalid, and the Kubernetes client's exceptions
+    if the cluster does not answer.
     """
     file = str(kubeconfig) if kubeconfig is not None else None
     configuration = kubernetes.client.Configuration()
@@ -60,7 +60,7 @@ def connect(kubeconfig: Path | None, context: str | None = None, seconds: float 
 
 
 def message(error: Any) -> str:
-    """Return the API server's words out of an exception of the client."""
+    """Return the API server's message in an exception of the client."""
     body = error.body.decode() if isinstance(error.body, bytes) else str(error.body)
     try:
         return str(json.loads(body)["message"])
@@ -69,7 +69,7 @@ def message(error: Any) -> str:
 
 
 class _Impatient(RESTClientObject):
-    """Waits so many seconds for anything to come."""
+    """Waits this number of seconds for data."""
 
     def __init__(self, configuration: kubernetes.client.Configuration, seconds: float) -> None:
         super().__init__(configuration)
@@ -82,9 +82,9 @@ class _Impatient(RESTClientObject):
 
 
 def platform_report(client: Client) -> str:
-    """Describe the platform on a cluster.
+    """Return a description of the platform on a cluster.
 
-    Raises the Kubernetes client's exceptions when the cluster does not answer.
+    Raises the Kubernetes client's exceptions if the cluster does not answer.
     """
     return "\n\n".join(
         [
@@ -103,16 +103,16 @@ def platform_report(client: Client) -> str:
 
 
 def await_settled(client: Client, seconds: float = 15.0) -> None:
-    """Wait until the queues' own figures, which follow the pods with a delay, have caught up; at most these seconds."""
+    """Wait until the queues' numbers match the pods, at most this long. They follow with a delay."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and _reserved_gpus(client) < _running_gpus(client):
         time.sleep(0.5)
 
 
 def objects(client: Client, version: str, kind: str, **options: Any) -> list[dict[str, Any]]:
-    """Return the objects of a kind, none where the cluster does not know the kind.
+    """Return the objects of a kind. Empty if the cluster does not serve the kind.
 
-    The client remembers the kinds of a cluster by its address, behind which there may be another one by now.
+    The client caches a cluster's kinds by its address, and another cluster can have the same address later.
     """
     try:
         resource = client.resources.get(api_version=version, kind=kind)
@@ -123,7 +123,7 @@ def objects(client: Client, version: str, kind: str, **options: Any) -> list[dic
 
 
 def queueing(client: Client, kind: str, **options: Any) -> list[dict[str, Any]]:
-    """Return the objects of a kind of Kueue's, in the first of its API versions that the cluster serves."""
+    """Return the objects of a kind of Kueue, in the first of its API versions that the cluster serves."""
     for version in KUEUE:
         if found := objects(client, version, kind, **options):
             return found
@@ -131,7 +131,7 @@ def queueing(client: Client, kind: str, **options: Any) -> list[dict[str, Any]]:
 
 
 def _as_it_is(client: Client, found: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer as JSON has it: to make the client's own objects of it takes ten times as long."""
+    """Return an answer as JSON. The client's own objects take ten times as long."""
     return found
 
 
@@ -146,7 +146,7 @@ def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> s
 
 
 def members(bindings: Iterable[Mapping[str, Any]], kind: str) -> list[str]:
-    """Return the people, or the groups of people, whom RoleBindings name. kind: User or Group."""
+    """Return the users or the groups in RoleBindings, without service accounts. kind: User or Group."""
     subjects = [subject for binding in bindings for subject in binding.get("subjects") or ()]
     found = {subject["name"] for subject in subjects if subject["kind"] == kind}
     return sorted(name for name in found if not name.startswith(_ACCOUNTS))
@@ -207,14 +207,14 @@ def _teams(client: Client) -> Iterable[Sequence[Any]]:
 
 
 def _unenforced(client: Client) -> Iterable[str]:
-    """Yield what teams are told that nothing holds to them, where there is something."""
+    """Yield the promises to teams that this cluster cannot enforce, if there are any."""
     namespaces = objects(client, "v1", "Namespace", label_selector=TEAM_LABEL)
     found = [
         (item["metadata"]["name"], (item["metadata"].get("annotations") or {}).get(UNENFORCED)) for item in namespaces
     ]
     rows = [(name, promises) for name, promises in found if promises]
     if rows:
-        yield table("Promises that nothing holds", ["NAMESPACE", "PROMISES"], rows)
+        yield table("Promises that are not enforced", ["NAMESPACE", "PROMISES"], rows)
 
 
 def _workloads(client: Client) -> Iterable[Sequence[Any]]:
@@ -228,7 +228,7 @@ def _workloads(client: Client) -> Iterable[Sequence[Any]]:
 
 
 def _nvshare(client: Client) -> Iterable[str]:
-    """Yield how the test of shared GPUs ended, where there is one."""
+    """Yield the result of the test of shared GPUs, if there is one."""
     jobs = objects(client, "batch/v1", "Job", namespace=nvshare.NAMESPACE)
     if any(job["metadata"]["name"] == nvshare.JOB for job in jobs):
         pods = objects(client, "v1", "Pod", namespace=nvshare.NAMESPACE, label_selector=nvshare.SELECTOR)
@@ -237,7 +237,7 @@ def _nvshare(client: Client) -> Iterable[str]:
 
 
 def _mlops(client: Client) -> Iterable[str]:
-    """Yield which of the OSS MLOps platform's workloads are available, by namespace, where there are some."""
+    """Yield the available workloads of the OSS MLOps platform, by namespace, if there are any."""
     found: dict[str, list[tuple[str, bool]]] = {}
     for kind, ready in (("Deployment", "availableReplicas"), ("StatefulSet", "readyReplicas")):
         for item in objects(client, "apps/v1", kind, label_selector=MLOPS_LABEL):
@@ -257,10 +257,11 @@ def _mlops(client: Client) -> Iterable[str]:
 
 
 def _without_pods(client: Client) -> Iterable[str]:
-    """Yield which Deployments have pods that the API server does not take, and why, where there are some.
+    """Yield the Deployments whose pods the API server rejects, with the reason, if there are any.
 
-    A Deployment has the condition of its ReplicaSet, which goes when the next pod is taken (kube-controller-manager
-    v1.34.2, `pkg/controller/replicaset/replica_set_utils.go`, `pkg/controller/deployment/progress.go`).
+    A Deployment copies the condition of its ReplicaSet, which ends when the next pod is accepted
+    (kube-controller-manager v1.34.2, `pkg/controller/replicaset/replica_set_utils.go`,
+    `pkg/controller/deployment/progress.go`).
     """
     rows = [
         (item["metadata"]["namespace"], item["metadata"]["name"], _why(str(each.get("message") or "nobody says")))
@@ -269,11 +270,11 @@ def _without_pods(client: Client) -> Iterable[str]:
         if (each["type"], each["status"], each.get("reason")) == ("ReplicaFailure", "True", "FailedCreate")
     ]
     if rows:
-        yield table("Deployments whose pods are not taken", ["NAMESPACE", "DEPLOYMENT", "BECAUSE"], sorted(rows))
+        yield table("Deployments whose pods are rejected", ["NAMESPACE", "DEPLOYMENT", "BECAUSE"], sorted(rows))
 
 
 def _why(said: str) -> str:
-    """Return what the API server said in one line, which begins with the webhook where one does not answer."""
+    """Return the API server's message in one line. It begins with the webhook that does not answer, if any."""
     line = " ".join(said.split())
     found = _UNANSWERED.search(line)
     return f"webhook {found[1]} does not answer: {found[2]}" if found else line

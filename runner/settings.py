@@ -1,4 +1,4 @@
-"""A stack's settings as the local environment runs them."""
+"""A stack's settings for the local environment."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any, Final
 from runner.stack_file import ConfigPath, StackFile
 
 ARTIFACTS: Final = "artifacts"
-"""The key of `mlbatch:mirror` that names a folder of upstream's files."""
+"""The key in `mlbatch:mirror` for a folder of upstream's files."""
 
 _NAMESPACE: Final = "mlbatch"
 _OF_A_CLUSTER: Final = ("kubeconfig", "context", "identifier")
-"""Keys of `mlbatch:kubernetes` that name a cluster."""
+"""Keys in `mlbatch:kubernetes` that identify a cluster."""
 
 _OF_A_DEFAULT_PROVIDER: Final = ("kubernetes:kubeconfig", "kubernetes:context", "kubernetes:cluster")
 
 _OF_A_BACKEND: Final = ("secretsprovider", "encryptedkey", "encryptionsalt")
-"""How the stack's own backend encrypts; a key in a cloud's vault would be fetched from there."""
+"""The stack's own encryption. A key in a cloud's vault would be fetched from there."""
 
 _BY_PASSPHRASE: Final = "v1:"
-"""Begins what a passphrase has encrypted (Pulumi SDK, `go/common/resource/config/crypt.go`)."""
+"""Prefix of a value that a passphrase has encrypted (Pulumi SDK, `go/common/resource/config/crypt.go`)."""
 
 
 def localise(file: StackFile, project: Mapping[str, Any], mirror: Path) -> None:
-    """Take out of a stack's file what leads elsewhere, and let upstream's files come from the mirror.
+    """Remove settings that lead to other places from a stack's file, and use the mirror for upstream's files.
 
-    project: of Pulumi.yaml, whose defaults count where the stack has no value. mirror: a folder of files that were
-    rendered rather than copied, so that they do not have the published digests.
+    project: of Pulumi.yaml, whose defaults apply if the stack has no value. mirror: a folder of rendered files, which
+    do not have the published digests.
     """
     for key in _OF_A_BACKEND:
         file.drop(key)
@@ -46,7 +46,7 @@ def localise(file: StackFile, project: Mapping[str, Any], mirror: Path) -> None:
 
 
 def sign_in_with(file: StackFile, project: Mapping[str, Any], key: Path) -> None:
-    """Have VMs let in who has this private key, whose public one is beside it (`.pub`).
+    """Give access to VMs to a private key, whose public key is next to it (`.pub`).
 
     project: of Pulumi.yaml, as in `localise`.
     """
@@ -57,7 +57,7 @@ def sign_in_with(file: StackFile, project: Mapping[str, Any], key: Path) -> None
 
 
 def unprotect(file: StackFile, project: Mapping[str, Any]) -> None:
-    """Let everything be deleted that the stack protects; what is no yes or no is the program's to refuse.
+    """Remove the stack's protection from deletion. The program itself rejects values that are not booleans.
 
     project: of Pulumi.yaml, as in `localise`.
     """
@@ -75,7 +75,7 @@ def _unprotect(file: StackFile, name: str, section: Mapping[str, Any]) -> None:
 
 
 def foreign_secrets(file: StackFile, salt: str | None) -> Iterator[ConfigPath]:
-    """Yield where secrets stand that the local environment cannot read: another backend has encrypted them.
+    """Yield the paths of secrets that another backend has encrypted, so the local environment cannot read them.
 
     salt: of the local stack's own passphrase.
     """
@@ -88,9 +88,9 @@ def foreign_secrets(file: StackFile, salt: str | None) -> Iterator[ConfigPath]:
 
 
 def _section(file: StackFile, project: Mapping[str, Any], name: str) -> Any:
-    """Return a section as the stack has it, else as the project does, None where neither has one.
+    """Return a section of the stack, otherwise of the project, None if neither has one.
 
-    The engine takes an object that is written as JSON, too. What is no object is the program's to refuse.
+    The engine also accepts an object as JSON text. The program itself rejects values that are not objects.
     """
     key = f"{_NAMESPACE}:{name}"
     config = file.config

@@ -10,24 +10,24 @@ from typing import Any, Final
 import yaml
 
 ConfigPath = tuple[str | int, ...]
-"""Keys and indices that lead to a value below `config`."""
+"""Keys and indices of the path to a value below `config`."""
 
 _SECURE: Final = "secure"
 _TEXT: Final = "tag:yaml.org,2002:str"
 
 
 class StackFile:
-    """A stack's file as a tree of YAML nodes; raises ValueError where the text is no YAML.
+    """A stack's file as a tree of YAML nodes. Raises ValueError if the text is not YAML.
 
-    What is not changed keeps its spelling: the engine reads some plain words and numbers as something else than PyYAML
-    does (`no`, `1:30`), so that they must not pass through Python's values.
+    Unchanged values keep their spelling. The engine and PyYAML read some plain words and numbers differently (`no`,
+    `1:30`), so these must not be converted to Python values.
     """
 
     def __init__(self, text: str) -> None:
         try:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError as error:
-            # The whole message quotes the line, in which a secret may stand.
+            # The whole message quotes the line, which can contain a secret.
             mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
             where = f"line {mark.line + 1}" if mark is not None else "this"
             raise ValueError(f"{where} is no YAML: {problem or 'it has characters that none may have'}") from None
@@ -35,18 +35,18 @@ class StackFile:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The whole, as Python's values."""
+        """The whole file as Python values."""
         return dict(yaml.safe_load(self.text()) or {})
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What stands under `config`."""
+        """The values under `config`."""
         found = self.values.get("config")
         return found if isinstance(found, Mapping) else {}
 
     @property
     def secrets(self) -> Mapping[ConfigPath, str]:
-        """What is encrypted of `config`, as it is written, by the path that leads to it."""
+        """The ciphertexts under `config`, by path."""
         return {path: node.value[0][1].value for path, node in _secrets(self._config())}
 
     def text(self) -> str:
@@ -54,7 +54,7 @@ class StackFile:
         return str(yaml.serialize(self._root, Dumper=yaml.SafeDumper))
 
     def drop(self, key: str) -> None:
-        """Take out a key of the file."""
+        """Remove a key of the file."""
         _drop(self._root, key)
 
     def put(self, key: str, value: Any) -> None:
@@ -63,7 +63,7 @@ class StackFile:
         self._root.value.append((_node(key), _node(value)))
 
     def drop_config(self, key: str) -> None:
-        """Take out a key of `config`."""
+        """Remove a key of `config`."""
         _drop(self._config(), key)
 
     def put_config(self, key: str, value: Any) -> None:
@@ -73,7 +73,7 @@ class StackFile:
         config.value.append((_node(key), _node(value)))
 
     def put_secret(self, path: ConfigPath, ciphertext: str) -> None:
-        """Put another ciphertext in the place of one of `secrets`; raises KeyError where there is none."""
+        """Replace the ciphertext of one of `secrets`. Raises KeyError if it does not exist."""
         dict(_secrets(self._config()))[path].value = _node({_SECURE: ciphertext}).value
 
     def _config(self) -> yaml.MappingNode:
@@ -93,7 +93,7 @@ def _drop(mapping: yaml.MappingNode, key: str) -> None:
 
 
 def _secrets(node: yaml.Node, path: ConfigPath = ()) -> Iterator[tuple[ConfigPath, yaml.MappingNode]]:
-    """Yield what the engine takes for a secret (Pulumi SDK, `go/common/resource/config/object.go`, isSecureValue)."""
+    """Yield the engine's secrets (Pulumi SDK, `go/common/resource/config/object.go`, isSecureValue)."""
     if isinstance(node, yaml.MappingNode):
         if [(name.value, value.tag) for name, value in node.value] == [(_SECURE, _TEXT)]:
             yield path, node
@@ -106,7 +106,7 @@ def _secrets(node: yaml.Node, path: ConfigPath = ()) -> Iterator[tuple[ConfigPat
 
 
 def spelled(path: ConfigPath) -> str:
-    """Return a path as the engine writes it: `mlbatch:teams[0].name`, `mlbatch:labels["a.b/c"]`."""
+    """Return a path in the engine's syntax: `mlbatch:teams[0].name`, `mlbatch:labels["a.b/c"]`."""
     text = str(path[0])
     for part in path[1:]:
         if isinstance(part, int):

@@ -1,7 +1,7 @@
-"""Webhooks that nobody answers. What the API server would have to ask them it refuses, deletions among it.
+"""Find webhooks without a server. The API server rejects requests that need them, including deletions.
 
-An object is deleted in the foreground, as the Kubernetes provider does it, by an update of the object that takes its
-last finalizer away. A webhook that is asked of updates, or that converts the object, holds the deletion up.
+The Kubernetes provider deletes an object in the foreground. The deletion ends with an update that removes the object's
+last finalizer. A webhook that checks updates, or that converts the object, blocks the deletion.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Absent:
-    """A Service that no ready pod stands behind, though the API server asks its webhooks.
+    """A Service of webhooks that has no ready pod.
 
-    namespace, service: its name. resources: whose deletion it holds up, as patterns of `<plural>.<group>`.
+    namespace, service: its name. resources: patterns of `<plural>.<group>` whose deletion it blocks.
     """
 
     namespace: str
@@ -34,27 +34,27 @@ class Absent:
     resources: Sequence[str]
 
     def holds(self, resource: str) -> bool:
-        """Tell whether it is asked when an object of a resource, `<plural>.<group>`, is deleted."""
+        """Return whether the API server calls the webhook to delete an object of a resource, `<plural>.<group>`."""
         return any(fnmatchcase(resource, pattern) for pattern in self.resources)
 
 
 def report(client: Client) -> str:
-    """Name the webhooks that nobody answers, nothing where all are answered."""
+    """Return a table of the webhooks that do not answer, empty if all answer."""
     rows = [(each.namespace, each.service, ", ".join(each.resources)) for each in absent(client)]
-    return table("Webhooks that nobody answers", ["NAMESPACE", "SERVICE", "HOLDS UP"], rows) if rows else ""
+    return table("Webhooks that do not answer", ["NAMESPACE", "SERVICE", "HOLDS UP"], rows) if rows else ""
 
 
 def holding(client: Client, kinds: Iterable[tuple[str, str]]) -> dict[Absent, list[str]]:
-    """Return the absent ones that hold up the deletion of some of these kinds (apiVersion, kind), with those kinds."""
+    """Return absent webhooks that block the deletion of some of these kinds (apiVersion, kind), with those kinds."""
     resources = {(kind, _resource(client, version, kind)) for version, kind in kinds}
     found = {each: sorted({kind for kind, name in resources if each.holds(name)}) for each in absent(client)}
     return {each: held for each, held in found.items() if held}
 
 
 def absent(client: Client) -> list[Absent]:
-    """Return the absent ones whose failure holds deletions up, by their names.
+    """Return absent webhooks whose failure blocks deletions, sorted by name.
 
-    Raises the Kubernetes client's exceptions when the cluster does not answer.
+    Raises the Kubernetes client's exceptions if the cluster does not answer.
     """
     asked: dict[tuple[str, str], set[str]] = {}
     for service, resources in (*_converting(client), *_admitting(client)):
@@ -93,7 +93,7 @@ def _resources(rule: Object) -> list[str]:
 
 
 def _resource(client: Client, version: str, kind: str) -> str:
-    """Return `<plural>.<group>` of a kind, nothing where the cluster does not know it."""
+    """Return `<plural>.<group>` of a kind, empty if the cluster does not serve it."""
     try:
         return _name(client.resources.get(api_version=version, kind=kind).name, version.rpartition("/")[0])
     except ResourceNotFoundError:

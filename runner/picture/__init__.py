@@ -1,4 +1,4 @@
-"""A cluster as a picture: one HTML file with what a person asks first, which needs no network and runs no script."""
+"""A cluster as a picture: one HTML file that answers first questions. It needs no network and runs no script."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def picture(client: Client, name: str) -> str:
 
 
 def draw(client: Client, file: Path, name: str) -> str:
-    """Write a cluster's picture into a file; return the line that says so.
+    """Write a cluster's picture into a file. Return a message about it.
 
-    Raises OSError where the file cannot be written, and the Kubernetes client's exceptions.
+    Raises OSError if the file cannot be written, and the Kubernetes client's exceptions.
     """
     file.write_text(picture(client, name), encoding="utf-8")
     return f"Picture\n  {file}"

@@ -1,4 +1,4 @@
-"""What is drawn of now, as rows of boxes: nodes with their GPUs, queues as bars."""
+"""Drawings of the current state, as rows of boxes: nodes with their GPUs, queues as bars."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Final, NamedTuple
 from runner.picture.state import Node, Queue, Snapshot
 
 BOX: Final = 18
-"""Pixels of a GPU."""
+"""Width of a GPU, in pixels."""
 _QUEUE: Final = 400
-"""Pixels of the longest queue."""
+"""Width of the longest queue, in pixels."""
 _PATTERNS: Final = 8
-"""Teams that have their own pattern (`document.html.j2`). Later teams share patterns, and names tell them apart."""
+"""Teams with their own pattern (`document.html.j2`). Later teams share patterns and are distinguished by name."""
 
 
 class Box(NamedTuple):
-    """A box in the middle of a row, in pixels; x is 0 right of the row's name. kind: its class."""
+    """A box in the middle of a row, in pixels. x is 0 right of the row's name. kind: its class."""
 
     kind: str
     title: str
@@ -40,7 +40,7 @@ def classes(teams: Iterable[str]) -> dict[str, str]:
 
 
 def nodes(snapshot: Snapshot, class_of: Mapping[str, str]) -> list[Row]:
-    """Return each node as a row of its GPUs: whose they are, which are free, which are lost."""
+    """Return each node as a row of its GPUs: used by a team, free or lost."""
     rows = []
     for node in snapshot.nodes:
         gpus = enumerate(_gpus(node, class_of))
@@ -51,7 +51,7 @@ def nodes(snapshot: Snapshot, class_of: Mapping[str, str]) -> list[Row]:
 
 
 def queues(found: Sequence[Queue]) -> list[Row]:
-    """Return each queue: its quota as a frame, in it what it uses and does not lend, beyond it what it borrows."""
+    """Return each queue: a frame for its quota, in it the use and the part not lent, after it what it borrows."""
     scale = _QUEUE / max([1, *(max(queue.nominal, queue.used) for queue in found)])
     return [_queue(queue, scale) for queue in found]
 

@@ -1,4 +1,4 @@
-"""What the picture shows, as a cluster's objects have it. Reads, and changes nothing."""
+"""Reads the content of the picture from a cluster. Does not change the cluster."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HEALTH = "autopilot.ibm.com/gpuhealth"
 _ENDED = ("Succeeded", "Failed")
 _KEEPING_AWAY = ("NoSchedule", "NoExecute")
 _GPU_TOLERATIONS = tuple({"key": name, "operator": "Exists"} for name in (GPU, SHARED_GPU))
-"""What jobs tolerate where no flavor says so: taints of the name of what they ask for."""
+"""Tolerations of jobs if no flavor sets them: taints with the name of a requested resource."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """gpus: of which usable are offered now. held: by namespace, GPUs that its pods there have. state: in a word."""
+    """A node. gpus: all, usable: those offered now. held: GPUs of its pods, by namespace. state: one word."""
 
     name: str
     gpus: int
@@ -32,7 +32,7 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """GPUs of a ClusterQueue. lendable: None where it lends its whole quota. pending: workloads that wait."""
+    """GPUs of a ClusterQueue. lendable: None if it lends its whole quota. pending: waiting workloads."""
 
     name: str
     nominal: int
@@ -44,10 +44,10 @@ class Queue:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A workload, by the name of what it stands for.
+    """A workload, with the name of its job.
 
-    queued: since when it has waited or did before it started; None where an earlier run has left no trace of it.
-    started: when it was last given quota. ended: when it finished. None where that has not been.
+    queued: when it began to wait for its current or last run, None if only an earlier run is recorded. started: when it
+    last got quota. ended: when it finished. None if it has not happened.
     """
 
     namespace: str
@@ -61,7 +61,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What a controller told of an object."""
+    """A controller's message about an object."""
 
     time: datetime
     kind: str
@@ -74,7 +74,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A cluster at a moment. name: by which whoever asked knows it."""
+    """A cluster at one time. name: the cluster's name for the reader."""
 
     name: str
     taken: datetime
@@ -85,7 +85,7 @@ class Snapshot:
 
 
 def read(client: Client, name: str) -> Snapshot:
-    """Return what a cluster holds now; raises the Kubernetes client's exceptions when it does not answer."""
+    """Return the cluster's current state. Raises the Kubernetes client's exceptions if it does not answer."""
     return snapshot(
         name,
         datetime.now(UTC),
@@ -109,7 +109,7 @@ def snapshot(
     workloads: Iterable[Any] = (),
     events: Iterable[Any] = (),
 ) -> Snapshot:
-    """Return the same of objects that were read before, as the API server has them."""
+    """Return the state from objects that were read before, in the API server's form."""
     counted = _counted(queues)
     tolerations = [*_GPU_TOLERATIONS, *(each for item in flavors for each in item["spec"].get("tolerations") or ())]
     held: dict[str, Counter[str]] = {}
@@ -132,7 +132,7 @@ def snapshot(
 
 
 def _counted(queues: Iterable[Any]) -> str:
-    """Return as what queues count GPUs: nodes that share theirs offer the shares beside them."""
+    """Return the resource that queues count as GPUs. Nodes with shared GPUs offer shares in addition to GPUs."""
     groups = (group for item in queues for group in item["spec"].get("resourceGroups") or ())
     covered = {entry["name"] for group in groups for flavor in group["flavors"] for entry in flavor["resources"]}
     return SHARED_GPU if SHARED_GPU in covered else GPU
@@ -206,7 +206,7 @@ def _job(item: Any, gpu: str) -> Job:
 
     created, ended, started = _time(item["metadata"]["creationTimestamp"]), since("Finished"), since("QuotaReserved")
     if ended is not None and started is None:
-        # Kueue takes the quota back as a workload ends, and keeps for how long it ran in all (workload_types.go).
+        # Kueue releases the quota when a workload ends, and records its total run time (workload_types.go).
         started = ended - timedelta(seconds=item["status"].get("accumulatedPastExecutionTimeSeconds") or 0)
     sets = item["spec"].get("podSets") or ()
     owner = next(iter(item["metadata"].get("ownerReferences") or ()), item["metadata"])
@@ -238,7 +238,7 @@ def _event(item: Any) -> Event | None:
 
 
 def _gpus(spec: Any, gpu: str) -> int:
-    """Return the GPUs that a pod asks for."""
+    """Return the GPUs that a pod requests."""
     asked = (container.get("resources") or {} for container in spec["containers"])
     return sum(_amount(each.get("limits") or each.get("requests") or {}, gpu) for each in asked)
 

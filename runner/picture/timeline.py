@@ -1,6 +1,6 @@
-"""What was over time: the GPUs of each team, and each job, as workloads' own conditions tell.
+"""The history: the GPUs of each team, and each job, from the conditions of workloads.
 
-Of a job that was evicted they remember the last run alone.
+For an evicted job, they contain only the last run.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from runner.picture.charts import BOX, Box, Row
 from runner.picture.state import Job, Snapshot
 
 MOST_JOBS: Final = 60
-"""Rows of the latest jobs; more would be too many to read."""
+"""Number of rows for the latest jobs. More would be too many to read."""
 _SPAN: Final = 600
-"""Pixels of the period, as in `parts.j2`."""
+"""Width of the period in pixels, as in `parts.j2`."""
 _MOMENTS: Final = 120
 
 
 @dataclass(frozen=True, kw_only=True)
 class Period:
-    """The time that a drawing shows, of at least a minute, up to when it was looked."""
+    """The time of a drawing: at least a minute, until the snapshot."""
 
     begin: datetime
     end: datetime
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Period:
-        """Return the time since the first of the jobs that are drawn was made: nothing is drawn of what is to come."""
+        """Return the time since the oldest job in the drawing was created. The drawing does not show the future."""
         first = min([job.created for job in latest(snapshot.jobs)], default=snapshot.taken)
         return cls(begin=min(first, snapshot.taken - timedelta(minutes=1)), end=snapshot.taken)
 
     def moment(self, share: float) -> datetime:
-        """Return when this share of it has passed."""
+        """Return the time at this share of the period."""
         return self.begin + share * (self.end - self.begin)
 
     def share(self, when: datetime) -> float:
-        """Return which part of it has passed at a moment."""
+        """Return the share of the period at a time."""
         return min(1.0, max(0.0, (when - self.begin) / (self.end - self.begin)))
 
     def times(self, told: Callable[[datetime], str] | None = None) -> list[str]:
-        """Return the time at each quarter. told: how a time is told, where not by date and clock."""
+        """Return the time at each quarter. told: formats a time, if not as date and clock."""
         form = "%d %b %H:%M" if self.end - self.begin > timedelta(minutes=10) else "%H:%M:%S"
         moments = [self.moment(part / 4) for part in range(4)]
         return [when.strftime(form) if told is None else told(when) for when in moments]
@@ -82,7 +82,7 @@ def usage(snapshot: Snapshot, class_of: Mapping[str, str]) -> Usage:
 
 
 def jobs(snapshot: Snapshot, class_of: Mapping[str, str], told: Callable[[datetime], str] | None = None) -> Jobs:
-    """Return when each job waited and ran. told: how a time is told, where not by date and clock."""
+    """Return when each job waited and ran. told: formats a time, if not as date and clock."""
     shown, count, period = latest(snapshot.jobs), len(snapshot.jobs), Period.of(snapshot)
     title = "Jobs" if len(shown) == count else f"Jobs, the last {len(shown)} of {count}"
     return Jobs(title, [_row(job, class_of[job.namespace], period) for job in shown], period.times(told))
@@ -108,13 +108,13 @@ def _row(job: Job, kind: str, period: Period) -> Row:
 
 
 def latest(found: Sequence[Job]) -> Sequence[Job]:
-    """Return the jobs that are drawn: the last that came, by team."""
+    """Return the jobs in the drawing: the latest, sorted by team."""
     last = sorted(found, key=lambda job: job.created)[-MOST_JOBS:]
     return sorted(last, key=lambda job: (job.namespace, job.created, job.name))
 
 
 def duration(span: timedelta) -> str:
-    """Return a span of time in words, to the minute."""
+    """Return a duration in words, to the minute."""
     minutes = int(span.total_seconds() // 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -124,7 +124,7 @@ def duration(span: timedelta) -> str:
 
 
 def _had(found: Sequence[Job], teams: Iterable[str], when: datetime) -> list[int]:
-    """Return how many GPUs the jobs of each team had at a moment."""
+    """Return how many GPUs the jobs of each team had at one time."""
     had = dict.fromkeys(teams, 0)
     for job in found:
         if job.started is not None and job.started <= when and (job.ended is None or when < job.ended):
@@ -133,7 +133,7 @@ def _had(found: Sequence[Job], teams: Iterable[str], when: datetime) -> list[int
 
 
 def _runs(column_by_column: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield first column, the one behind the last, what lies below, and the GPUs, of each run of equal columns."""
+    """Yield for each run of equal columns: first column, column after the last, GPUs below it, and its GPUs."""
     end = 0
     for (below, gpus), run in groupby(column_by_column):
         begin, end = end, end + len(list(run))

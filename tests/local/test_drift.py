@@ -618,7 +618,7 @@ def test_what_is_changed_by_hand_is_named_with_its_writer(project: Project, clus
 def test_the_command_says_it_and_puts_it_back(project: Project, cluster: Cluster, paths: Paths) -> None:
     done = drift(project)
     assert done.returncode == 1
-    assert 'lives     {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}' in done.stdout
+    assert 'live      {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}' in done.stdout
     assert "mallory" not in drift(project, "--no-values").stdout.replace('[name="mallory"]', "")
     done = drift(project, "--fix")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -21,14 +21,14 @@ def errors_of(raw: Mapping[str, object], *secrets: str) -> list[ConfigError]:
 
 
 def partial_of(raw: Mapping[str, object], *secrets: str) -> PartialSettings:
-    """Return the sections of a configuration in which each is well formed."""
+    """Return the sections of a configuration in which each is valid by itself."""
     partial, found = parsing.read(raw, frozenset(secrets))
     assert [str(error) for error in found] == []
     return partial
 
 
 def settings_of(raw: Mapping[str, object]) -> Any:
-    """Return the whole tree of a configuration without a mistake."""
+    """Return the complete settings of a configuration without errors."""
     partial = partial_of(raw)
     assert [str(error) for error in rules.check(partial)] == []
     settings = parsing.whole(partial)

@@ -1,4 +1,4 @@
-"""What the unit tests of the program share. No engine, no cluster, no network."""
+"""Fixtures of the program's unit tests. They use no engine, cluster or network."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def appwrapper_release(mirror: Mirror) -> Release:
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Path:
-    """A kubeconfig whose cluster nobody asks."""
+    """A kubeconfig of a cluster that receives no requests."""
     return _written(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Settings that nobody would think of: values made from the models, and values that surprise."""
+"""Unusual settings: values generated from the models, and surprising values."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ NASTY: tuple[object, ...] = (
     {"password": "hunter2-hunter2"},
     [{"password": "hunter2-hunter2"}],
 )
-"""YAML surprises, digits that are none, blanks, over-long names, and forms that nothing has."""
+"""Surprising YAML, digits that are not numbers, blanks, too long names, and invalid forms."""
 
 
 @cache
@@ -109,7 +109,7 @@ def resolved(root: Schema, part: Schema) -> Schema:
 
 
 def knows(target: str, path: Path) -> bool:
-    """Whether a path stands for something in a target's settings: each key of it is one of the models'."""
+    """Return whether a path exists in a target's settings: each key is a key of the models."""
     root = schema_of(target)
     part = resolved(root, root)
     for step in path:
@@ -139,7 +139,7 @@ def _paths(root: Schema, part: Schema, path: Path) -> Iterator[Path]:
 
 
 def at(target: str, path: Path) -> Schema:
-    """Return the schema of what stands at a path."""
+    """Return the schema of the value at a path."""
     root = schema_of(target)
     part = resolved(root, root)
     for step in path:
@@ -148,7 +148,7 @@ def at(target: str, path: Path) -> Schema:
 
 
 def values(target: str, part: Schema) -> st.SearchStrategy[Any]:
-    """Return values that a model's types and bounds allow; what its checks say of them is another matter."""
+    """Return values that a model's types and bounds allow. Its checks may still reject them."""
     root = schema_of(target)
     kind = part.get("type")
     if "enum" in part or "const" in part:
@@ -180,7 +180,7 @@ def names() -> st.SearchStrategy[str]:
 
 @st.composite
 def changes(draw: st.DrawFn, target: str, base: Mapping[str, Any], most: int = 4) -> dict[str, Any]:
-    """Return a configuration with some of its values changed, to what the models allow or to what surprises."""
+    """Return a configuration with some of its values changed to allowed or surprising ones."""
     raw = deepcopy(dict(base))
     for path in draw(st.lists(st.sampled_from(paths(target)), min_size=1, max_size=most)):
         value = draw(values(target, at(target, path)) | st.sampled_from(NASTY))
@@ -189,7 +189,7 @@ def changes(draw: st.DrawFn, target: str, base: Mapping[str, Any], most: int = 4
 
 
 def put(raw: dict[str, Any], path: Path, value: object) -> None:
-    """Set a value, where what stands on the way to it has the form for it."""
+    """Set a value if the values above it have the form for it."""
     place: Any = raw
     for step, following in pairwise(path):
         empty: object = [] if isinstance(following, int) else {}

@@ -40,7 +40,7 @@ CLUSTER = "azure-native:containerservice:ManagedCluster"
 
 
 def provided(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What Azure, and the maker of passwords, add to what was asked for."""
+    """Properties that Azure, and the generator of passwords, add to the inputs."""
     if kind == CLUSTER:
         return {
             "identity": {"type": "UserAssigned", "userAssignedIdentities": {}},
@@ -227,7 +227,7 @@ def test_every_image_comes_from_the_mirror_or_the_stacks_own_registry(mirror: Mi
 
 
 def test_every_value_of_a_chart_is_one_that_upstreams_chart_knows(full: Record) -> None:
-    """Helm ignores others without a word. For the charts of which there are stubs; these know upstream's values."""
+    """Helm ignores unknown values without a message. The stubs of charts know upstream's values."""
     judged = []
     for item in (each for each in full.resources if each.type.endswith(":Release")):
         version = item.inputs["version"]

@@ -63,7 +63,7 @@ IMAGES = next(block for block in BLOCKS if "docker build" in block)
 
 @pytest.mark.parametrize("fails", ["", "git", "metaseq"])
 def test_images_are_built_and_pushed_until_the_first_that_fails(tmp_path: Path, fails: str) -> None:
-    """Executed, as pasted into a shell, with programs that note what they are asked for."""
+    """Executed as if pasted into a shell, with programs that record their arguments."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("az", "docker", "git", "pulumi"):
@@ -147,7 +147,7 @@ def test_what_a_killed_update_leaves_leads_to_where_it_is_finished(message: str)
 
 
 def test_the_subscription_is_named_before_anything_is_made() -> None:
-    """What is current in a shell may be another one tomorrow."""
+    """The current stack of a shell may change by the next day."""
     configure = next(block for block in BLOCKS if "pulumi stack select" in block)
     assert "'mlbatch:azure.subscriptionId' \"$SUBSCRIPTION\"" in configure
     assert re.search(r"^ +# subscriptionId: [\w-]{36} # yours", (ROOT / "Pulumi.aks.yaml").read_text(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What the published walkthroughs of AI on AKS leave open, and the whole program closes by its defaults."""
+"""Gaps in the published walkthroughs of AI on AKS that the program closes by default."""
 
 from __future__ import annotations
 

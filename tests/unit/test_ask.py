@@ -1,4 +1,4 @@
-"""What can be asked about, what is answered, and which mistakes are told at once."""
+"""Which jobs `ask` supports, its answers, and the errors that it reports at once."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ BAD = {
     "two jobs": (text() + "---\n" + text(), "the file has 2 objects (AppWrapper job, AppWrapper job)"),
     "a job with what stands beside it": (
         "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: tune}\n---\n" + text(),
-        "wrapped in its AppWrapper, or in the cluster before",
+        "in its AppWrapper, or create them in the cluster first",
     ),
     "a pod": (
         text({"kind": "Pod", "apiVersion": "v1"}),
-        "a Pod is no job that members submit: wrap it in an AppWrapper",
+        "a Pod is not a job that members submit: wrap it in an AppWrapper",
     ),
     "another version": (text({"apiVersion": "workload.codeflare.dev/v1"}), "write workload.codeflare.dev/v1beta2"),
     "a name that no label holds": (
@@ -96,11 +96,11 @@ BAD = {
         text({"metadata": {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": True}}}),
         "queue-name is True, which YAML takes for no text: write it in quotes",
     ),
-    "labels that are a list": (text({"metadata": {"name": "j", "labels": ["a"]}}), "metadata.labels is no mapping"),
+    "labels that are a list": (text({"metadata": {"name": "j", "labels": ["a"]}}), "metadata.labels is not a mapping"),
     "a number for a name": (text({"metadata": {"name": 511}}), "metadata.name is 511, which YAML takes for no text"),
     "a kind in other letters": (
         text({"kind": "PytorchJob"}),
-        "a PytorchJob is no job that members submit: did you mean P",
+        "a PytorchJob is not a job that members submit: did you mean P",
     ),
     "two, one of them odd": ("metadata: [1]\n---\n" + text(), "the file has 2 objects (None None, AppWrapper job)"),
     "a number that is none": ("!!int many", "the file is not YAML: "),
@@ -175,7 +175,7 @@ SCALARS = {
     "+1": 1,
     "-.5": -0.5,
 }
-"""What `kubectl patch --local --output json` (v1.32.4) makes of them."""
+"""The output of `kubectl patch --local --output json` (v1.32.4) for these files."""
 
 
 @pytest.mark.parametrize(("written", "meant"), SCALARS.items())
@@ -201,7 +201,7 @@ def test_a_standard_input_that_is_no_text_is_told(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe")))
     assert main(["ask", "-", "--team", "blue"]) == 2
-    assert "error: - is no text file: " in capsys.readouterr().err
+    assert "error: - is not a text file: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe", b"[]", b"hello", b"contexts: 5", b""])
@@ -219,7 +219,7 @@ def test_a_kubeconfig_that_is_none_is_told_in_one_line(
 def test_a_cluster_that_says_nothing_is_given_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its connections are taken, as by a tunnel behind which nobody is any more."""
+    """The server accepts connections but never answers, like a tunnel without a server."""
     monkeypatch.setattr("runner.report.SECONDS", 0.2)
     job, kubeconfig = tmp_path / "job.yaml", tmp_path / "config"
     job.write_text(text())
@@ -303,7 +303,7 @@ def test_nodes_that_a_pods_affinity_requires_are_there_or_it_never_runs(
 
     found = short([(requiring({"matchExpressions": [requirement]}), 1)], nodes)
     assert (found is None) is fits
-    assert found is None or found.reason == "no node is as the pod's nodeAffinity requires"
+    assert found is None or found.reason == "no node meets the pod's nodeAffinity"
     assert short([(requiring({"matchExpressions": [requirement]}, {"matchExpressions": []}), 1)], nodes) == found
 
 
@@ -334,7 +334,7 @@ TEAM = named("Namespace", "blue", metadata={"labels": {"mlbatch-team-namespace":
 
 
 def test_a_job_is_not_submitted_in_the_name_of_a_teams_accounts() -> None:
-    """OpenShift names the group of a namespace's accounts in a RoleBinding of its own there."""
+    """OpenShift binds the group of a namespace's accounts in a separate RoleBinding in that namespace."""
     subjects = [[{"kind": "Group", "name": name}] for name in ("system:serviceaccounts:blue", "vision")]
     bindings = [named("RoleBinding", f"b{number}", "blue", subjects=each) for number, each in enumerate(subjects)]
     assert Source({"RoleBinding": bindings}).members("blue", "Group") == ["vision"]
@@ -350,9 +350,9 @@ def test_teams_and_queues_that_are_not_there_are_told_those_that_are() -> None:
         ask(object(), source, mine, "blue")
     with pytest.raises(ManifestError, match="has no member who could submit"):
         ask(object(), source, job, "blue")
-    with pytest.raises(ManifestError, match="nobody can sign in as"):
+    with pytest.raises(ManifestError, match="cannot be a user or a group"):
         ask(object(), source, job, "blue", "eve\nImpersonate-Group: system:masters")
-    with pytest.raises(ManifestError, match="the cluster knows no AppWrapper"):
+    with pytest.raises(ManifestError, match="the cluster does not serve AppWrapper"):
         ask(object(), source, job, "blue", "alice")
 
 
@@ -415,7 +415,7 @@ def test_a_resource_that_no_node_has_is_told_apart_from_too_much_of_one() -> Non
     assert found.change == "ask for 2000Gi memory a pod, in place of 4Ti"
     found = short([(pod(), 1)], [])
     assert found is not None
-    assert found.reason == "there is no node for teams"
+    assert found.reason == "the cluster has no node for teams"
 
 
 def test_what_others_than_teams_run_on_a_node_is_not_there_for_teams() -> None:
@@ -464,14 +464,14 @@ def test_the_text_says_what_there_is_to_say_and_no_more() -> None:
 def test_what_somebody_else_wrote_cannot_act_in_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Escape sequences clear a screen, and lines of one's own are taken for those of the answer."""
+    """Escape sequences clear a screen, and a line of the job could look like a line of the answer."""
     hostile = "a\x1b[2J\x1b]0;x\x07\u202e\nblue/job would be admitted now"
     harmless = "a\\x1b[2J\\x1b]0;x\\x07\\u202e blue/job would be admitted now"
     file = tmp_path / "job.yaml"
     file.write_text(text({"kind": hostile}))
     assert main(["ask", str(file), "--team", "blue"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: a {harmless} is no job")
+    assert line.startswith(f"error: a {harmless} is not a job")
     answer = Answer(verdict=Verdict.REFUSED, job=f"blue/{hostile}", queue=hostile, rule=hostile, reason=hostile)
     assert answer.text().splitlines() == [
         f"blue/{harmless} would be refused",
@@ -516,7 +516,7 @@ def test_a_replica_keeps_who_was_first_and_reads_no_secret() -> None:
 
 
 def test_a_claim_has_a_volume_on_the_replica_which_leads_nowhere() -> None:
-    """A scheduler places no pod whose claim has none; where a volume lies, and with which secret, is nobody's here."""
+    """A scheduler does not place a pod whose claim has no volume. The volume's location and secret are not copied."""
 
     def claim(name: str, namespace: str = "blue", **spec: Any) -> dict[str, Any]:
         wanted = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
@@ -611,7 +611,7 @@ def test_names_that_are_taken_in_a_teams_namespace_are_taken_on_the_replica() ->
 
 
 def test_a_member_keeps_the_rights_whatever_the_name() -> None:
-    """A binding of a team is called as its member: `edith` is no role `edit` of the API server."""
+    """A team's binding has its member's name: `edith` is not the API server's role `edit`."""
     found = content(
         Source(
             {
@@ -763,7 +763,7 @@ def test_what_nobody_decides_about_is_no_answer() -> None:
 
 
 class Standing:
-    """A replica that is there, and writes down what was asked of it."""
+    """An existing replica that records its requests."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -810,7 +810,7 @@ STANDING: list[Standing] = []
 def asked_with(
     monkeypatch: pytest.MonkeyPatch, who: dict[str, str], outcome: Answer | BaseException
 ) -> tuple[Standing, list[Any]]:
-    """Ask a replica that gives one answer; return it, and in whose names it was asked."""
+    """Ask a replica that gives one answer. Return the answer and the users who asked."""
     STANDING.append(Standing())
     made = []
 
@@ -845,7 +845,7 @@ def asked_with(
 
 
 def test_a_mistake_costs_no_replica(tmp_path: Path) -> None:
-    """What is no job is told before anything that stands is looked at."""
+    """Invalid jobs are reported before the cluster or the replica is used."""
     paths = Paths.of(root=tmp_path, state=tmp_path / "state")
     paths.state.mkdir()
     mark = paths.state / "asked.json"
@@ -991,7 +991,7 @@ def test_who_has_to_sign_in_is_not_sent_for_rights(
         raise error
 
     monkeypatch.setattr("ask.source.connect", refused)
-    with pytest.raises(SourceError, match=rf"does not know who asks \({status} {reason}\): sign in again"):
+    with pytest.raises(SourceError, match=rf"rejects the user \({status} {reason}\): sign in again"):
         read_cluster(None, None)
 
 

@@ -1,4 +1,4 @@
-"""What is made of the words of Kueue, of the API server and of the scheduler."""
+"""How the messages of Kueue, the API server and the scheduler become answers."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ RAY_JOB = {
 
 
 class Replica:
-    """A cluster that holds these objects once the job is submitted, and nothing of it once that is deleted.
+    """A cluster that has these objects after the job is submitted, until the job is deleted.
 
-    refused: how it answers to objects of a kind. gives_way: what Kueue has then evicted, and stays. tried: what it
-    was asked to try.
+    refused: its answer to objects of a kind. gives_way: what Kueue has evicted by then, which stays. tried: the
+    requests that it received.
     """
 
     gives_way: Sequence[dict[str, Any]] = ()
@@ -260,7 +260,7 @@ def test_an_appwrappers_pods_are_tried_as_they_stand_in_it_and_not_as_kueue_copi
 
 
 def test_what_an_appwrapper_makes_is_tried_as_it_makes_it() -> None:
-    """A Job without restartPolicy, say, is made when its AppWrapper is admitted, and never may be."""
+    """For example, a Job without restartPolicy is created after its AppWrapper is admitted, and is never valid."""
     said = 'Job.batch "job" is invalid: spec.template.spec.restartPolicy: Required value'
     replica = Replica({"Job": (422, said)}, Workload=[waiting("no")])
     answer = asked(replica)
@@ -282,7 +282,7 @@ def test_what_an_appwrapper_makes_is_tried_as_it_makes_it() -> None:
 
 
 def test_a_wrapped_object_that_the_api_server_cannot_read_is_refused() -> None:
-    """AppWrapper tries to make it again and again: `backoffLimit: "3"` in a Job, say, admits nobody."""
+    """AppWrapper retries without end. For example, `backoffLimit: "3"` in a Job is never admitted."""
     said = 'Job in version "v1" cannot be handled as a Job: json: cannot unmarshal string into Go struct field'
     answer = asked(Replica({"Job": (400, said)}, Workload=[workload("job", "asked", ("QuotaReserved", "True", "x"))]))
     assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, "validation", said)
@@ -300,7 +300,7 @@ def test_a_wrapped_object_that_the_api_server_cannot_read_is_refused() -> None:
     ],
 )
 def test_a_wrapped_object_whose_name_is_taken_is_refused(owner: dict[str, Any] | None, is_refused: bool) -> None:
-    """AppWrapper fails for good over what it does not control; its own is there once it is admitted."""
+    """AppWrapper fails for good at an object that it does not control. Its own object exists after admission."""
     said = 'jobs.batch "job" already exists'
     there = {"metadata": {"name": "job", **({"ownerReferences": [owner]} if owner else {})}}
     admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
@@ -335,7 +335,7 @@ COUNTED_OUT = 'services "job" is forbidden: exceeded quota: bounds, requested: {
 def test_a_wrapped_object_that_is_more_than_a_team_may_have_is_refused(
     amounts: tuple[str, str, str], change: str
 ) -> None:
-    """AppWrapper tries to make it again and again, until it gives the job up."""
+    """AppWrapper retries the creation until it gives up the job."""
     said = COUNTED_OUT.format(*amounts)
     admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
     answer = asked(Replica({"Job": (403, said)}, Workload=[admitted]))
@@ -386,7 +386,7 @@ def test_a_job_that_no_queue_counts_is_refused_for_what_is_wrong_with_its_pods(m
     answer = asked(Replica({"Pod": (422, said)}))
     assert (answer.verdict, answer.reason) == (Verdict.REFUSED, said)
     answer = asked(Replica())
-    assert (answer.verdict, answer.reason) == (Verdict.WAITS, "no queue has looked at it")
+    assert (answer.verdict, answer.reason) == (Verdict.WAITS, "no queue has decided about it")
 
 
 def test_pods_that_are_refused_come_to_nothing_where_the_job_is_never_admitted() -> None:
@@ -431,7 +431,7 @@ class Slow(Replica):
 
 
 def test_a_question_does_not_wait_until_appwrapper_looks_again_by_itself() -> None:
-    """It looks every five seconds at a job that ends: twice what all else of a question takes."""
+    """It checks a job that is being deleted every five seconds: twice as long as the rest of a question."""
     admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
     pod = {"metadata": {"namespace": "blue"}, "spec": {**POD, "nodeName": "gpu-node-0"}, "status": {}}
     replica = Slow(Workload=[admitted], Pod=[pod], Namespace=[{"metadata": {"name": "blue"}}])
@@ -441,7 +441,7 @@ def test_a_question_does_not_wait_until_appwrapper_looks_again_by_itself() -> No
 
 @pytest.mark.parametrize("status", [403, 404, 409, 422, 500])
 def test_an_answer_stands_where_the_job_cannot_be_touched(status: int) -> None:
-    """AppWrapper may just have taken it away, and a site's rules may let nobody change it: it looks by itself then."""
+    """AppWrapper may just have deleted it, and a site may forbid the change. AppWrapper then checks by itself."""
 
     class Stubborn(Slow):
         def patch(self, *_: Any, **__: Any) -> None:

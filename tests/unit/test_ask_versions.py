@@ -1,4 +1,4 @@
-"""Which versions of the cluster's controllers the replica has, and when that is no replica any more."""
+"""The versions of the cluster's controllers in the replica, and when the replica cannot answer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_image_that_names_no_version_is_said_to(image: str) -> None:
 @pytest.mark.parametrize("version", ["v0.10.1", "v0.16.0", "v1.15.2"])
 def test_a_kueue_that_decides_otherwise_is_no_answer(version: str) -> None:
     with pytest.raises(
-        VersionError, match=rf"has Kueue {version}, .* is {BUILT}, which decides otherwise: submit the job"
+        VersionError, match=rf"has Kueue {version}, .* is {BUILT}, which decides differently: submit the job"
     ):
         differences(cluster(KUEUE + version))
 
@@ -88,9 +88,9 @@ def test_openshift_ai_with_another_kueue_is_no_answer(release: catalogue.OpenShi
 @pytest.mark.parametrize(
     ("operators", "said"),
     [
-        ((), "and not one ClusterServiceVersion rhods-operator owns a Deployment there, but 0"),
-        (("rhods-operator.2.16.0", "rhods-operator.2.19.0"), "owns a Deployment there, but 2"),
-        (("rhods-operator.2.99.0",), "has the Kueue of OpenShift AI 2.99.0, and nobody has noted here which that is"),
+        ((), "rhods-operator must own a Deployment there, and 0 do"),
+        (("rhods-operator.2.16.0", "rhods-operator.2.19.0"), "must own a Deployment there, and 2 do"),
+        (("rhods-operator.2.99.0",), "has the Kueue of OpenShift AI 2.99.0, whose version is not known here"),
     ],
 )
 def test_openshift_ai_of_an_unknown_version_is_no_answer(operators: tuple[str, ...], said: str) -> None:

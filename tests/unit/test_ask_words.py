@@ -1,4 +1,4 @@
-"""What is answered about a job by what Kueue and the API server of the replica say, word for word."""
+"""The exact answers about a job for messages of the replica's Kueue and API server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def queue(name: str, gpus: int, annotations: dict[str, str] | None = None, **lim
 
 
 class Replica:
-    """Stands for a client of a replica whose Kueue says one thing of the job. refusal: of the API server."""
+    """A client of a replica whose Kueue has one message about the job. refusal: the API server's rejection."""
 
     def __init__(self, said: str = "", refusal: ApiException | None = None) -> None:
         self.said, self.refusal, self.made = said, refusal, list[dict[str, Any]]()

@@ -1,4 +1,4 @@
-"""The list of attacks: what each one tries differs from what is valid, and has its own name."""
+"""The list of attacks: each differs from a valid object, and has its own name."""
 
 from __future__ import annotations
 

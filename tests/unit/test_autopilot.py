@@ -151,7 +151,7 @@ class TestRights:
         assert record().of("SecurityContextConstraints") == []
 
     def test_only_prometheus_connects_from_outside_and_only_to_metrics(self) -> None:
-        """Whoever reaches port 3333 may start checks that take the GPUs of idle nodes."""
+        """A client that reaches port 3333 may start checks that take the GPUs of idle nodes."""
         (policy,) = record(callers=[scrapers()]).of("NetworkPolicy")
         assert policy.inputs["spec"] == {
             "podSelector": {},

@@ -73,7 +73,7 @@ ACCOUNTS = {
 
 
 def outputs(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what Azure adds to a resource."""
+    """Return the properties that Azure adds to a resource."""
     added: dict[str, Any] = {"id": ACCOUNTS[kind]} if kind in ACCOUNTS else {}
     if kind == "azure-native:storage:BlobContainer":
         account = ACCOUNTS["azure-native:storage:StorageAccount"]
@@ -353,7 +353,7 @@ class TestBlobStorage:
 class TestFeature:
     @pytest.fixture(autouse=True)
     def said(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """What was logged, while nobody sleeps."""
+        """Return the log. No call sleeps."""
         said: list[str] = []
 
         real = asyncio.sleep

@@ -1,4 +1,4 @@
-"""The Azure part of target `aks`, composed as the stack composes it, against the emulated Azure: nothing is refused."""
+"""The Azure part of target `aks`, as the stack composes it: the emulated Azure accepts all of it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Run:
         return found
 
     def drift(self) -> list[str]:
-        """Return what a refresh would report: type and property."""
+        """Return the types and properties that a refresh would report."""
         found = []
         for item in self.record.resources:
             if (key := (item.type, item.name)) in self.created:
@@ -68,7 +68,7 @@ class Run:
         return found
 
     def replaced_after_an_import(self) -> set[str]:
-        """Return the types of what the next update would replace, had it been imported by its id."""
+        """Return the types that the next update would replace after an import by id."""
         found = set()
         for item in self.record.resources:
             if (key := (item.type, item.name)) in self.created:
@@ -112,7 +112,7 @@ def _whole(value: Any) -> Any:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
-    """Runs the program with settings changed; whoever waits, waits on the subscription's clock."""
+    """Runs the program with changed settings. Waits use the subscription's clock."""
     real = asyncio.sleep
     running: list[Subscription] = []
 
@@ -179,7 +179,7 @@ def test_what_a_killed_update_has_made_is_imported_all_but_rights(
 def test_each_identity_has_rights_in_the_containers_that_are_mounted_as_it_and_in_no_other(
     run: Callable[..., Run], tmp_path: Path
 ) -> None:
-    assert run  # whoever waits, waits on the subscription's clock
+    assert run  # waits use the subscription's clock
     volumes = [
         {"name": "data", "container": "data"},
         {"name": "corpus", "container": "corpus", "namespace": "blue", "access": "workloadIdentity"},
@@ -246,7 +246,7 @@ def test_what_stands_on_what(run: Callable[..., Run]) -> None:
 def test_no_node_is_paid_for_before_aks_knows_of_a_feature_that_was_registered_just_now(
     run: Callable[..., Run], tmp_path: Path
 ) -> None:
-    assert run  # whoever waits, waits on the subscription's clock
+    assert run  # waits use the subscription's clock
     with pytest.raises(FeatureError, match="az provider register"):
         Run(tmp_path, {}, prepared=False)
     stopped = Subscription(tmp_path)

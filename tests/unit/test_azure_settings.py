@@ -1,4 +1,4 @@
-"""Every mistake in section azure gives a message with its key, its value, what is allowed and the fix."""
+"""Every error in section azure gives a message with its key, its value, the allowed values and the fix."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ECDSA = _public(ec.generate_private_key(ec.SECP256R1()))
 
 
 def valid() -> dict[str, Any]:
-    """A section without a mistake."""
+    """A section without errors."""
     return {
         "location": "eastus",
         "sshPublicKey": f"{PUBLIC} somebody@example.com",
@@ -69,7 +69,7 @@ def changed(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def problems(section: dict[str, Any]) -> list[ConfigError]:
-    """Return what is wrong with the section, whatever else does not go with it."""
+    """Return the errors of the section, without those that depend on other sections."""
     return [error for error in errors_of({"target": "aks", "azure": section}) if error.path[0] == "azure"]
 
 
@@ -284,7 +284,7 @@ MISTAKES: list[dict[str, Any]] = [
     {"tags": {"a/b": "c"}},
     {"tags": {"a": "x" * 257}},
     {"tags": {"Team": "a", "team": "b"}},
-    # keys that are missing or mean nothing
+    # keys that are missing or have no effect
     {"location": None},
     {"sshPublicKey": None},
     {"gpuPool.size": "big"},
@@ -313,7 +313,7 @@ LATER: list[tuple[date, dict[str, Any], str]] = [
 def test_no_date_takes_the_updates_from_a_cluster_that_runs(
     monkeypatch: pytest.MonkeyPatch, day: date, changes: dict[str, Any], wanted: str
 ) -> None:
-    """AKS updates and scales clusters of any version, and creates none of an old one: the program sees no cluster."""
+    """AKS updates and scales clusters of any version, but creates none of an old one. The program sees no cluster."""
     monkeypatch.setattr(support, "today", lambda: day)
     raw = {"target": "aks", "azure": changed(changes)}
     assert [str(problem) for problem in problems(changed(changes))] == []

@@ -1,4 +1,4 @@
-"""What the forms of values show: nothing that might be secret, no words but ours, one problem for one mistake."""
+"""Errors in the form of values: they contain no secrets, only this project's words, and one problem for each error."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ FORMS: list[dict[str, Any]] = [
     *(aks(health={"nodeCheck": {"trigger": trigger}}) for trigger in ("", "x" * 64)),
     {"target": "aks", "azure": ""},
 ]
-"""Slips, each of which is one problem: `tests/unit/refusals` has its text."""
+"""Typing errors. Each is one problem, whose text is in `tests/unit/refusals`."""
 
 
 SECRET_BY_FORM = {

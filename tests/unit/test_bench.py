@@ -1,4 +1,4 @@
-"""The benchmarks say what they measure, show each row as soon as it is there, and begin none that would be late."""
+"""The benchmarks name what they measure, print each row at once, and skip rows that would end too late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of a large cluster: what it submits, what it counts, how it says what does not fit."""
+"""The benchmark of a large cluster: its jobs, its counts, and the error for a cluster that does not fit."""
 
 from __future__ import annotations
 
@@ -406,7 +406,7 @@ def test_the_picture_has_a_line_in_each_panel_for_each_row() -> None:
 
 
 class Api(BaseHTTPRequestHandler):
-    """Lists one object, tells of another and of its end, and lists none from then on."""
+    """Lists one object, reports another and its deletion, and lists none from then on."""
 
     lists: ClassVar[list[list[dict[str, Any]]]] = []
 
@@ -421,7 +421,7 @@ class Api(BaseHTTPRequestHandler):
             self.wfile.write(json.dumps({"metadata": {"resourceVersion": "7"}, "items": items}).encode())
 
     def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
+        """Print no log."""
 
 
 def test_a_watch_tells_of_all_also_of_what_went_between_two_connections() -> None:

@@ -1,4 +1,4 @@
-"""An older Kueue counts what an owner borrows against it; there, GPUs bound what a team borrows."""
+"""An older Kueue counts an owner's loans against the owner. There, GPUs limit what a team borrows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may import whom is a rule of the linter in every folder, and the rule fires."""
+"""The linter's rules for imports between folders, and that they find violations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 RUFF = Path(sys.executable).with_name("ruff")
 FILES = sorted(file for depth in ("", "*/", "*/*/") for file in ROOT.glob(f"[!.]*/{depth}ruff.toml"))
 OUTSIDE = ("ask", "cli", "drift", "emulator", "reference", "review", "runner", "lab", "tests")
-"""What the program does not know."""
+"""Packages that the program must not import."""
 AZURE = ("components.azure", "pulumi_azure_native")
 OPENSTACK = ("components.openstack", "pulumi_openstack", "openstack")
 FORBIDDEN = {
@@ -54,7 +54,7 @@ ALLOWED = {
 
 
 def banned(folder: str, text: str) -> set[int]:
-    """Return the lines of a new module in the folder that import what it must not."""
+    """Return the lines of a new module in the folder with forbidden imports."""
     options = ["--no-cache", "--output-format=json", "--stdin-filename", ROOT / folder / "new.py"]
     done = subprocess.run([RUFF, "check", *options, "-"], input=text, capture_output=True, text=True)
     return {finding["location"]["row"] for finding in json.loads(done.stdout) if finding["code"] == "TID251"}

@@ -1,4 +1,4 @@
-"""How long recovery may take: what the pages say is what the long run, game days and scenarios are held to."""
+"""The bound of recovery: the pages, the long run, game days and scenarios use the same numbers."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ DISCOVERED = {"feature.node.kubernetes.io/pci-10de.present": "true"}
 WORKER = NodeFacts(
     name="worker", labels=DISCOVERED, allocatable={"cpu": "224", "memory": "2113411288Ki", "pods": "250"}
 )
-"""As feature discovery leaves it: nothing offers its GPUs."""
+"""After feature discovery, no plugin offers the GPUs yet."""
 POOL = {"nodeSelector": DISCOVERED, "gpusPerNode": 8, "cpu": 224, "memory": "1900Gi"}
 
 
@@ -120,7 +120,7 @@ class TestClusterPolicy:
         assert name == f"mlbatch-dcgm-metrics-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
 
     def test_the_platforms_own_prometheus_reads_it_by_its_namespace(self, tmp_path: Path) -> None:
-        """OpenShift's reads it by itself, and nothing of that reaches another one."""
+        """OpenShift's Prometheus reads it by itself, and does not pass it on to another one."""
         read = made(tmp_path, {"monitoring": {"enabled": True}}).one(
             "ServiceMonitor", "nvidia-dcgm-exporter", "monitoring"
         )

@@ -1,4 +1,4 @@
-"""A chart is one Helm release whose every choice is matching out."""
+"""A chart is one Helm release with explicit options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What layers get of a cluster: options, namespaces, and what a layer stands for."""
+"""What layers get from a cluster: options, namespaces, and the facts of the target."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cluster(provider: kubernetes.Provider) -> Cluster:
 
 
 def installed(program: Callable[[Cluster], object], name: str = "pods") -> tuple[Record, set[str]]:
-    """Return what a program registered on a cluster, and the names of what the object of a name waits for."""
+    """Return a program's registrations on a cluster, and the dependencies of the object with a name."""
     record = build(lambda: program(cluster(kubernetes.Provider("cluster", kubeconfig="{}"))))
     (found,) = [item for item in record.resources if item.name == name]
     return record, {urn.rpartition("::")[2] for urn in record.closure(found)}

@@ -1,4 +1,4 @@
-"""What a cluster says of itself: which one it is whatever it is called, its version, its nodes."""
+"""The facts of a cluster: its identity, independent of its name, its version and its nodes."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ MOUNT = "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS"
             {"cdi": {}, "toolkit": {"env": [{"name": VARIABLE, "value": "true"}, {"name": MOUNT, "value": "1"}]}},
             {"by_variable": True, "by_mount": True, "cdi": False},
         ),
-        # The nodes come with a toolkit, whose configuration nobody reads.
+        # The nodes have a toolkit, whose configuration is not read.
         (
             {"toolkit": {"enabled": False, "env": [{"name": MOUNT, "value": "true"}]}},
             {"by_variable": False, "by_mount": False, "cdi": False},

@@ -1,4 +1,4 @@
-"""`mlbatch`: help, formats and exit codes of each subcommand, and no document names a command that is gone."""
+"""`mlbatch`: help, formats and exit codes of each subcommand. No document names a command that does not exist."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "commands.md").read_text()
 COMMANDS = ("status", "ask", "jobs", "drift", "review", "attack", "settings")
 FOLDERS = ("ask", "attack", "components", "drift", "emulator", "reference", "review", "runner", "stacks")
-"""What the command line may call, and what that calls."""
+"""Modules that the command line may use, and their dependencies."""
 SHARED = {
     "kubeconfig": ("status", "ask", "drift", "attack"),
     "context": ("status", "ask", "drift", "attack"),
@@ -49,7 +49,7 @@ FAILS: dict[str, list[str]] = {
     "review": ["--base", "nowhere"],
     "attack": ABSENT,
 }
-"""Arguments with which a subcommand cannot be done."""
+"""Arguments of subcommands that fail."""
 
 
 def test_every_subcommand_is_in_the_help_and_in_the_page() -> None:
@@ -71,7 +71,7 @@ def test_a_subcommand_explains_itself_and_each_option(name: str) -> None:
 
 
 def app_name() -> str:
-    """Return what the runner calls the command."""
+    """Return the runner's name for the command."""
     return str(CliRunner().get_default_prog_name(typer.main.get_command(app)))
 
 
@@ -149,7 +149,7 @@ def interrupt(*_: object) -> None:
         ("cli.attack.tried", ["attack"], f"interrupted; delete the namespace {NAMESPACE} where it is left\n"),
         ("cli.drift.export", ["drift", "--stack", "mysite"], "interrupted\n"),
         ("cli.ask.Replica", ["ask", "--stop"], "interrupted\n"),
-        ("cli.review.revisions", ["review"], "interrupted; nothing was left behind\n"),
+        ("cli.review.revisions", ["review"], "interrupted; no files were left behind\n"),
     ],
 )
 def test_an_interruption_is_130(
@@ -233,7 +233,7 @@ def test_help_loads_nothing_that_is_slow() -> None:
 
 
 def test_only_the_command_line_knows_typer() -> None:
-    """Programs of `components` run in pods, whose images do not have it."""
+    """Programs of `components` run in pods, whose images do not have `typer`."""
     assert "typer" in modules(["cli"])
     assert "typer" not in modules(["__main__.py", *FOLDERS])
 
@@ -250,7 +250,7 @@ SAYS = [
 
 @cache
 def runs(module: str) -> bool:
-    """Whether `python -m` runs a module of this checkout, or it is not one."""
+    """Return whether `python -m` can run a module of this checkout, or the module belongs to another package."""
     if not (ROOT / module.partition(".")[0]).is_dir():
         return True
     found = find_spec(module)

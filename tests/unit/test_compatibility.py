@@ -1,4 +1,4 @@
-"""What is known of versions that go together, row by row, and what the settings make of it."""
+"""The table of compatible versions, row by row, and how the settings use it."""
 
 from __future__ import annotations
 

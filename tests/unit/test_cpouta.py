@@ -50,7 +50,7 @@ PLATFORM = ("grafana", "mlops", "nodes", "queues", "sample", "target", "teams", 
 
 
 class Run:
-    """What a configuration registers in a project, and its outputs."""
+    """The registrations of a configuration in a project, and its outputs."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ def test_others_sign_in_by_their_own_keys() -> None:
 
 
 def test_as_many_keys_as_settings_take_fit_into_the_user_data() -> None:
-    """Of the largest first boot: with GPUs, and a cluster; in letters of which YAML writes ten for one."""
+    """The largest first boot: with GPUs, and a cluster. YAML writes ten characters for one letter of its keys."""
     odd = f"{OTHER_KEY} " + "\N{GRINNING FACE}" * 60
     own = f"{OTHER_KEY} {'x' * (LONGEST_KEY - len(OTHER_KEY) - len(' ') * 3)}"
     assert handed(own) == LONGEST_KEY
@@ -197,11 +197,11 @@ def test_as_many_keys_as_settings_take_fit_into_the_user_data() -> None:
 
 KEEPING = _Keeping()
 _LATER = ("flavor", "other keys")
-"""What a state of an older version does not have."""
+"""Inputs that a state of an older version does not have."""
 
 
 def kept(run: Run) -> Mapping[str, Any]:
-    """Return what the user data was made from, as a state has it."""
+    """Return the inputs of the user data, from a state."""
     return run.one("UserData").inputs
 
 
@@ -419,7 +419,7 @@ def test_each_user_interface_has_a_tunnel(mlops: Mapping[str, Any], names: list[
 
 
 def test_what_runs_in_the_cluster_changes_nothing_of_the_vm() -> None:
-    """The cluster outlives VMs, and the registry beside it always runs: tools are told of it by what is installed."""
+    """The cluster outlives VMs, and its registry always runs, so the installation tells tools about the cluster."""
 
     def user_data(**mlops: Any) -> Any:
         settings = settings_of({**shipped(), "mlops": mlops})

@@ -1,4 +1,4 @@
-"""The private half of the key pair is looked at before a VM is made that nobody could sign in to."""
+"""The private half of the key pair is checked before a VM is created that no user could sign in to."""
 
 from __future__ import annotations
 

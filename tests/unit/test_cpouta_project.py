@@ -1,4 +1,4 @@
-"""What the project is asked before anything is made, and what is told of the answers."""
+"""The requests to the project before an update, and the messages about the answers."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ TAKEN: list[tuple[dict[str, Any], ProjectFacts]] = [
     (NAMED, existing()),
     ({**NAMED, "kind": {"kubernetes": "1.33.4"}}, existing(cluster="Kubernetes 1.33.4, port 6443")),
     (NAMED, replace(existing(status="in-use", servers=frozenset({"own"})), server=OWN)),
-    # What its VM has is the newer word: no stack writes to a volume that it is told of.
+    # The VM's record is newer than the volume's, because a stack does not write to a volume that its settings name.
     (
         NAMED,
         replace(
@@ -367,7 +367,7 @@ def credentials(auth_url: str) -> dict[str, str]:
 
 
 class _Keystone(BaseHTTPRequestHandler):
-    """Knows nobody."""
+    """Rejects every user."""
 
     def do_GET(self) -> None:
         self._answer(200, b'{"version": {"id": "v3.14", "status": "stable", "links": []}}')
@@ -388,7 +388,7 @@ class _Keystone(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def refusing() -> Iterator[str]:
-    """Yield the address of a Keystone that lets nobody in."""
+    """Yield the address of a Keystone that rejects every user."""
     server = HTTPServer(("127.0.0.1", 0), _Keystone)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/v3"

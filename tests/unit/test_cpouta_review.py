@@ -1,4 +1,4 @@
-"""What a review says of a VM on OpenStack: billing units, and in bold what replaces the VM or touches its volume."""
+"""The review of a VM on OpenStack: billing units, and in bold what replaces the VM or changes its volume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section openstack: each bad value gets one clear error, and what is good is taken."""
+"""Section openstack: each invalid value gets one clear error, and valid values are accepted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRIVATE = (
 
 
 def shipped(**openstack: Any) -> dict[str, Any]:
-    """Return the shipped VM without the MLOps platform, with some values changed, or taken out where they are None."""
+    """Return the shipped VM without the MLOps platform, with changed values, or without those that are None."""
     config = yaml.safe_load((ROOT / "Pulumi.cpouta.yaml").read_text())["config"]
     raw = {name.removeprefix("mlbatch:"): value for name, value in config.items() if name != "mlbatch:mlops"}
     section = {**raw["openstack"], **openstack}
@@ -28,7 +28,7 @@ def shipped(**openstack: Any) -> dict[str, Any]:
 
 
 def only(raw: dict[str, Any]) -> ConfigError:
-    """Return the one mistake of a configuration."""
+    """Return the one error of a configuration."""
     (error,) = errors_of(raw)
     return error
 

@@ -1,4 +1,4 @@
-"""The proxy between KubeRay and the dashboards of Ray clusters: what a dashboard of a team's can make of it."""
+"""The proxy between KubeRay and the dashboards of Ray clusters, against a team's malicious dashboard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANSWER = b'{"job": 1}'
 
 
 class Dashboard(BaseHTTPRequestHandler):
-    """Answers by the path, and remembers what it was asked."""
+    """Answers by path and records the requests."""
 
     asked: ClassVar[list[tuple[str, str, bytes, str | None]]] = []
     victim: ClassVar[int] = 0
@@ -46,7 +46,7 @@ class Dashboard(BaseHTTPRequestHandler):
     do_GET = do_POST = do_DELETE = answer  # noqa: N815 - names of the base class
 
     def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
+        """Print no log."""
 
 
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:

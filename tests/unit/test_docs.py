@@ -1,4 +1,4 @@
-"""What the documents name is there: links, make targets, files, versions; and each decision has a status."""
+"""The targets of the documents exist: links, make targets, files, versions. Each decision has a status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[!R]*.md"))
 HISTORY = {"CHANGELOG.md"}
-"""Documents that may name what is no longer there."""
+"""Documents that may name items that no longer exist."""
 
 
 def text_of(document: Path) -> str:
@@ -27,12 +27,12 @@ def text_of(document: Path) -> str:
 
 
 def prose_of(document: Path) -> str:
-    """Return the text without its blocks of code, in which a bracket is no link."""
+    """Return the text without its blocks of code, where a bracket is not a link."""
     return re.sub(r"^ *```.*?^ *```", "", text_of(document), flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(document: Path) -> set[str]:
-    """Return the anchors of a document's headings, as GitHub makes them."""
+    """Return the anchors that GitHub generates for a document's headings."""
     headings = re.findall(r"^#+ (.*)$", prose_of(document), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
@@ -44,7 +44,7 @@ def links(document: Path) -> Iterator[str]:
 
 
 def dead(document: Path) -> list[str]:
-    """Return the relative links that lead to no file, or to no heading of it."""
+    """Return the relative links to a missing file or heading."""
     found = []
     for target in links(document):
         name, _, anchor = target.partition("#")
@@ -55,7 +55,7 @@ def dead(document: Path) -> list[str]:
 
 
 def code(document: Path) -> Iterator[str]:
-    """Yield what stands in code: each block, and each piece of code within a sentence."""
+    """Yield the code: each block, and each piece of code in a sentence."""
     yield from re.findall(r"^ *```\w*\n(.*?)^ *```", text_of(document), re.DOTALL | re.MULTILINE)
     yield from re.findall(r"`([^`\n]+)`", prose_of(document))
 
@@ -99,7 +99,7 @@ def test_files_exist(document: Path) -> None:
 
 
 def versions(pattern: str) -> set[str]:
-    """Return what the documents say about a version, by a pattern with one group."""
+    """Return the document's texts about a version, by a pattern with one group."""
     return {found for document in current() for found in re.findall(pattern, text_of(document))}
 
 

@@ -1,4 +1,4 @@
-"""The drift check: what a state declares, who wrote what, which additions count, and that no secret is shown."""
+"""The drift check: declared objects of a state, writers, additions that count, and no secrets in the report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def declared(manifest: Mapping[str, Any], **rest: Any) -> Declared:
 
 
 def lived(manifest: Mapping[str, Any], *entries: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    """Return an object as the API server has it."""
+    """Return an object in the API server's form."""
     own = {"uid": UID, "resourceVersion": "7", "managedFields": list(entries), **metadata}
     return {**copy.deepcopy(dict(manifest)), "metadata": {**manifest["metadata"], **own}}
 
@@ -136,7 +136,7 @@ class TestState:
 
     def test_an_engine_that_is_absent_or_refuses_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
-        with pytest.raises(StateError, match="no `pulumi` command on the PATH"):
+        with pytest.raises(StateError, match="the `pulumi` command is not on the PATH"):
             export("mysite", tmp_path)
         program = tmp_path / "pulumi"
         program.write_text("#!/bin/sh\necho 'error: no stack named mysite found' >&2; exit 255\n")
@@ -376,7 +376,7 @@ class TestDifferences:
         assert found.suspect.manager == "kubectl-edit"
 
     def test_what_the_server_refuses_on_the_live_object_is_laid_over_it(self) -> None:
-        """A volume that is both what is declared and what somebody made of it is invalid."""
+        """A volume with both the declared source and another user's source is invalid."""
         volume = {"name": "v", "configMap": {"name": "c"}}
         tree = of_pod({"f:volumes": {'k:{"name":"v"}': {".": {}, "f:name": {}, "f:configMap": {"f:name": {}}}}})
         what = declared(deployment(volumes=[volume]))
@@ -453,7 +453,7 @@ CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "na
 
 
 class FakeCluster:
-    """A cluster whose dry runs merge what is applied into what lives."""
+    """A cluster whose dry runs merge the applied object into the live one."""
 
     server = "https://cluster.example.com"
 
@@ -511,7 +511,7 @@ class TestCheck:
         here, gone = declared(CONFIG), declared({**CONFIG, "metadata": {"name": "d", "namespace": "n"}})
         cluster = FakeCluster({"c": lived(CONFIG)})
         found = check(cluster, [here, gone])
-        assert [each.gone for each in found] == [None, "it is not there any more"]
+        assert [each.gone for each in found] == [None, "it no longer exists"]
         put_back(cluster, found[1])
         assert cluster.written == [gone.manifest]
 
@@ -520,21 +520,19 @@ class TestCheck:
         found = check(cluster, [declared(CONFIG), TestSecrets.WHAT])
         left = put_back(cluster, found[1])
         assert left.drifted
-        assert "kept encrypted" in str(left.kept)
+        assert "is encrypted" in str(left.kept)
         assert cluster.written == []
 
     def test_an_object_that_is_being_deleted_is_drift(self) -> None:
         found = self.check(FakeCluster({"c": lived(CONFIG, deletionTimestamp=NOON)}))
-        assert found.gone == f"it is being deleted since {NOON}"
+        assert found.gone == f"it has been in deletion since {NOON}"
 
     def test_a_kind_that_is_gone_with_the_cluster_is_another_cluster(self) -> None:
-        with pytest.raises(
-            ClusterError, match=r"none of the stack's 1 objects lives in the cluster at https://cluster"
-        ):
+        with pytest.raises(ClusterError, match=r"none of the stack's 1 objects is in the cluster at https://cluster"):
             self.check(FakeCluster({}, known=False))
 
     def test_another_cluster_with_the_same_names_is_not_touched(self) -> None:
-        with pytest.raises(ClusterError, match="another one than the stack's"):
+        with pytest.raises(ClusterError, match="another cluster than the stack's"):
             self.check(FakeCluster({"c": lived(CONFIG, uid="another")}))
 
     def test_what_cannot_be_read_is_trouble_and_not_drift(self) -> None:
@@ -560,7 +558,7 @@ class TestCheck:
 
 
 class TestRestart:
-    """What reads a ConfigMap that was put back is restarted, and nothing else."""
+    """Only workloads that read a restored ConfigMap are restarted."""
 
     READERS: ClassVar[dict[str, dict[str, Any]]] = {
         "volume": {"volumes": [{"name": "v", "configMap": {"name": "c"}}]},
@@ -658,7 +656,7 @@ class TestValues:
     def test_of_long_texts_the_lines_that_differ_are_shown(self) -> None:
         text = "".join(f"line {number}\n" for number in range(200))
         assert self.shown(text, text.replace("line 150\n", "line 150!\n")) == [
-            "    from what is declared (-) to what lives (+)",
+            "    declared (-), live (+)",
             "      @@ -149,5 +149,5 @@",
             "       line 148",
             "       line 149",
@@ -688,11 +686,11 @@ class TestValues:
         assert lives.endswith("498, 0]")
 
     def test_short_values_are_whole(self) -> None:
-        assert self.shown("a", ABSENT) == ['    declared  "a"', "    lives     nothing"]
+        assert self.shown("a", ABSENT) == ['    declared  "a"', "    live      nothing"]
 
     def test_what_a_terminal_obeys_or_hides_is_spelt(self) -> None:
         assert self.shown("a\n", "a\n\x1b[2J\u202eb")[-2:] == ["      -", r"      +\x1b[2J\u202eb"]
-        assert self.shown("a", "\x9b\u202e") == ['    declared  "a"', r'    lives     "\x9b\u202e"']
+        assert self.shown("a", "\x9b\u202e") == ['    declared  "a"', r'    live      "\x9b\u202e"']
 
 
 class TestCommand:

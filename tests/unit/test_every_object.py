@@ -198,7 +198,7 @@ def test_whatever_has_a_template_selects_its_own_pods(parts: Sequence[Part]) -> 
 
 
 def wanted(part: Part) -> Mapping[str, str]:
-    """Return the labels that a part wants of what it is for; empty for a part that selects nothing, or all."""
+    """Return the labels that a part requires of its objects. Empty if it selects none or all."""
     spec: Mapping[str, Any] = part.document.get("spec", {})
     selector: Mapping[str, Any] = {
         "Service": {"matchLabels": spec.get("selector") or {}},
@@ -211,7 +211,7 @@ def wanted(part: Part) -> Mapping[str, str]:
 
 
 def carried(part: Part, by: str) -> list[Mapping[str, str]]:
-    """Return the labels by which a part may be selected: those of a Service for a monitor, else of its pods."""
+    """Return the labels that can select a part: those of a Service for a monitor, otherwise of its pods."""
     if by == "ServiceMonitor":
         return [part.labels] if part.kind == "Service" else []
     # What Kubernetes', Volcano's and KubeRay's controllers add to the pods of what they run.

@@ -74,7 +74,7 @@ def refused(raw: Mapping[str, Any], mirror: Mirror, kubeconfig: Path, nodes: tup
 
 
 def registered(stack: StackInputs[Any]) -> Record:
-    """Return what the program registers, with a password where one is made up."""
+    """Return the program's registrations, with a password if one is generated."""
     return build(lambda: deploy(stack), outputs=lambda kind, name, given: {"result": "made-up"})
 
 
@@ -116,7 +116,7 @@ def test_what_broken_nodes_offer_is_no_norm_for_alerts(
 def test_another_cluster_than_the_stacks_is_refused_and_nothing_else_is_said_of_it(
     mirror: Mirror, kubeconfig: Path
 ) -> None:
-    """The other one has none of the nodes, which would be a mistake of its own."""
+    """The other cluster has none of the nodes, which would be a separate error."""
     raw = {**shipped(), "kubernetes": {"identifier": "8e0c6f0e-0000-4000-8000-000000000000"}}
     said = refused(raw, mirror, kubeconfig, nodes=())
     assert 'mlbatch:kubernetes.identifier = "8e0c6f0e-0000-4000-8000-000000000000"' in said

@@ -84,7 +84,7 @@ def test_what_a_step_recorded_is_on_the_disk_before_it_stands_for_what_was_there
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    """A VM with GPU and cluster after a first boot that nothing interrupted."""
+    """A VM with GPU and cluster after a first boot without an interruption."""
     machine = Machine.make(tmp_path_factory.mktemp("ready"), text(GPU), gpu=True)
     assert machine.up()["state"] == "ready", machine.log
     return machine
@@ -276,7 +276,7 @@ def test_the_cluster_comes_up_again_after_a_boot(ready: Machine) -> None:
 
 
 def test_a_power_cut_anywhere_ends_like_none(ready: Machine, tmp_path: Path) -> None:
-    """Each boot is cut some calls further than the last one, until there is nothing left to cut."""
+    """Each boot is interrupted some calls later than the last one, until one completes."""
     machine = Machine.make(tmp_path, text(GPU), gpu=True)
     cuts = 0
     for boot in range(60):
@@ -344,9 +344,9 @@ def written(disk: Path, content: bytes, *places: int) -> None:
 
 @pytest.mark.parametrize("configuration", ["[inode]\nnrext64=0\n", "[metadata]\nnrext64=0\n", None])
 def test_a_volume_of_a_newer_image_can_be_mounted_by_an_older_one(configuration: str | None, tmp_path: Path) -> None:
-    """The kernel of Ubuntu 22.04 refuses nrext64, which mkfs.xfs of 24.04 enables unless it is told otherwise.
+    """The kernel of Ubuntu 22.04 rejects nrext64, which mkfs.xfs of 24.04 enables by default.
 
-    The second configuration is as Debian 12 has it, and its own mkfs.xfs refuses it.
+    The second configuration is that of Debian 12, whose own mkfs.xfs rejects it.
     """
     machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
     (machine.folder / "machine/newer-mkfs").touch()
@@ -514,7 +514,7 @@ def test_a_cluster_of_other_settings_goes_where_the_settings_let_it(ready: Machi
 
 @pytest.mark.parametrize("began_with_gpu", [False, True])
 def test_a_cluster_goes_on_where_a_gpu_comes_or_goes(began_with_gpu: bool, tmp_path: Path) -> None:
-    """That is how one begins: with standard.xxlarge, and a flavor with a GPU once CSC has granted it."""
+    """Users begin with standard.xxlarge, and use a flavor with a GPU after CSC has granted it."""
     kind = KindArgs(node_image=NEWEST)
     plain, gpu = text(replace(PLAIN, kind=kind)), text(replace(PLAIN, kind=kind, gpu=GpuStackArgs()))
     first = Machine.make(tmp_path / "first", gpu if began_with_gpu else plain, gpu=began_with_gpu)

@@ -1,4 +1,4 @@
-"""The program that runs the steps of a VM's first boot, with steps of its own: what it says, and when it gives up."""
+"""The program that runs the steps of a VM's first boot, with test steps: its output, and when it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The game day: its trace, its books and its report, which must tell what was lost."""
+"""The game day: its trace, its accounting and its report, which must name every loss."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_is_left_of_an_attempt_and_gangs_that_never_start_are_wasted() -> N
 
 
 def quiet(jobs: list[SyntheticJob], monkeypatch: pytest.MonkeyPatch) -> Day:
-    """A day on a cluster that nobody asks, as it begins."""
+    """The start of a day on a cluster that receives no requests."""
     for name in ("Cluster", "Breaking"):
         monkeypatch.setattr(f"lab.gameday.run.{name}", lambda *_: None)
     monkeypatch.setattr("lab.gameday.run.as_member", lambda *_: None)
@@ -94,7 +94,7 @@ def quiet(jobs: list[SyntheticJob], monkeypatch: pytest.MonkeyPatch) -> Day:
 
 
 def test_a_day_goes_on_while_jobs_run_and_before_the_next_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job of hours, or a gap in the trace, is nobody's loss: only what should move and does not ends a day."""
+    """A long job, or a gap in the trace, is not a loss. Only a job that should progress and does not ends a day."""
     day = quiet([replace(ONE, arrival=5000)], monkeypatch)
     assert day._quiet_until() == 5000
     day.to_come.clear()
@@ -262,7 +262,7 @@ def test_a_day_breaks_no_promise_by_waits_within_the_bound_or_while_there_are_to
 
 
 def test_a_day_that_is_interrupted_has_a_report_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An hour of it would be gone with a Ctrl-C."""
+    """Otherwise, Ctrl-C would lose an hour of work."""
     day = quiet([ONE, replace(ONE, name="two", arrival=9e9)], monkeypatch)
     day._members = {"blue": SimpleNamespace(create=lambda _: None)}
     day._ends = [Event(0, Fault.SICK)]

@@ -1,4 +1,4 @@
-"""Health checks as objects: what measures, what may change a node, and what stands in the configuration."""
+"""Health checks as objects: what measures, what may change a node, and the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the VM gets of whoever runs an update, whatever that person's own SSH configuration says."""
+"""What the VM gets of the user who runs an update, independent of that user's SSH configuration."""
 
 from __future__ import annotations
 

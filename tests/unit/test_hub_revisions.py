@@ -24,7 +24,7 @@ def raw(job: str, **own: Any) -> dict[str, Any]:
 
 
 def said(mirror: Mirror, job: str, **own: Any) -> str:
-    """Return what the job's program is told."""
+    """Return the input of the job's program."""
     *_, found = documents(loaded(mirror, raw(job, **own)), job)
     return str(found["spec"])
 

@@ -56,7 +56,7 @@ def graph(root: Path, folders: Sequence[str]) -> Mapping[str, set[str]]:
 
 
 def circle(imports: Mapping[str, set[str]]) -> str:
-    """Return a circle of imports as text, empty if there is none."""
+    """Return a circle of imports as text, empty if none exists."""
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:

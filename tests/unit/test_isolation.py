@@ -1,4 +1,4 @@
-"""What a cluster without admission policies is told of teams, and what it then gets."""
+"""What a cluster without admission policies is warned of, and the resources that it then gets."""
 
 from __future__ import annotations
 

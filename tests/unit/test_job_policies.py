@@ -1,6 +1,6 @@
-"""The admission policies for what members submit: for whom, for what, and that none of them is left out.
+"""The admission policies for members' objects: their users, their kinds, and that none is missing.
 
-What they let through and refuse is tried on a real API server (tests/local/test_member_jobs.py).
+A real API server tests what they accept and reject (tests/local/test_member_jobs.py).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from tests.unit.configurations import errors_of
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reach loopback directly, whatever the machine's proxy."""
+    """Reach loopback directly, also if the machine has a proxy."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
 
 
@@ -212,7 +212,7 @@ def ask(
 
 @pytest.fixture
 def status() -> dict[str, int]:
-    """What the server below answers."""
+    """The answer of the server below."""
     return {"code": 200}
 
 
@@ -296,7 +296,7 @@ def test_a_path_that_cannot_be_is_named(kubeconfig: Path, name: str) -> None:
 
 @pytest.fixture
 def over_tls(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """An API server's /readyz over TLS: its address and its certificate, which nobody else has signed."""
+    """An API server's /readyz over TLS: its address and its self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lab")])
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""What the API server, Azure or the jobs themselves would refuse late is refused before anything is registered."""
+"""Settings that the API server, Azure or the jobs would reject late are rejected before any registration."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ REFUSED: list[dict[str, Any]] = [
     aks(monitoring={"storage": "64Ti"}),
     aks(monitoring={"alertmanagerStorage": "32Ti"}),
     aks(monitoring={"grafanaStorage": "32Ti"}),
-    # what nobody else brings
+    # kinds that no other component brings
     aks(gpu={"operator": False}),
     aks(gpu={"operator": False, "fabric": {"enabled": False}}),
     aks(gpu={"featureDiscovery": False}),

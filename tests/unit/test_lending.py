@@ -1,4 +1,4 @@
-"""What queues may lend after what the nodes have: exact limits for each way in which a node is lost."""
+"""What queues may lend with the nodes' resources: exact limits for each way in which a node is lost."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def node(
 
 
 def queue(name: str, *, held: int = 0, waits: int = 0, lends: str | None = None, **quota: str) -> Queue:
-    """A queue of 8 GPUs, or of another number, of which its jobs hold some."""
+    """A queue of 8 GPUs, or another number. Its jobs hold some of them."""
     entries = [{"name": key, "nominalQuota": value} for key, value in {**QUOTA, **quota}.items()]
     return Queue.read(
         {
@@ -197,7 +197,7 @@ def test_what_teams_lend_beyond_the_slack(teams: list[Queue], lent: list[int]) -
 
 
 def test_what_is_admitted_after_a_loss_fits_the_nodes() -> None:
-    """Own quotas in use and all that may be lent beside them: never more than there is, whoever is idle."""
+    """Used own quotas and all that may be lent in addition: never more than the nodes have, for all idle teams."""
     for held in range(9):
         for left in range(3):
             teams = [queue("blue", held=held), queue("red", held=8 - held), queue("green", lends="5"), queue("white")]

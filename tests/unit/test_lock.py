@@ -143,7 +143,7 @@ DIGEST = f"sha256:{'12' * 32}"
 
 
 class Registry:
-    """A registry as it answers `urlopen`: manifests by address, for whoever has asked for a token first."""
+    """A registry as it answers `urlopen`: manifests by address, for clients that requested a token first."""
 
     def __init__(self, manifests: Mapping[str, bytes]) -> None:
         self._manifests = manifests
@@ -232,7 +232,7 @@ def test_a_registry_has_half_a_minute_and_may_call_its_token_otherwise(monkeypat
 def test_the_whole_of_a_catalogue_is_asked_for_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One file, a chart of each kind of repository, and an image; the second time nothing changes."""
+    """One file, a chart of each kind of repository, and an image. The second run does not change them."""
     own, oci = (
         replace(CHART, archive=None),
         replace(CHART, name="other", repository="oci://registry.example.org/charts"),

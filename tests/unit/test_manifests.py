@@ -1,4 +1,4 @@
-"""Manifest files become resources: each document one, in an order that works, untouched but for the edit."""
+"""Manifest files become one resource for each document, in a valid order, unchanged except for the edit."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def rights(words: list[str]) -> set[tuple[str, str]]:
 
 
 def granted() -> set[tuple[str, str]]:
-    """Return the rights of members, with that to enter pods, of which the page says that it has to be switched on."""
+    """Return the rights of members, including the right to enter pods, which the page describes as optional."""
     rules = (*editor.RULES, editor.ENTERS_PODS)
     return {(resource, verb) for _, resources, verbs in rules for resource in resources for verb in verbs}
 

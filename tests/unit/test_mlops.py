@@ -385,11 +385,11 @@ kind: VirtualService
 metadata: {name: mlflow, namespace: mlflow}
 spec: {hosts: ["*"]}
 """
-"""As the repository has them."""
+"""The values in the repository."""
 
 
 class TestPasswords:
-    """Nobody who has read the repository gets in by what it says; with `upstreamAccess` everybody does, as upstream."""
+    """Readers of the repository cannot sign in with its contents. With `upstreamAccess` everyone can, as upstream."""
 
     def record(self, main: str | None = "main") -> Record:
         def make() -> MlopsPlatform:
@@ -510,7 +510,7 @@ class TestPasswords:
         assert self.logins == {}
 
     def test_no_secret_of_any_deployment_is_left_out(self) -> None:
-        """Those that are not replaced have nothing in them before somebody writes a certificate there."""
+        """Those that are not replaced are empty before a user writes a certificate there."""
         names = {
             (namespace or "", _DIGEST.sub("", name))
             for part in STUB["parts"].values()
@@ -547,12 +547,12 @@ def made(record: Record) -> list[str]:
 
 
 def decoded(secret: Registered) -> dict[str, str]:
-    """Return what is in a Secret."""
+    """Return the content of a Secret."""
     return {key: base64.b64decode(text).decode() for key, text in secret.inputs["data"].items()}
 
 
 class TestWhatKustomizePrints:
-    """A program that stands for it, first on the PATH."""
+    """A program that replaces it, first on the PATH."""
 
     @pytest.fixture
     def program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

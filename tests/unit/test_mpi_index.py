@@ -43,7 +43,7 @@ def tools(tmp_path: Path) -> Path:
 
 
 def start(tmp_path: Path, tools: Path, index: int, *, present: bool = False, **values: object) -> subprocess.Popen[str]:
-    """Start one pod's launcher, with a home folder of its own; `present` has it take the others for there."""
+    """Start one pod's launcher with its own home folder. `present` makes it treat the others as running."""
     home = tmp_path / f"pod-{index}"
     home.mkdir()
     raw = {"slots": 8, "output": str(home / "output"), "waitSeconds": 20, **values}
@@ -144,7 +144,7 @@ def test_the_ssh_server_takes_the_launchers_key_and_nothing_else(tmp_path: Path,
 
 
 def test_the_ssh_server_of_a_volcano_worker_is_the_images_own() -> None:
-    """Volcano's ssh plugin mounts the keys; a password nobody has."""
+    """Volcano's ssh plugin mounts the keys. No user has a password."""
     script = "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -o AuthenticationMethods=publickey"
     assert mpi.worker_command() == ["/bin/bash", "-c", script]
 
@@ -189,7 +189,7 @@ def test_the_files_of_a_job_are_what_the_launcher_reads() -> None:
 
 
 def test_a_volcano_launcher_waits_for_its_workers_within_bounds(tmp_path: Path, tools: Path) -> None:
-    """Executed with a host file of two workers, of which the second takes ssh at the third try."""
+    """Executed with a host file of two workers. The second accepts ssh at the third try."""
     (tools / "ssh").write_text(
         f'#!/bin/sh\necho "$@" >> {tmp_path}/tries\n[ $(wc -l < {tmp_path}/tries) -ge 4 ] || [ "$5" = a ]\n'
     )

@@ -31,7 +31,7 @@ def namespace_of(item: Registered) -> str:
 
 
 def lets_in(quota: Registered, priority: str) -> bool:
-    """Whether a quota is one by which the API server lets pods of a limited class into its namespace."""
+    """Return whether the API server admits pods of a limited class into a namespace with this quota."""
     spec = quota.inputs["spec"]
     (scope,) = spec.get("scopeSelector", {}).get("matchExpressions", [{}])
     return (

@@ -1,4 +1,4 @@
-"""Whom pods speak with, by the policies that the components make, and by settings that are refused."""
+"""The connections of pods that the components' policies allow, and settings that are rejected."""
 
 from __future__ import annotations
 

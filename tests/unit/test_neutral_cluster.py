@@ -1,4 +1,4 @@
-"""Layers know no cloud: neither in their words, nor on a cluster of nobody's, on which all of them are installed."""
+"""Layers do not depend on a cloud: not in their words, and all of them install on a cluster without a cloud."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Lab:
 
     def __init__(self, kueue: Release, appwrapper: Release, scheduling: Sequence[Release]) -> None:
         provider = kubernetes_provider("cluster", kubeconfig="{}", identifier="lab", limits=ClientLimits())
-        # Of no provider: what stands for the cluster in the state could be anything.
+        # Without a provider. The cluster's resource in the state can have any type.
         machines = pulumi.CustomResource("lab:index:Machines", "machines", {})
         self.cluster = Cluster(
             provider=provider,
@@ -226,7 +226,7 @@ class Lab:
     def queues(
         self, kueue: Release, appwrapper: Release, scheduling: Sequence[Release], monitoring: Monitoring
     ) -> None:
-        """Install what admits jobs, and a team."""
+        """Install the components that admit jobs, and a team."""
         system, pool = self.cluster.placement.system, self.cluster.pool
         Priorities("priorities", PrioritiesArgs(), self.on())
         Coscheduling("coscheduling", CoschedulingArgs(releases=scheduling, replicas=2, nodes=system), self.on())
@@ -274,7 +274,7 @@ class Lab:
         self.team = Team("blue", team, self.on(queues))
 
     def lone(self, kind: str) -> Release:
-        """Return what defines one kind, with an image for whatever runs it."""
+        """Return the object that defines one kind, with an image for the program that runs it."""
         definition = {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -456,7 +456,7 @@ class Lab:
         Workbench("workbench", args, self.on(store, self.openshift_ai(), self.gpu_operator()))
 
     def openshift_ai(self) -> Layer:
-        """Install what runs notebooks, with operators of its own."""
+        """Install the components for notebooks, with their own operators."""
         args = OpenShiftAiArgs(
             configuration=Configuration(release=catalogue.OPENSHIFT_AI[0]),
             source=Source(channel="stable", catalog="redhat-operators"),
@@ -513,7 +513,7 @@ def test_nothing_that_is_registered_names_a_cloud(record: Record) -> None:
 
 
 def placed(pod: Mapping[str, Any], group: NodeGroup) -> bool:
-    """Whether a pod goes to the nodes of a group, whatever else it asks of them."""
+    """Return whether a pod requires the nodes of a group, also if it has other requirements."""
     return group.node_selector.items() <= pod.get("nodeSelector", {}).items() and all(
         toleration in pod.get("tolerations", []) for toleration in group.tolerations
     )

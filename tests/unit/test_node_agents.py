@@ -100,7 +100,7 @@ class TestHypervLabels:
 
 
 class Asked(Api):
-    """An API server that keeps what it is sent, and has one node."""
+    """An API server with one node that records its requests."""
 
     def __init__(self) -> None:
         self.node: Any = {"metadata": {}}
@@ -212,7 +212,7 @@ class TestRun:
 class TestCommands:
     @pytest.fixture
     def ran(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], list[tuple[Any, Any]]]:
-        """Have every command end as given; return what is run, and for how long it may."""
+        """Have every command end as given. Return the commands and their time limits."""
         asked: list[tuple[Any, Any]] = []
 
         def ends(outcome: Any) -> list[tuple[Any, Any]]:
@@ -271,7 +271,7 @@ class TestHealth:
 
 @dataclass
 class Machine:
-    """A node with disks, on which the agent's commands have their effect."""
+    """A node with disks. The agent's commands change it."""
 
     models: dict[str, str] = field(default_factory=dict)
     signatures: dict[str, str] = field(default_factory=dict)
@@ -382,7 +382,7 @@ class Machine:
 
 
 class FakeNode(node.Node):
-    """A node whose labels are a dictionary; every write is kept."""
+    """A node whose labels are a dictionary. Records every write."""
 
     def __init__(self, **labels: str) -> None:
         self.held = {name.replace("__", "/").replace("_", "-"): value for name, value in labels.items()}

@@ -1,4 +1,4 @@
-"""The verdicts of health checks: four states, of which only a measurement can be a pass."""
+"""The verdicts of health checks: four states. Only a measurement can be a pass."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def allreduce(
     wrong: str = "0",
     bounds: str = "0 OK",
 ) -> str:
-    """Return what all_reduce_perf prints: rows of size, and bus bandwidth out of place and in place."""
+    """Return the output of all_reduce_perf: rows of size, and bus bandwidth out of place and in place."""
     lines = ["# nThread 1 nGpus 1 minBytes 17179869184 maxBytes 17179869184 step: 2(factor) warmup iters: 5"]
     lines += [
         f"#  Rank {rank:2} Group  0 Pid {4000 + rank} on node device {rank % 8:2} [0x0{rank % 8}] NVIDIA H100 80GB"
@@ -343,7 +343,7 @@ class TestMain:
         asked: list[tuple[Any, ...]] = []
 
         class Api:
-            """A cluster with one node, which keeps what it is asked."""
+            """A cluster with one node that records its requests."""
 
             @classmethod
             def in_cluster(cls, account: Path, seconds: float) -> Api:

@@ -1,4 +1,4 @@
-"""NVshare: exact objects, what else follows from it on a cluster, what stands in its way, and how its trial ended."""
+"""NVshare: exact objects, its effects on a cluster, settings that prevent it, and the result of its test."""
 
 from __future__ import annotations
 

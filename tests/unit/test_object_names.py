@@ -1,4 +1,4 @@
-"""No two objects of one name: what settings name is held apart, and the list of it is what the program registers."""
+"""No two objects have the same name: names in settings are separate, and the list of names is complete."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_plan_is_what_the_program_registers(mirror: Mirror, ways: str, packi
 
 
 def test_each_object_is_told_by_the_key_that_names_it() -> None:
-    """A name that is there twice is told at these keys."""
+    """A duplicate name is reported at these keys."""
     raw = everything()
     raw["teams"][0] |= {"users": ["me@example.org", "me@example.org", "you@example.org"], "groups": []}
     pretraining = {**WORKLOADS["queued"]["pretraining"], "checkpoints": {"name": "states"}}

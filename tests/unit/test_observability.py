@@ -234,7 +234,7 @@ class TestDashboards:
         assert {each.uid for each in found if each is not None} == uids
 
     def test_taints_that_jobs_tolerate_keep_no_job_away(self) -> None:
-        """On a cluster whose GPU nodes carry another taint than NVIDIA's, each would be shown for ever."""
+        """On a cluster whose GPU nodes have another taint than NVIDIA's, each node would appear for ever."""
         found = dashboards.counting(dashboards.NODES, "nvidia.com/gpu", ["lab.example/gpu", "team"])
         (panel,) = (each for each in found.panels if each.title == "Nodes that jobs are kept away from")
         (query,) = panel.queries.values()
@@ -371,7 +371,7 @@ class TestAlerts:
         assert {alert.name for alert in alerts()} - names == {"MLBatchNodeGone"}
 
     def test_what_a_stack_does_not_have_is_not_missed(self) -> None:
-        """Without queues nothing of theirs exports a metric, and an alert for its absence would never end."""
+        """Without queues, their metrics do not exist, and an alert for their absence would never end."""
         asked = [alert.expression for alert in alerts(Watched(controllers=()))]
         assert [expression for expression in asked if "absent" in expression] == ["absent(kube_node_info)"]
         without_teams = alerts(Watched(controllers=OPERATORS))

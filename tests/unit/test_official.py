@@ -1,4 +1,4 @@
-"""Where the tests against clusters run, and what they say they ran with."""
+"""Where the tests against clusters run, and the versions that they report."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class TestPodsOfThePlatform:
 
 
 TUTORIAL = {"cpu": "224", "memory": "2000G", "nvidia.com/gpu": "8", "pods": "100"}
-"""The tutorial's quota of the slack queue and of each team, in which it spells the GPUs nvidia.com/GPU by mistake."""
+"""The tutorial's quota of the slack queue and of each team. It misspells the GPUs as nvidia.com/GPU."""
 JOB = {"enabled": True, "image": "registry.example.org/nccl", "tag": "1", "submission": {"team": "blue"}}
 CANONICAL = {**TUTORIAL, "memory": "2T"}
 """The same, as Kubernetes writes it."""
@@ -282,7 +282,7 @@ class TestRole:
     def test_upstreams_rules_are_an_option(self, mirror: Mirror, kubeconfig: Path) -> None:
         """`setup.k8s/mlbatch-edit-role.yaml` of 2025-03-21 and later, in which members may read pods/log.
 
-        And the last three of `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`, by which `oc project` and the console work.
+        And the last three of `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`, which `oc project` and the console need.
         """
         raw = {**shipped(), "tenancy": {"readSecrets": True, "exec": True, "unwrappedRay": True}}
         found = registered(loaded(raw, mirror, kubeconfig)).one("ClusterRole", "mlbatch-edit").inputs["rules"]

@@ -287,7 +287,7 @@ def test_the_stacks_outputs_say_what_olm_leaves(mirror: Mirror, kubeconfig: Path
 
 
 class FakeApi(Api):
-    """An API server with some objects; keeps what it is asked to change."""
+    """An API server with some objects that records changes."""
 
     def __init__(self, objects: Mapping[str, Any]) -> None:
         self.objects, self.changed = dict(objects), list[tuple[str, Any]]()
@@ -565,7 +565,7 @@ class TestMistakes:
     def test_nothing_is_promised_of_operators_that_are_not_the_platforms(
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
-        """They act in all projects, by the roles that OLM gives them; a policy for our accounts would hold nobody."""
+        """They act in all projects, with roles from OLM. A policy for the platform's accounts has no effect."""
         record = registered(loaded(chosen(version="2.19"), mirror, kubeconfig))
         of_operators = ["appwrapper-scope", "kueue-scope", "job-operator-scope"]
         made = {item.object_name for item in record.of("ValidatingAdmissionPolicy")}

@@ -1,4 +1,4 @@
-"""The guide of OpenShift says of each command of the seeds what replaces it, and of versions what the catalogue has.
+"""The guide of OpenShift has a replacement for each command of the seeds, and the versions of the catalogue.
 
 Seeds 000 (MLBatch's tutorial), 002 (MLBatch's guide for a cluster) and 003 (distributed workloads on OpenShift AI).
 """

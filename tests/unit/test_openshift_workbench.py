@@ -152,7 +152,7 @@ TRAINING = {"enabled": True, "nodes": 2, "submission": {"team": "blue"}}
 
 
 class TestUsersOfOpenShift:
-    """`restricted-v2` gives each namespace users of its own, and refuses every other."""
+    """`restricted-v2` gives each namespace its own users, and rejects all others."""
 
     def test_jupyterlab_names_no_user(self, mirror: Mirror, kubeconfig: Path) -> None:
         record = registered(loaded({**shipped(), "workloads": {"jupyterlab": LAB}}, mirror, kubeconfig))

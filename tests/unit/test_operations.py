@@ -21,7 +21,7 @@ PAGES = [
     *sorted((ROOT / "docs" / "workloads").glob("*.md")),
 ]
 GIVEN = {"URN", "ID", "TYPE", "NAME", "PARENT", "PROVIDER", "RANDOM", "HOME"}
-"""What the reader fills in, or the shell."""
+"""Placeholders that the reader or the shell replaces."""
 
 
 def text_of(page: Path) -> str:
@@ -84,7 +84,7 @@ def test_the_versions_of_the_examples_can_be_installed() -> None:
 
 
 def test_a_lost_clusters_pipeline_asks_before_it_makes_it_anew() -> None:
-    """Every update refreshes first, so that what is missing is planned anew."""
+    """Every update refreshes first, so that missing resources are planned again."""
     assert yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["options"]["refresh"] == "always"
     text = text_of(ROOT / "docs" / "operations.md")
     (block,) = (each for each in blocks(ROOT / "docs" / "operations.md") if "up --yes" in each)

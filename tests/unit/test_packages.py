@@ -1,4 +1,4 @@
-"""The locked packages are those of pyproject.toml, by digest and from PyPI, and the groups hold what is imported."""
+"""The locked packages are those of pyproject.toml, by digest and from PyPI. The groups contain the imports."""
 
 from __future__ import annotations
 

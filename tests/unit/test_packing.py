@@ -1,4 +1,4 @@
-"""Ways of packing: what each installs, what jobs get of it, and what it does not go with."""
+"""Ways of packing: the components that each installs, its effect on jobs, and settings that exclude it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The platform function on a cluster that is no cloud's: every layer, and no word that only one cloud understands."""
+"""The platform function on a cluster without a cloud: every layer, and no word that only one cloud understands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs in pods: what is mounted runs, wherever it comes from, and the API server is asked as the pod's account."""
+"""Programs in pods: the mounted program runs from any path, and uses the API server as the pod's account."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_another_text_or_another_module_restarts_the_pods() -> None:
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Iterator[tuple[Api, list[tuple[str, str, dict[str, str], Any]]]]:
-    """An API server that answers everything with its path, and what it was asked."""
+    """An API server that answers everything with its path, and records the requests."""
     requests: list[tuple[str, str, dict[str, str], Any]] = []
 
     class Handler(BaseHTTPRequestHandler):

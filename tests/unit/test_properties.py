@@ -1,4 +1,4 @@
-"""What holds of any settings: those that are accepted can be registered, those that are refused are told their keys."""
+"""Rules for all settings: accepted settings can be registered, and rejected settings get an error with their key."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CLUSTERS = {
 
 
 def judged(target: str, raw: Mapping[str, Any]) -> list[ConfigError]:
-    """Return what is wrong with a configuration, on a cluster of three nodes where the target has one."""
+    """Return the errors of a configuration, on a cluster of three nodes if the target has one."""
     if target not in CLUSTERS:
         return errors_of(raw)
     partial, found = read(raw)
@@ -67,7 +67,7 @@ def judged(target: str, raw: Mapping[str, Any]) -> list[ConfigError]:
 
 
 def assert_told(target: str, raw: Mapping[str, Any]) -> None:
-    """Each mistake is told in our words, at a key that exists or that somebody wrote, once, and without a secret."""
+    """Each error has this project's words, an existing or user-written key, no duplicate, and no secret."""
     partial = PartialSettings(raw=raw)
     found = judged(target, raw)
     for error in found:

@@ -48,7 +48,7 @@ class TestTheGuidesDifferences:
     def test_both_are_where_the_seeds_commands_look(
         self, kueue_documents: dict[str, Document], appwrapper_documents: dict[str, Document]
     ) -> None:
-        """Seed 000: `kubectl create namespace mlbatch-system`, and pods -l app.kubernetes.io/name=kueue -n of it."""
+        """Seed 000: `kubectl create namespace mlbatch-system`, and pods in it with -l app.kubernetes.io/name=kueue."""
         (labels,) = pod_labels(kueue_documents)
         assert labels["app.kubernetes.io/name"] == "kueue"
         for documents in (kueue_documents, appwrapper_documents):
@@ -62,7 +62,7 @@ ADMISSION = "admissionregistration.k8s.io"
 def test_operators_write_into_their_own_webhooks_alone(
     kueue_documents: dict[str, Document], appwrapper_documents: dict[str, Document]
 ) -> None:
-    """Who may update all webhooks judges and changes every request to the cluster, and no admission policy is asked."""
+    """An account that may update all webhooks controls every request to the cluster, past the admission policies."""
     for name, documents in (("kueue", kueue_documents), ("appwrapper", appwrapper_documents)):
         roles = [item for item in documents.values() if item["kind"] == "ClusterRole"]
         rules = [rule for role in roles for rule in role.get("rules") or () if ADMISSION in rule.get("apiGroups", ())]
@@ -183,7 +183,7 @@ class TestKueue:
 
     @pytest.mark.parametrize("version", catalogue.versions(catalogue.KUEUE))
     def test_what_the_program_declares_is_read_without_kueue(self, mirror: Mirror, version: str) -> None:
-        """The API server has Kueue convert what it does not store as it is declared, and Kueue may be away."""
+        """Kueue converts objects that are not declared in the stored version, and Kueue may be down."""
         documents = originals(mirror.release(catalogue.find(catalogue.KUEUE, version))).values()
         definitions = [item["spec"] for item in documents if item["kind"] == "CustomResourceDefinition"]
         stored = {
@@ -317,7 +317,7 @@ class TestBoth:
     def test_webhooks_leave_their_namespaces_to_a_cluster_that_chooses_them(
         self, both: tuple[dict[str, Document], dict[str, Document]]
     ) -> None:
-        """AKS writes its own selector into each: an update of whoever declares one as well fails by a conflict."""
+        """AKS writes its own selector into each. If the program declares one too, its update fails with a conflict."""
         declared = [hook for documents in both for item in documents.values() for hook in item.get("webhooks", ())]
         assert declared
         assert not [hook["name"] for hook in declared if "namespaceSelector" in hook]

@@ -38,7 +38,7 @@ def quota(*teams: TeamSettings, nodes: int, resource: str = names.GPU) -> list[s
 @pytest.mark.parametrize(
     ("nodes", "resource", "expected"),
     [
-        (1, names.GPU, ["4", "4"]),  # one node: nothing is slack
+        (1, names.GPU, ["4", "4"]),  # one node: no slack
         (2, names.GPU, ["4", "4"]),  # two: one of them is
         (4, names.GPU, ["12", "12"]),
         (4, names.INFINIBAND, ["12", "12"]),
@@ -69,7 +69,7 @@ def test_what_does_not_divide_goes_to_those_who_are_cut_the_most(
 
 
 def drawn(seed: int) -> tuple[list[TeamSettings], int]:
-    """Teams with shares, one of them with a quota at times, and a number of nodes that holds it."""
+    """Teams with shares, some of them with a quota, and enough nodes for the quota."""
     random = Random(seed)  # noqa: S311 - no secret
     teams = [team(f"t{index}", share=random.randint(1, 1000)) for index in range(random.randint(1, 12))]
     if random.random() < 0.5:

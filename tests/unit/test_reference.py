@@ -1,4 +1,4 @@
-"""What users read about settings is what the models say, and an editor's schema flags what the program refuses."""
+"""The documentation of settings matches the models, and an editor's schema flags what the program rejects."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ UNITS = re.compile(
     re.IGNORECASE,
 )
 UNITLESS = {"learning_rate", "option", "nodeExporterPort", "retries", "share", "user"}
-"""Numbers that count nothing: a part, a factor, and a user's number."""
+"""Numbers without a unit: a fraction, a factor, and a user's number."""
 
 
 def stack(target: str) -> dict[str, Any]:
-    """Return a stack's file as the examples have it."""
+    """Return a stack's file from the examples."""
     found: dict[str, Any] = yaml.safe_load(page.example(target))
     return found
 
 
 def flagged(file: Mapping[str, Any]) -> list[str]:
-    """Return where the schema finds mistakes, and what they are; of a value that may be several things, each."""
+    """Return the schema's errors and their paths. For a value with several types, the errors of each."""
     errors = [each for error in VALIDATOR.iter_errors(file) for each in (error, *(error.context or ()))]
     return [f"{'.'.join(map(str, error.absolute_path))}: {error.message}" for error in errors]
 
 
 def keys() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield all keys: the section's model, the key, what is said of it."""
+    """Yield all keys: the section's model, the key and its description."""
     for model, definition in SCHEMA["definitions"].items():
         if model != "secret":
             for key, said in definition.get("properties", {}).items():
@@ -190,7 +190,7 @@ QUANTITY = Draft7Validator(SCHEMA["definitions"]["QuotaSettings"]["properties"][
 
 
 def test_a_default_is_what_the_program_takes_and_gives() -> None:
-    """Each default, as the schema has it, keeps to the schema of its own key."""
+    """Each default in the schema is valid for the schema of its own key."""
     for model, key, said in keys():
         if "default" in said:
             own = {**json.loads(json.dumps(said)), "definitions": SCHEMA["definitions"]}

@@ -1,4 +1,4 @@
-"""What users read for each mistake is what `tests/unit/refusals` shows, word for word."""
+"""The texts of all settings errors are exactly those in `tests/unit/refusals`."""
 
 from __future__ import annotations
 

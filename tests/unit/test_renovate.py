@@ -19,7 +19,7 @@ CONFIGURATION: Mapping[str, Any] = json.loads((ROOT / "renovate.json").read_text
 
 
 def found(datasource: str) -> Iterator[dict[str, str]]:
-    """Yield what the patterns of a datasource find, in all the files that they are for."""
+    """Yield the matches of a datasource's patterns in all of their files."""
     for manager in CONFIGURATION["customManagers"]:
         if manager["datasourceTemplate"] == datasource:
             for pattern in manager["managerFilePatterns"]:

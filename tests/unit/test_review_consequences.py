@@ -1,4 +1,4 @@
-"""One cause that takes many resources along is told once, with counts, and the review stays short."""
+"""A cause with many dependent changes appears once, with counts, and the review stays short."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_one_cause_of_many_deletions_is_said_once() -> None:
 def test_what_goes_along_and_is_protected_is_said_to_stop_the_update() -> None:
     inner = [manifest("core/v1:Namespace", name, replaceWith=[cluster()["urn"]], protect=True) for name in "ab"]
     text = shown(plan(cluster(), *inner), plan(cluster(location="westus"), *inner))
-    assert "2 of them are protected, so that the update fails." in text
+    assert "2 of them are protected, so the update fails." in text
 
 
 def test_losses_of_one_kind_are_told_together() -> None:

@@ -1,4 +1,4 @@
-"""The two revisions are checked out, previewed and cleaned up; the exit code tells whether both could be previewed."""
+"""The two revisions are checked out, previewed and cleaned up. The exit code shows whether both previews worked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def paths(tmp_path: Path) -> Checkout:
-    """Return a repository's checkout: its branch `main` has the stacks dev and old, what is on disk dev and new."""
+    """Return a checkout of a repository. Its branch `main` has the stacks dev and old, its files have dev and new."""
     root = tmp_path / "repository"
     root.mkdir()
     git(root, "init", "--quiet", "--initial-branch", "main")
@@ -47,7 +47,7 @@ def paths(tmp_path: Path) -> Checkout:
 
 
 class FakeEngine:
-    """Prints the plan of a pool whose size is what the stack's file says, as the real engine would."""
+    """Prints the plan of a pool with the size in the stack's file, like the real engine."""
 
     def __init__(self, root: Path, state: Path, stack: str, environment: Environment) -> None:
         assert environment.mirror is not None
@@ -138,14 +138,17 @@ def test_what_others_added_to_the_base_is_no_change(paths: Checkout) -> None:
 def test_a_second_review_is_kept_out(paths: Checkout) -> None:
     with (
         revisions.revisions(paths, "main"),
-        pytest.raises(ReviewError, match="another review is at work"),
+        pytest.raises(ReviewError, match="another review runs in"),
         revisions.revisions(paths, "main"),
     ):
         pass
 
 
 def test_an_unknown_revision_is_named(paths: Checkout) -> None:
-    with pytest.raises(ReviewError, match="git knows no revision 'nowhere'"), revisions.revisions(paths, "nowhere"):
+    with (
+        pytest.raises(ReviewError, match="git does not find the revision 'nowhere'"),
+        revisions.revisions(paths, "nowhere"),
+    ):
         pass
     assert worktrees(paths) == 1
 

@@ -1,4 +1,4 @@
-"""What becomes of a stack's secrets is told without a key and without a value."""
+"""The review reports changes of a stack's secrets without a key and without a value."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_changed_secret_is_a_change_of_its_stack() -> None:
     stack = StackReview(stack="aks", before=plan(pool()), after=plan(pool()), secrets=fates)
     text = render(Review(base="main", head="work", stacks=(stack,)))
     assert "| `aks` | 0 | 0 | 0 | 0 | 1 |" in text
-    assert "- `m:a`: changed or encrypted anew" in text
+    assert "- `m:a`: changed or encrypted again" in text
     assert "No stack changes" not in text
     assert "s3cr3t" not in text
     assert "0th3r" not in text

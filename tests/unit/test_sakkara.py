@@ -1,4 +1,4 @@
-"""Sakkara in the place of coscheduling: what upstream's chart installs, the topology as it reads it, and mistakes.
+"""Sakkara in place of coscheduling: the objects of upstream's chart, the topology as it reads it, and errors.
 
 Seed 002: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Sakkara". Values of the chart and topology:
 `tools/sakkara-deploy/sakkara-scheduler` of project-codeflare/mlbatch; `kep/4986-kep-sakkara` of scheduler-plugins.

@@ -37,7 +37,7 @@ SEEN: Mapping[str, str] = {
     "beyond-slack": "the slack queue lends nothing: not within 45 s; last seen: None",
     "retries": "the job has failed for good: not within 112.5 s; last seen: None",
 }
-"""What each said on a cluster without its mechanism."""
+"""The message of each scenario on a cluster without its mechanism."""
 SLOW = (
     "last seen: []; nobody says why",
     "last seen: ['gpu-node-0']; nobody says why",
@@ -49,7 +49,7 @@ SLOW = (
     "last seen: '8'",
     "last seen: 'Resetting'",
 )
-"""What is seen where a step takes too long with all mechanisms in place."""
+"""Messages of steps that take too long with all mechanisms."""
 UNRELATED = (
     "no refusal but HTTP 500: etcdserver: request timed out",
     "refused for another reason: the pods of all components are counted",
@@ -62,10 +62,10 @@ UNRELATED = (
 
 
 class Smooth:
-    """A stage on which all is as promised.
+    """A stage on which every promise holds.
 
-    steps: what is waited for. within: for how many seconds, where that is promised. held: what is said where a thing
-    that has to hold does not, which no delay explains.
+    steps: the awaited steps. within: the promised seconds. held: the message if a condition without a delay does not
+    hold.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Smooth:
         self._started = 0
 
     def submit(self, *_: object, **__: object) -> None:
-        """Nothing is refused."""
+        """Reject no request."""
 
     end = submit
 
@@ -126,7 +126,7 @@ class Smooth:
 
 @pytest.fixture
 def smooth(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], Smooth]:
-    """Return a scenario's stage after a play in which all went well."""
+    """Return a scenario's stage after a run without errors."""
     twice = [{"status": {"phase": "Running"}, "metadata": {"ownerReferences": [{"uid": attempt}]}} for attempt in "12"]
 
     def played(scenario: Scenario) -> Smooth:
@@ -146,7 +146,7 @@ def smooth(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], Smooth]:
 
 
 def proven(said: Iterable[str]) -> dict[str, list[str]]:
-    """Return which scenarios would take a verdict for their mechanism's, for each that one of them would."""
+    """Return the scenarios that each message proves, without messages that prove none."""
     found = {text: [s.name for s in SCENARIOS.values() if Outcome(s, text, 0).is_proof] for text in said}
     return {text: names for text, names in found.items() if names}
 

@@ -143,7 +143,7 @@ def test_a_look_without_an_answer_does_not_end_the_record(monkeypatch: pytest.Mo
 
 
 def test_neither_does_one_before_or_after_the_play(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the API server that is busy with what was just played ends all scenarios that are to come."""
+    """Otherwise an API server that is busy with the last scenario ends all later ones."""
     asked_for = []
 
     def look(cluster: object, record: Record) -> None:
@@ -179,7 +179,7 @@ def test_a_busy_api_server_does_not_end_the_clearing_up(monkeypatch: pytest.Monk
 
 
 class Queue:
-    """A stage on which a team's jobs take a node each, and the queue takes whom it is told to next."""
+    """A stage on which each job of a team takes a node, and the test chooses which job the queue admits next."""
 
     def __init__(self, picks: int = 0, room: int = 3) -> None:
         self.size, self.cluster, self.picks, self.room = Size(), self, picks, room

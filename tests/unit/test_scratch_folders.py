@@ -19,7 +19,7 @@ RED = "22222222-2222-4222-8222-222222222222"
 
 
 class Machine:
-    """A node's scratch space and its kubelet's folder, on which commands really run; the clock is the test's."""
+    """A node's scratch space and its kubelet's folder. Commands run there. The test sets the clock."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.scratch, self.pods, self.time = root / "scratch", root / "pods", 1000.0

@@ -1,4 +1,4 @@
-"""Every mistake in a stack's configuration gives a message with its key, its value, what is allowed and the fix."""
+"""Every error in a stack's configuration gives a message with its key, its value, the allowed values and the fix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}
 
 
 def valid() -> dict[str, Any]:
-    """A configuration without a mistake: three 8-GPU nodes, shared out to the slack queue and two teams."""
+    """A configuration without errors: three 8-GPU nodes for the slack queue and two teams."""
     return {
         "target": "simulated",
         "nodes": {"count": 3, "instanceType": "h100-sxm5-8x", "gpusPerNode": 8},
@@ -331,7 +331,7 @@ class TestMirror:
 
 def interpret(raw: Mapping[str, object], kubeconfig: Path, base: Path) -> inputs.StackInputs[Any]:
     def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Mapping[str, str] | None) -> ClusterFacts:
-        """Stand for a cluster that answers."""
+        """Simulate a cluster that answers."""
         return ClusterFacts(identifier="lab", version="1.34")
 
     return inputs.interpret(raw, base=base, environment={"KUBECONFIG": str(kubeconfig)}, ask=ask)

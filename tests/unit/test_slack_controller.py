@@ -1,4 +1,4 @@
-"""The slack controller at work: it writes what it decides to the API server it watches, and never lives half dead."""
+"""The slack controller: it writes its decisions to the API server that it watches, and exits if a part of it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change does to the identity of resources, and to what is declared of them, is seen in its diff."""
+"""The diff shows every change of the identity or the declaration of resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The long run's trace and its judge, which must find what it is there to find."""
+"""The long run's trace and its judge, which must find every violation."""
 
 from __future__ import annotations
 

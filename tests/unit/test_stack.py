@@ -1,4 +1,4 @@
-"""The dev stack as a whole: what it registers, in what order it is built and taken down, and what it must not hold."""
+"""The dev stack as a whole: its registrations, the order of creation and deletion, and forbidden contents."""
 
 from __future__ import annotations
 
@@ -302,8 +302,8 @@ def test_a_team_more_changes_nothing_else(mirror: Mirror, kubeconfig: Path, reco
     before = {item.urn: item.inputs for item in record.objects()}
     after = {item.urn: item.inputs for item in more.objects()}
     changed = {urn: inputs for urn, inputs in before.items() if after[urn] != inputs}
-    # Which queues the slack controller may move the limits of stands in its permissions, and the policy of volumes, of
-    # which a request does not say whose they become, names all teams' namespaces.
+    # The permissions list the queues whose limits the slack controller may change. The policy of volumes names all
+    # teams' namespaces, because a request does not contain the future owner of a volume.
     volumes, permissions = sorted(changed)
     assert volumes.endswith("::mlbatch-team-own-volumes")
     assert permissions.endswith("::slack-controller/ClusterRole")

@@ -16,7 +16,7 @@ VOLUME = "urn:pulumi:lab::mlbatch::openstack:blockstorage/volume:Volume::data"
 
 
 def deployment(kubeconfig: Any = None, **gone: bool) -> dict[str, Any]:
-    """A state; gone: what is to be replaced, and deleted already."""
+    """A state. gone: a resource that is already deleted and will be replaced."""
     provider = {
         "urn": "urn:pulumi:lab::mlbatch::pulumi:providers:kubernetes::cluster",
         "type": clusters.PROVIDER,
@@ -39,7 +39,7 @@ def test_a_cluster_is_replaced_while_what_its_provider_needs_is_gone() -> None:
 def test_a_cluster_is_asked_by_the_kubeconfig_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
 ) -> None:
-    """By kubectl, as a credential plugin has to find the environment's own ssh."""
+    """kubectl runs a credential plugin, which must find the environment's own ssh."""
     asked = tmp_path / "asked"
     (tmp_path / "kubectl").write_text(f'#!/bin/sh\ncat "${{1#*=}}" > {asked}\nexit {0 if answers else 1}\n')
     (tmp_path / "kubectl").chmod(0o755)

@@ -1,4 +1,4 @@
-"""Kueue's objects are rewritten in the version that its definitions store, and nothing else changes."""
+"""Kueue's objects are rewritten in the version that its definitions store, and do not change otherwise."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def definition(plural: str, stored: list[str], group: str = GROUP) -> dict[str, 
 
 
 class Server:
-    """An API server with definitions and objects: answers lists in pages, and notes what is patched."""
+    """An API server with definitions and objects. Answers lists in pages, and records patches."""
 
     def __init__(self, definitions: list[dict[str, Any]], objects: dict[str, list[dict[str, Any]]]) -> None:
         self.definitions, self.objects = definitions, objects
@@ -68,7 +68,7 @@ class Server:
                 self.wfile.write(json.dumps(content).encode())
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
-                """Say nothing."""
+                """Print no log."""
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.http.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""The targets by which the tests against clusters run side by side leave none of them out, and run none twice."""
+"""The make targets that run the tests against clusters in parallel run each test exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workload as a manifest that a member submits is what the stack itself would submit."""
+"""A workload as a manifest for a member equals the one that the stack itself would submit."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ LOGS = {**COMMON, "useAim": True, "useTensorboard": True}
 def test_logs_go_where_the_stack_makes_their_claim(
     own: dict[str, Any], team: str, changes: dict[str, Any], refused: list[str], fix: str
 ) -> None:
-    """A pod that mounts a claim that nobody makes waits for ever."""
+    """A pod that mounts a missing claim waits for ever."""
     given = raw(metaseq={"tag": "1", **own})
     submission = {"team": team, "user": None}
     if not refused:

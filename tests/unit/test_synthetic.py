@@ -1,4 +1,4 @@
-"""Synthetic load: what each job of a trace becomes, on every target, and which settings are refused."""
+"""Synthetic load: the jobs of a trace on every target, and rejected settings."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_jobs_of_another_team_are_not_printed(tmp_path: Path, mirror: Mirror
 
 @pytest.mark.parametrize("user", ["mallory", ""])
 def test_nobody_else_submits_jobs_of_a_team(user: str) -> None:
-    """A team that has users alone; who is in a group, the identity provider alone knows."""
+    """A team that has only users. Only the identity provider knows the members of a group."""
     teams = [{"name": name, "users": [f"{name}s-own"], "share": 1} for name in ("blue", "red")]
     load = {"trace": "reference/examples/trace.csv"}
     given = {**settings(), "teams": teams}

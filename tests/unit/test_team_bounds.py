@@ -1,4 +1,4 @@
-"""What a team's namespace may hold: its ResourceQuotas, its Pod Security level, and what settings may say of both."""
+"""Limits of a team's namespace: its ResourceQuotas, its Pod Security level, and their settings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TestQuotas:
             assert {amount for each in hard for amount in each.values()} == {"1k"}
 
     def test_a_kind_of_the_stack_is_counted_before_anybody_submits_one(self) -> None:
-        """Until it is, the API server refuses all objects of it."""
+        """Until the quota counts the kind, the API server rejects all of its objects."""
         *waited, others = job_quotas("blue", [APPWRAPPERS, POD_GROUPS])
         assert [list(quota["spec"]["hard"]) for quota in waited] == [
             ["count/appwrappers.workload.codeflare.dev"],
@@ -127,7 +127,7 @@ class TestTeams:
 
 
 def labels_of(stack: StackInputs[Any], **cluster: Any) -> dict[str, str]:
-    """Return what a team's namespace is labelled with on a cluster."""
+    """Return the labels of a team's namespace on a cluster."""
     found: dict[str, str] = {}
 
     def program() -> None:

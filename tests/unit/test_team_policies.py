@@ -1,4 +1,4 @@
-"""What the policies on teams' pods and Services say. Whether the API server holds to it is tested on one."""
+"""The policies on teams' pods and Services. Tests on an API server check that it enforces them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_policy_holds_for_teams_and_denies_what_it_cannot_judge(policy: Admiss
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_every_refusal_says_what_to_do(policy: AdmissionPolicy) -> None:
-    """The API server takes messages of one line, and a member reads nothing else."""
+    """The API server accepts only messages of one line, and a member sees only this message."""
     for validation in policy.validations:
         assert "\n" not in validation.message
         assert re.search(r"[;(,]", validation.message), validation.message
@@ -133,7 +133,7 @@ class TestStack:
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_the_slack_controller_keeps_every_field_of_a_queue_that_kueue_knows(version: str) -> None:
-    """A field that a later Kueue adds would be open to whoever has taken the controller over."""
+    """A field that a later Kueue adds would be open to an attacker who controls the controller."""
     spec = definitions.known()[f"kueue.x-k8s.io/{version}/ClusterQueue"]["properties"]["spec"]["properties"]
     (policy,) = (each for each in operator_scope.policies() if each.name == Promise.LENDING_SCOPE.policy)
     judged = " ".join(item.expression for item in policy.validations)

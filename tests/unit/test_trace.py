@@ -1,4 +1,4 @@
-"""Traces: what a line says, and that each mistake is told once, with its file and line."""
+"""Traces: the fields of a line, and that each error is reported once, with its file and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the trainings' programs write and read. `make training` runs them with PyTorch, which is not here."""
+"""The files of the training programs. `make training` runs them with PyTorch, which is not installed here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHERS = ("ray", "ray.train", "ray.train.torch", "datasets", "peft", "transforme
 
 @pytest.fixture
 def packages() -> Iterator[dict[str, MagicMock]]:
-    """The packages that the programs use, by name, and the programs anew."""
+    """The packages that the programs use, by name, and newly loaded programs."""
     found = {name: MagicMock() for name in ("torch", *OTHERS)}
     with pytest.MonkeyPatch.context() as patch:
         for name, package in found.items():
@@ -43,7 +43,7 @@ def killed(state: object, file: IO[bytes]) -> None:
 def test_what_is_left_of_a_checkpoint_that_was_never_whole_fills_no_volume(
     packages: dict[str, MagicMock], tmp_path: Path
 ) -> None:
-    """Preemptions come at any step, so that each would leave a file of its own."""
+    """Preemptions occur at any step, so each could leave its own file."""
     torch = packages["torch"]
     torch.save = whole
     checkpoints: Any = import_module(f"{TRAINING}.checkpoints").Checkpoints(tmp_path)
@@ -101,7 +101,7 @@ def test_checkpoints_of_another_revision_are_not_gone_on_from(packages: dict[str
 
 
 def test_what_leaves_no_room_for_an_answer_is_not_trained_on(packages: dict[str, MagicMock], tmp_path: Path) -> None:
-    """The loss of a batch of such texts is the mean of nothing, which would end in the weights."""
+    """The loss of a batch of such texts is the mean of no values, which would get into the weights."""
     module = import_module(f"{TRAINING}.finetune")
 
     def tokenizer(text: str) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""What was found to be faster under load is set on every target, whoever brings the operator."""
+"""Settings that were measured as faster under load are set on every target, for every source of the operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues for the users of a team: their names, what the team's objects say, and how Kueue weighs use."""
+"""Queues for the users of a team: their names, the team's objects, and how Kueue weighs use."""
 
 from __future__ import annotations
 

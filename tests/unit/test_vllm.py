@@ -50,7 +50,7 @@ TUTORIAL = replace(
     bounded=False,
     placement=NodeGroup(),
 )
-"""As the tutorial of MLBatch has it, in all that it says."""
+"""The complete example of MLBatch's tutorial."""
 MOUNTS = [{"name": "cache", "mountPath": "/.cache"}, {"name": "config", "mountPath": "/.config"}]
 
 
@@ -179,7 +179,7 @@ class TestSafeForm:
 
 
 def test_on_the_tutorials_cluster_it_is_the_tutorials_but_for_a_user(mirror: Mirror, kubeconfig: Path) -> None:
-    """OpenShift gives each namespace users of its own, and the tutorial's storage class is the stack's."""
+    """OpenShift gives each namespace its own users, and the tutorial's storage class is the stack's."""
     raw = {**test_openshift.shipped(), "workloads": {"vllm": {"enabled": True, "submission": {"team": "blue"}}}}
     record = test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
     claim = record.one("PersistentVolumeClaim", "granite-3.2-8b-instruct", "blue")
@@ -267,7 +267,7 @@ class Pod:
         return self.server.wait(timeout=60), self.generator.wait(timeout=60)
 
     def said(self) -> str:
-        """Return what the generator has written."""
+        """Return the files that the generator wrote."""
         assert self.generator.stdout is not None
         return self.generator.stdout.read()
 
@@ -276,7 +276,7 @@ class Pod:
         return len(found.read_text().splitlines()) if found.exists() else 0
 
     def close(self) -> None:
-        """End what is left of both, as the end of their containers would."""
+        """End the remaining processes of both, like the end of their containers."""
         for process in (self.server, self.generator):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -335,7 +335,7 @@ def test_a_batch_that_fails_fails_the_job_and_frees_the_gpu(pod: Any) -> None:
 
 
 def test_the_tutorials_form_waits_for_a_server_that_has_failed(pod: Any) -> None:
-    """Why it is not the default: it holds its GPU until somebody looks."""
+    """It is not the default, because it holds its GPU until a person looks at it."""
     one = pod("fails", bounded=False)
     while not (one.folder / "serve.json").exists():
         time.sleep(0.05)

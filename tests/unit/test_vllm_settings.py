@@ -1,4 +1,4 @@
-"""The settings of batch inference: defaults, and each mistake with one message that says what to do."""
+"""The settings of batch inference: defaults, and one message with a fix for each error."""
 
 from __future__ import annotations
 

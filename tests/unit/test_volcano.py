@@ -1,4 +1,4 @@
-"""Volcano: the chart's values, its queue, and what the launchers of MPI jobs may read."""
+"""Volcano: the chart's values, its queue, and the read rights of MPI launchers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_pinned_chart_goes_into_its_own_namespace() -> None:
 
 
 def test_its_webhooks_look_at_the_jobs_namespace_alone() -> None:
-    """They fail closed: everywhere else, a Volcano that is down must stop nobody."""
+    """They fail closed. In all other namespaces, a Volcano that is down must not block requests."""
     custom = release(volcano()).inputs["values"]["custom"]
     assert custom["webhooks_namespace_selector_expressions"] == [
         {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["workloads"]}

@@ -1,4 +1,4 @@
-"""Waiting for a VM's first boot: what is said on the way, what comes of it, and how it ends otherwise."""
+"""Waiting for a VM's first boot: the progress messages, the result, and the errors."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_without_ssh_or_an_answer_it_says_so(tmp_path: Path, monkeypatch: pytest
 
 
 def test_ssh_asks_nobody_and_believes_the_vms_own_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the caller's own configuration has (ssh_config(5))."""
+    """The result does not depend on the user's own configuration (ssh_config(5))."""
     (tmp_path / "ssh").write_text(
         '#!/bin/sh\nprintf "%s\\n" "$@"\n'
         'for word; do case "$word" in UserKnownHostsFile=*) cat "${word#*=}"; esac; done\ncat\n'
@@ -293,7 +293,7 @@ PROPERTIES = {
 class TestRemoteCluster:
     @pytest.fixture
     def marked(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-        """What the VM has: a marker, and a kubeconfig."""
+        """Files of the VM: a marker, and a kubeconfig."""
         files: dict[str, Any] = {
             KUBECONFIG: kubeconfig(),
             MARKER: json.dumps(marker("ready", "cluster", versions={"docker": "28.5.2"}, checks={"nvcc": "passed"})),
@@ -358,7 +358,7 @@ class TestRemoteCluster:
 
 
 def test_the_key_is_that_of_who_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the tunnel has it: another engineer names another file."""
+    """Like the tunnel: another engineer uses another file."""
     (tmp_path / "ssh").write_text('#!/bin/sh\nwhile [ "$1" != -i ]; do shift; done; printf %s "$2"\n')
     (tmp_path / "ssh").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")

@@ -46,7 +46,7 @@ def made(
     pod_security: PodSecurity = PodSecurity.STANDARDS,
     **values: Any,
 ) -> Record:
-    """Return what the layer registers of some settings."""
+    """Return the layer's registrations for some settings."""
     settings = WorkbenchSettings.model_validate_json(json.dumps({"enabled": True, **values}))
 
     def program() -> None:
@@ -82,7 +82,7 @@ GUIDE = {
 
 @pytest.fixture(scope="module")
 def guide() -> Record:
-    """As the guide has it, in all that it says."""
+    """The complete example of the guide."""
     return made(**GUIDE)
 
 
@@ -92,7 +92,7 @@ def decoded(record: Record, name: str) -> dict[str, str]:
 
 
 class TestAgainstTheGuide:
-    """Seed 003, "10. Demo - Distributed Workloads", and what it calls steps 0 to 9."""
+    """Seed 003, "10. Demo - Distributed Workloads", with its steps 0 to 9."""
 
     def test_every_account_of_the_project_may_edit_it(self, guide: Record) -> None:
         binding = guide.one("RoleBinding", "sa-edit", "sandbox").inputs
@@ -212,7 +212,7 @@ class TestSafeForm:
 
 
 class TestStoreByTls:
-    """What goes to the store is seen and changed by nobody: seed 003 has `http://minio.minio.svc:9000`."""
+    """Others can neither read nor change the traffic to the store. Seed 003 has `http://minio.minio.svc:9000`."""
 
     def test_the_cluster_makes_the_certificate_that_the_store_serves_by(self, safe: Record) -> None:
         service = safe.one("Service", "seaweedfs")
@@ -267,7 +267,7 @@ class TestStoreByTls:
         assert all(given.urn in item.dependencies for item in (notebook, cluster, job))
 
     def test_its_bundle_holds_the_cluster_and_the_public_authorities(self, tmp_path: Path) -> None:
-        """As the init container makes it, read as Python and Arrow do."""
+        """The file of the init container, as Python and Arrow read it."""
         own, bundle = tmp_path / "service-ca.crt", tmp_path / "ca-bundle.crt"
         own.write_text(made_authority())
         subprocess.run([sys.executable, "-c", authority.PROGRAM, str(own), str(bundle)], check=True)
@@ -377,7 +377,7 @@ def test_the_clusters_of_the_demos_are_the_notebooks_own(guide: Record) -> None:
 
 
 def test_the_projects_own_pods_alone_reach_ray_and_its_heads_alone(safe: Record) -> None:
-    """What one policy allows, no other one takes away: this one is no wider than those of OpenShift AI."""
+    """Policies only add permissions. This one allows no more than those of OpenShift AI."""
     policy = safe.one("NetworkPolicy", "ray-clusters", "sandbox").inputs["spec"]
     ports = [{"port": 8265, "protocol": "TCP"}, {"port": 10001, "protocol": "TCP"}]
     assert policy == {
@@ -414,7 +414,7 @@ def jobs() -> Record:
 
 
 class TestJobs:
-    """The demos of seed 003, 10.2, each as a job on a cluster of its own."""
+    """The demos of seed 003, 10.2, each as a job on its own cluster."""
 
     def test_each_runs_its_program_on_the_notebooks_cluster_in_the_queue(self, jobs: Record) -> None:
         alone = {item.object_name: item for name in DEMOS for item in made(rayClusters=[name], queue=MUCH).objects()}

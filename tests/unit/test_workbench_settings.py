@@ -1,4 +1,4 @@
-"""The settings of the workbench: defaults, and each mistake with one message that says what to do."""
+"""The settings of the workbench: defaults, and one message with a fix for each error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH = ("workbench",)
 
 
 def problems(**values: Any) -> list[Any]:
-    """Return what is wrong with the section and with those in it, as the checks of a whole configuration find it."""
+    """Return the errors in the section and its subsections, from the checks of a whole configuration."""
     settings = WorkbenchSettings.model_validate_json(json.dumps({"enabled": True, **values}))
     return [
         *settings.check(PATH),
@@ -25,7 +25,7 @@ def problems(**values: Any) -> list[Any]:
 
 
 def test_the_guides_workbench_is_the_default() -> None:
-    """Seed 003, 10.1; but for what lets in more than the demo needs."""
+    """Seed 003, 10.1, without permissions that the demo does not need."""
     own = WorkbenchSettings()
     assert (own.namespace, own.image, own.version, own.size) == ("sandbox", "Standard Data Science", "2024.1", "Small")
     assert (str(own.storage), own.connection) == ("20Gi", "minio")

@@ -32,7 +32,7 @@ RIGHTS = {
     ("release", "build"): READING,
     ("release", "publish"): {"attestations": "write", "contents": "write", "id-token": "write"},
 }
-"""What each job may do. A job that is not listed has what its workflow has."""
+"""The permissions of each job. A job that is not listed has those of its workflow."""
 
 
 def load(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Volcano, health checks and workloads: each mistake in their settings gives one message that says what to do."""
+"""Volcano, health checks and workloads: each error in their settings gives one message with a fix."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NDV5 = "Standard_ND96isr_H100_v5"
 
 
 def valid() -> dict[str, Any]:
-    """A configuration without a mistake: two NDv5 nodes shared by two teams, Volcano, a data set, and no workload."""
+    """A configuration without errors: two NDv5 nodes shared by two teams, Volcano, a data set, and no workload."""
     config = yaml.safe_load((ROOT / "Pulumi.aks.yaml").read_text())["config"]
     raw = {name.removeprefix("mlbatch:"): value for name, value in config.items()}
     example = {name: raw[name] for name in ("target", "azure", "teams")}
@@ -56,7 +56,7 @@ def changed(path: tuple[str, ...], value: object) -> dict[str, Any]:
 
 
 def problems(raw: dict[str, Any]) -> list[ConfigError]:
-    """Return what is wrong with anything but the volumes, which stay as they are in all of these configurations."""
+    """Return the errors outside the volumes, which are the same in all of these configurations."""
     return [error for error in errors_of(raw) if error.path[0] != "storage"]
 
 

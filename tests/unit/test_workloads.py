@@ -1,4 +1,4 @@
-"""The workloads' objects: what their pods ask for, how they are submitted, and the scripts that they run."""
+"""The workloads' objects: the requests of their pods, how they are submitted, and the scripts that they run."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def mounts(pod: Document) -> dict[str, Document]:
 
 
 def own_folder(container: Document) -> tuple[str, Document]:
-    """Return which folder of the scratch space a container mounts, and what the variable in it is."""
+    """Return the folder of the scratch space that a container mounts, and the value of its variable."""
     (mount,) = [item for item in container["volumeMounts"] if item["name"] == "scratch"]
     (variable,) = [item for item in container["env"] if f"$({item['name']})" == mount["subPathExpr"]]
     return mount["subPathExpr"], variable["valueFrom"]["fieldRef"]

@@ -28,7 +28,7 @@ ON = {"enabled": True}
 BLUE = {"team": "blue", "user": None}
 OPERATORS = {"trainingOperator": ON, "kuberay": ON}
 SMALL = MappingProxyType({"cpu": 8, "memory": "64Gi"})
-"""What a pod of one VM with a GPU has room for."""
+"""Resources that fit a pod on one VM with a GPU."""
 
 
 def queued(**own: Any) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_every_target_has_workloads() -> None:
 
 
 def same(record: Record, inputs: StackInputs[Any], job: str) -> None:
-    """Require that members are printed what the stack registers of a job: claim, program and job."""
+    """Require that members get the objects that the stack registers for a job: claim, program and job."""
     found = documents(inputs, job)
     assert [document["kind"] for document in found][:2] == ["PersistentVolumeClaim", "ConfigMap"]
     for document in found:

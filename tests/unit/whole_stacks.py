@@ -61,7 +61,7 @@ def _aks(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _whole_aks(mirror: Mirror, kubeconfig: Path) -> Record:
-    """All there is, nodes near to each other, a volume that a team may write to, and what job operators run."""
+    """All components, nodes close to each other, a volume that a team may write to, and jobs of all operators."""
     near = {"azure__gpuPool__zones": ["2"], "azure__gpuPool__proximityPlacementGroup": True}
     raw = test_aks.everything(**near, scheduling={"packing": "topology"})
     raw["storage"]["volumes"].append(
@@ -80,14 +80,14 @@ def _upstreams_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _certified_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
-    """NVIDIA's operator by OLM, on nodes whose GPUs nothing offers yet."""
+    """NVIDIA's operator by OLM, on nodes whose GPUs no plugin offers yet."""
     nodes = (test_certified_gpu_operator.WORKER,) * 3
     raw = test_certified_gpu_operator.chosen()
     return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig, nodes=nodes))
 
 
 def _whole_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
-    """OpenShift AI's operators and a workbench, with an object store for it, whose Ray cluster runs its demos."""
+    """OpenShift AI's operators and a workbench with an object store. Its Ray cluster runs the demos."""
     raw = test_openshift_workbench.wanted(rayClusters=["raytest"], editForGroup=True)
     return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
 
@@ -97,7 +97,7 @@ def _cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _whole_cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
-    """A VM with a GPU that ten pods share, a job on it, and all that may stand between it and the network."""
+    """A VM with a GPU that ten pods share, a job on it, and all components between it and the network."""
     gpu = {"gpu": {"operator": True, "featureDiscovery": True}, "nvshare": {"enabled": True, "verification": ON}}
     job = {**QUEUED, "workers": 1, "cpu": 4, "memory": "32Gi"}
     gpu |= {"queueing": {**ON, "kuberay": ON}, "workloads": {"finetuning": job}}
@@ -124,7 +124,7 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
 
 @cache
 def registered(stack: str) -> Record:
-    """Return what a stack registers."""
+    """Return the registrations of a stack."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(KUBECONFIG)

@@ -1,7 +1,8 @@
-"""A VM for the programs of the first boot: a root of its own, with a real disk image and stand-ins for what it lacks.
+"""A VM for the programs of the first boot: its own root folder, a real disk image, and stand-ins for missing programs.
 
-Real are bash, the runner, coreutils, blkid, wipefs, mkfs.xfs, xfs_db, rsync and jq. What packages, services, Docker,
-kind and the network would do is played by `stand-in`, which keeps it in files, so that it survives a boot, or half one.
+bash, the runner, coreutils, blkid, wipefs, mkfs.xfs, xfs_db, rsync and jq are real. `stand-in` simulates packages,
+services, Docker, kind and the network. It keeps their state in files, so that it survives a boot, also an interrupted
+one.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ exit $?
 
 @dataclass
 class Machine:
-    """A VM with user data. folder: of what it keeps. calls: of stand-ins since the last boot."""
+    """A VM with user data. folder: the files that it keeps. calls: of stand-ins since the last boot."""
 
     folder: Path
     calls: list[str] = field(default_factory=list)
@@ -121,13 +122,13 @@ class Machine:
         return dict(json.loads(self.path("/etc/mlbatch/first-boot.json").read_text()))
 
     def tell(self, **variables: str) -> None:
-        """Change what the steps are told."""
+        """Change the input of the steps."""
         plan = self.plan
         plan["environment"] |= variables
         self.path("/etc/mlbatch/first-boot.json").write_text(json.dumps(plan))
 
     def digest(self, address: str) -> str:
-        """Return the digest of what `curl` gets at an address that the steps are told."""
+        """Return the digest of what `curl` gets at an address in the input of the steps."""
         return hashlib.sha256(f"bytes of {self.plan['environment'].get(address)}".encode()).hexdigest()
 
     def serve_keys(self) -> None:
@@ -193,7 +194,7 @@ class Machine:
         return self.path("/var/log/mlbatch-first-boot.log").read_text()
 
     def kept(self) -> dict[str, str]:
-        """Return all that the VM and its volume have in the end: files by path, without what tells of the way there."""
+        """Return the final content of the VM and its volume: files by path, without logs and intermediate results."""
         found = {}
         for top in ("etc", "var", "usr-local", "volumes", "keyrings"):
             for file in sorted((self.folder / top).rglob("*")):
@@ -218,7 +219,7 @@ def debian() -> Path:
 
 
 def namespace() -> list[str]:
-    """Return the command that has another run with mounts and processes of its own; skips where none is allowed."""
+    """Return the command that runs another with its own mounts and processes. Skips the test if that is not allowed."""
     command = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     command += [] if os.geteuid() == 0 else ["--map-root-user"]
     if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode != 0:

@@ -1,6 +1,6 @@
-"""What users read for each mistake that the tests know, word for word, and what they are warned of.
+"""The exact text of each settings error that the tests know, and of the warnings.
 
-`make snapshots` writes the texts anew. A key, a value, a bound or a fix that changes is seen in the diff.
+`make snapshots` writes the texts again. The diff shows a change of a key, a value, a bound or a fix.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from tests.unit.refusals.targets import OF_TARGETS
 
 FOLDER: Final = Path(__file__).parent
 _DAY: Final = date(2026, 6, 1)
-"""On which support of Kubernetes is judged."""
+"""The checks use the support dates of this day."""
 _KEY: Final = re.compile(r"((?:ssh|ecdsa)-[a-z0-9-]+) AAAA[\w+/]+\.\.\.")
-"""A public key, which the tests make anew in each run."""
+"""A public key, which the tests generate in each run."""
 _WHOLE: Final = "interpreted"
 _SEPARATOR: Final = "\n---\n"
 Raw = Mapping[str, Any]
@@ -92,7 +92,7 @@ TABLES: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
         test_workload_settings.changed(path, value) for path, value in test_workload_settings.MISTAKES
     ),
 }
-"""Configurations with a mistake each, by what they are about; some with what their cluster or project says."""
+"""Configurations with one error each, by topic. Some have facts of their cluster or project."""
 
 
 def texts(name: str) -> str:
@@ -104,7 +104,7 @@ def texts(name: str) -> str:
 
 
 def _said(case: Case) -> str:
-    """Return what is wrong with a configuration, else what it is warned of."""
+    """Return the errors of a configuration, or its warnings if it has no errors."""
     raw, facts = case if isinstance(case, tuple) else (case, None)
     partial, found = parsing.read(raw)
     if isinstance(facts, ProjectFacts):
@@ -116,7 +116,7 @@ def _said(case: Case) -> str:
 
 
 def _interpreted(raw: Raw, environment: Mapping[str, str]) -> str:
-    """Return what is wrong with all that a stack starts from."""
+    """Return the errors in the inputs of a stack."""
     try:
         inputs.interpret(raw, base=Path("/nowhere"), environment=environment)
     except SettingsError as error:

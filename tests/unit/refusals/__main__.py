@@ -1,4 +1,4 @@
-"""Write what users read for each mistake anew (`make snapshots`)."""
+"""Write the texts of all settings errors again (`make snapshots`)."""
 
 from __future__ import annotations
 

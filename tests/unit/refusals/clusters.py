@@ -1,4 +1,4 @@
-"""Mistakes that show against what a cluster says of itself: configurations with the facts of their cluster."""
+"""Errors that depend on facts of a cluster: configurations with these facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes outside of the sections: secrets, the mirror, the kubeconfig, and what the engine hands over."""
+"""Errors outside the sections: secrets, the mirror, the kubeconfig, and values from the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes that show against what an OpenStack project says of itself."""
+"""Errors that depend on facts of an OpenStack project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes that a target has of its own, or that stand at the edge of two sections."""
+"""Errors that only one target has, or that depend on two sections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _volume(**values: Any) -> dict[str, Any]:
 
 
 def _without_pods(**values: Any) -> dict[str, Any]:
-    """Teams that could never run a job: they may borrow none, or nobody lends any."""
+    """Teams that could never run a job: they may not borrow, or no queue lends."""
     raw = simulated()
     quotas = [{**team["quota"], "pods": 0} for team in raw["teams"] if "quota" in team]
     raw["teams"] = [{"name": name, "users": [], "quota": quotas[0], **values} for name in ("blue", "red")]
@@ -300,7 +300,7 @@ OF_TARGETS: Final[tuple[Mapping[str, Any], ...]] = (
     ),
     aks({"kubernetesVersion": "1.36", "osSku": "Ubuntu"}, scheduling={"packing": "coscheduling"}),
     _simulated(scheduling={"packing": "tetris"}),
-    # sums, and who waits for whom
+    # sums, and dependencies
     _without_slack(("nodes", "count"), 2),
     _team(1, quota={**QUOTA, "cpu": 0}, borrowingLimit={"cpu": 0}),
     {**simulated_with(("nodes", "count"), 10), "samples": {"gang": {"team": "blue", "user": "alice", "pods": 4}}},

@@ -64,7 +64,7 @@ def _texts(mirror: Path) -> Iterator[str]:
 
 
 def known() -> Schemas:
-    """Return all schemas: those that are kept here, and those of the charts that stand in for upstream's."""
+    """Return all schemas: those in this folder, and those of the stubs of upstream's charts."""
     found: dict[str, Mapping[str, Any]] = dict(json.loads(FILE.read_text()))
     for file in STUBS.rglob("*.json"):
         document = json.loads(file.read_text())
@@ -94,7 +94,7 @@ def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema as JSON Schema has it, in which an object has the fields that it names and no other."""
+    """Return a schema as JSON Schema. An object may have only its declared fields."""
     found: dict[str, Any] = {key: value for key, value in schema.items() if key not in _SAID_ELSEWHERE}
     if "properties" in schema:
         found["properties"] = {name: closed(field) for name, field in schema["properties"].items()}

@@ -63,7 +63,7 @@ esac
 
 @pytest.fixture
 def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the script tells of its runs, and reads."""
+    """Files that the script writes about its runs, and reads."""
     folder = tmp_path / "records"
     folder.mkdir()
     monkeypatch.setattr("runner.environment.INHERITED", frozenset({"HOME", "RECORDS"}))
@@ -129,7 +129,7 @@ def test_plugins_are_never_downloaded_even_without_local_providers(engine: Engin
 
 
 def test_the_engine_writes_its_state_for_each_resource_without_backup_copies(engine: Engine) -> None:
-    """A killed update can be finished only if the state holds what it was creating."""
+    """A killed update can be finished only if the state contains the resources that it was creating."""
     variables = engine.variables()
     assert "PULUMI_SKIP_CHECKPOINTS" not in variables
     assert variables["PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS"] == "true"
@@ -283,7 +283,7 @@ def test_a_local_secret_stays(engine: Engine, tmp_path: Path, records: Path) -> 
 
 
 def make_wait(records: Path, engine: Engine) -> subprocess.Popen[Any]:
-    """Start an update that writes down the signals that it gets, and waits until it is told to end."""
+    """Start an update that records the signals that it gets, and waits for a signal to end."""
     (records / "wait").touch()
     process = engine.start("up")
     while not (records / "waiting").exists():
@@ -293,7 +293,7 @@ def make_wait(records: Path, engine: Engine) -> subprocess.Popen[Any]:
 
 
 def awaited(is_so: Callable[[], object], seconds: float = 30) -> None:
-    """Wait until something is so; a test that goes on where it never is fails by what it asserts."""
+    """Wait until a condition holds. If it never does, the test fails at its own assertion."""
     deadline = time.monotonic() + seconds
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -361,7 +361,7 @@ def test_a_termination_is_passed_on_once_and_waits_until_the_engine_has_written_
 def test_a_termination_of_the_whole_group_reaches_the_engine_once(
     engine: Engine, records: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a second one it would give up, and lose the state of what it was doing."""
+    """At a second one it would stop at once and lose the state of its current operation."""
     engine.prepare()
     ready, wait = os.pipe()
     child = os.fork()
@@ -398,7 +398,7 @@ def test_a_termination_that_is_repeated_is_a_second_one(
 def test_a_termination_while_something_is_looked_up_reaches_the_engine_and_ends_the_command(
     engine: Engine, records: Path
 ) -> None:
-    """Nothing that the command started keeps running, and the command does not go on with half an answer."""
+    """No process of the command keeps running, and the command does not continue with an incomplete answer."""
     engine.prepare()
     (records / "wait").touch()
 
@@ -440,7 +440,7 @@ def test_who_changes_the_stack_is_told_from_the_lock_and_nothing_is_removed(engi
 def test_a_torn_state_is_an_error_that_names_make_clean(engine: Engine, records: Path, left: str) -> None:
     engine.state_file.parent.mkdir(parents=True)
     engine.state_file.write_text(left)
-    with pytest.raises(EngineError, match=rf"{engine.state_file} is not whole.*: make clean, then make up STACK=dev$"):
+    with pytest.raises(EngineError, match=rf"{engine.state_file} is incomplete.*: make clean, then make up STACK=dev$"):
         engine.prepare()
     assert engine.state_file.read_text() == left
     assert not (records / "calls").exists(), "the engine cannot read such a state either"
@@ -528,7 +528,7 @@ def test_a_lock_that_names_nobody_stays_while_an_engine_works(
         while not (records / "waiting").exists():
             assert running.poll() is None
             time.sleep(0.01)
-        with pytest.raises(EngineError, match=rf"{file} is not whole, perhaps process {running.pid}; wait for it"):
+        with pytest.raises(EngineError, match=rf"{file} is incomplete, perhaps process {running.pid}; wait for it"):
             engine.run("up")
         assert file.exists()
     finally:
@@ -538,7 +538,7 @@ def test_a_lock_that_names_nobody_stays_while_an_engine_works(
 
 def test_an_absent_stack_is_named_with_those_that_exist(engine: Engine, tmp_path: Path) -> None:
     absent = Engine(tmp_path / "checkout", tmp_path / "state", "prod", engine.environment)
-    with pytest.raises(EngineError, match=r"no stack 'prod'.* Stacks of this checkout: dev\."):
+    with pytest.raises(EngineError, match=r"stack 'prod' does not exist.* Stacks of this checkout: dev\."):
         absent.prepare()
 
 

@@ -11,7 +11,7 @@ from runner.files import write_private
 
 
 def test_a_file_that_cannot_be_written_stays_as_it_was_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    """A limit of no bytes is what a full disk is to whoever writes."""
+    """For a writer, a limit of 0 bytes has the effect of a full disk."""
     file = tmp_path / "state.json"
     write_private(file, "before")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

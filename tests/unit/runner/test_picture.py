@@ -1,4 +1,4 @@
-"""A cluster's picture says what is there, to those who see no colours too, and no name in it is ever markup."""
+"""A cluster's picture shows its state, also to readers who see no colours, and no name in it becomes markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates escape every text, and none of them can switch that off."""
+"""Templates escape every text and cannot disable the escaping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report on a cluster that lacks some of what it reports on, or all of it."""
+"""The report on a cluster that lacks some or all of the reported objects."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Emptied:
 
 def test_promises_that_nothing_holds_are_named_with_the_team() -> None:
     client: Any = Emptied(set())
-    assert "nothing holds" not in platform_report(client)
+    assert "not enforced" not in platform_report(client)
     told = {"metadata": {"name": "blue", "annotations": {"mlbatch/unenforced": "quota-gate, job-bounds"}}}
     CORE["Namespace"], before = [told], CORE["Namespace"]
     try:
         text = platform_report(client)
     finally:
         CORE["Namespace"] = before
-    assert "Promises that nothing holds\n  NAMESPACE  PROMISES\n  blue       quota-gate, job-bounds" in text
+    assert "Promises that are not enforced\n  NAMESPACE  PROMISES\n  blue       quota-gate, job-bounds" in text
 
 
 def test_accounts_are_no_members_of_a_team(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_accounts_are_no_members_of_a_team(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_nodes_without_an_instance_type_are_told_apart_by_their_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on OpenShift, whose machines are somebody's own."""
+    """Like OpenShift on a site's own machines."""
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     typed = {"node.kubernetes.io/instance-type": "p5.48xlarge", "nvidia.com/gpu.product": "H100"}
     nodes = [
@@ -108,7 +108,7 @@ def test_the_mlops_platform_is_there_when_all_its_workloads_are(monkeypatch: pyt
 
 
 def test_a_deployment_without_pods_names_the_webhook_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of a simulated pod, say, as Istio's that puts a sidecar into others: each says only that it is not there."""
+    """The message about a simulated webhook, for example Istio's for sidecars, only says that it does not answer."""
 
     def deployment(name: str, kind: str, status: str, reason: str, message: str) -> dict[str, Any]:
         condition = {"type": kind, "status": status, "reason": reason, "message": message}

@@ -1,4 +1,4 @@
-"""Webhooks that nobody answers, as a cluster's API tells of them."""
+"""Webhooks that do not answer, from the cluster's API."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_webhook_of_every_kind_holds_all_up() -> None:
 def test_the_report_names_them_and_is_empty_where_all_are_answered() -> None:
     client: Any = Served(**{**KUEUE, "MutatingWebhookConfiguration": []}, ready=("appwrapper",))
     assert webhooks.report(client) == (
-        "Webhooks that nobody answers\n"
+        "Webhooks that do not answer\n"
         "  NAMESPACE       SERVICE  HOLDS UP\n"
         f"  mlbatch-system  kueue    {QUEUES}, workloads.kueue.x-k8s.io"
     )

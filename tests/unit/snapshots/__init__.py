@@ -142,8 +142,8 @@ def _fields(item: Registered) -> Any:
 
 
 def _secret(value: Any) -> object:
-    """Return the keys of a Secret with their values, which the tests made up; what a VM's first boot is told, without
-    its keys; of anything else that it is one."""
+    """Return the made-up values of a Secret by key, the input of a VM's first boot without its keys, and for other
+    secrets only that they exist."""
     if isinstance(value, str) and value.startswith(_CLOUD_CONFIG):
         told = yaml.safe_load(value)
         files = [{**file, "content": _file(file["content"])} for file in told["write_files"]]
@@ -177,7 +177,7 @@ _SHORT: Mapping[str, Callable[[Any], Any]] = MappingProxyType({"image": _image, 
 
 
 def _file(text: str) -> object:
-    """Return a file's text; of a program the file of the checkout that it is, of JSON what it says."""
+    """Return a file's text. For a program, return its file in the checkout. For JSON, return its content."""
     sources = [
         file
         for kind in ("py", "sh")

@@ -1,4 +1,4 @@
-"""Write the snapshots of all stacks anew (`make snapshots`)."""
+"""Write the snapshots of all stacks again (`make snapshots`)."""
 
 from __future__ import annotations
 
