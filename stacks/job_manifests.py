@@ -1,7 +1,7 @@
 """Batch jobs of a stack's settings as manifests, for a member of a team to submit (`mlbatch jobs`).
 
-An experiment is no update of the stack: the job need not be switched on there. This reads the settings, and the API
-server's description of the cluster where the target is one that is there; it changes nothing.
+The job does not have to be enabled in the stack. This module only reads: the settings and, on an existing cluster, the
+API server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stacks.validation.admission import may_be_member
 
 JOBS: Final = ("nccl", "metaseq", "olmo", "vllm", "pretraining", "finetuning")
 LOAD: Final = "synthetic"
-"""The jobs of a trace, on every target. What says so is no workload of the settings but a sample."""
+"""The key for the jobs of a trace, on every target. In the settings it is a sample, not a workload."""
 _TREE: Final = "workloads"
 _SUBMISSION: Final = "submission"
 _SAMPLES: Final = "samples"
@@ -30,18 +30,18 @@ _SAMPLES: Final = "samples"
 _UNWRAPPED_RAY: Final = ConfigError(
     path=("tenancy", "unwrappedRay"),
     value=False,
-    message="the fine-tuning is a RayJob in no AppWrapper, which members may not create",
+    message="the fine-tuning is a RayJob without an AppWrapper, which members cannot create",
     expected="true",
-    hint="set it to true, or have the stack submit the job: workloads.finetuning.enabled",
+    hint="set it to true, or let the stack submit the job: workloads.finetuning.enabled",
 )
 
 
 def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submission: Mapping[str, str | None]) -> str:
-    """Return the job's documents as YAML. Raises SettingsError for what the program would refuse.
+    """Return the job's documents as YAML. Raises SettingsError for settings that the program would reject.
 
-    raw: the configuration, by key without the project's name. changes: settings of the job, in place of its own: by
-    key, one within a section as `section.key`.
-    submission: team and user, where they are not the settings' own.
+    raw: the configuration, by key without the project's name. changes: settings that replace the job's own, by key. A
+    nested key is written `section.key`.
+    submission: team and user, if they differ from the settings.
     """
     from stacks.layers.jobs import documents, load
 
@@ -65,21 +65,21 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
 
 
 def _check_member(inputs: StackInputs[Any], teams: Collection[str], user: str | None) -> None:
-    """Raise ValueError where a user is named who is in none of the teams, or not in each."""
+    """Raise ValueError if the named user is not in each of the teams."""
     for team in inputs.settings.teams:
         if user is not None and team.name in teams and not may_be_member(user, team):
             known = f"its users are {listed(team.users)}" if team.users else "it has none"
             own = [each.name for each in inputs.settings.teams if each.name in teams and may_be_member(user, each)]
             raise ValueError(
-                f"--user {user!r}: this user is not in team {team.name}, of which jobs are printed; {known}"
-                + (f"; --team {own[0]} prints the jobs of {own[0]} alone" if own else "")
+                f"--user {user!r}: this user is not in team {team.name}, whose jobs are printed; {known}"
+                + (f"; --team {own[0]} prints only the jobs of {own[0]}" if own else "")
             )
 
 
 def wanted_load(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration with the synthetic load switched on, and no other sample.
 
-    What is no mapping where one belongs stays, for the program to refuse.
+    A value that should be a mapping but is not stays, and the program rejects it later.
     """
     samples = raw.get(_SAMPLES) or {}
     own = (samples.get(LOAD) or {}) if isinstance(samples, Mapping) else None
@@ -93,7 +93,7 @@ def wanted(
 ) -> dict[str, Any]:
     """Return the configuration with the job switched on, and no other workload.
 
-    What is no mapping where one belongs stays, for the program to refuse.
+    A value that should be a mapping but is not stays, and the program rejects it later.
     """
     tree = raw.get(_TREE) or {}
     own = (tree.get(job) or {}) if isinstance(tree, Mapping) else None
@@ -123,7 +123,7 @@ def _changed(own: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
 
 
 def _not_queued(job: str, asked: Mapping[str, Any]) -> Iterator[ConfigError]:
-    """Yield a way of submission that no member has. asked: the configuration with the job as it is to run."""
+    """Yield the error of a submission mode that members cannot use. asked: the configuration with the job."""
     partial, _ = parsing.read(asked)
     settings = partial.section(WorkloadsSettings)
     workload = settings.every()[job] if settings is not None else None
@@ -131,16 +131,16 @@ def _not_queued(job: str, asked: Mapping[str, Any]) -> Iterator[ConfigError]:
         yield ConfigError(
             path=(_TREE, job, _SUBMISSION, "gang"),
             value=str(workload.submission.gang),
-            message="a job that is printed is for a member, who submits it to the queue of a team",
+            message="this command prints jobs for members, who submit to a team's queue",
             expected="mlbatch",
-            hint=f"leave --set {_SUBMISSION}.gang out, and name the team with --team",
+            hint=f"omit --set {_SUBMISSION}.gang, and name the team with --team",
         )
 
 
 def _without_logs(raw: Mapping[str, Any], wanted: WorkloadsSettings) -> Iterator[ConfigError]:
-    """Yield what would mount the claim of the logs, where the stack does not make it in the job's namespace.
+    """Yield the error of a job that mounts the claim for logs in a namespace where the stack does not create it.
 
-    raw: the stack's own configuration, which decides what is made. wanted: the workloads with the job as it is to run.
+    raw: the stack's own configuration, which decides about the claim. wanted: the workloads with the job.
     """
     job, path = wanted.metaseq, (_TREE, "metaseq")
     partial, _ = parsing.read(raw)
@@ -151,14 +151,14 @@ def _without_logs(raw: Mapping[str, Any], wanted: WorkloadsSettings) -> Iterator
         return
     for name, writes in (("useAim", job.use_aim), ("useTensorboard", job.use_tensorboard)):
         switch_on = (
-            f"have the stack make it: set {key((*path, 'enabled'))} and {key((*path, name))} to true, "
+            f"let the stack create it: set {key((*path, 'enabled'))} and {key((*path, name))} to true, "
             f"{key((*path, 'submission', 'team'))} to {wants}, and apply it"
         )
         if writes:
             yield ConfigError(
                 path=(*path, name),
                 value=True,
-                message=f"the job would wait for claim {wanted.logs.name}, which the stack does not make in "
+                message=f"the job would wait for claim {wanted.logs.name}, which the stack does not create in "
                 f"namespace {wants}",
                 expected="false" if team is None else f"false, or true with --team {team}",
                 hint=f"add --set {name}=false, or {switch_on if team is None else f'name --team {team}'}",
@@ -187,9 +187,9 @@ def change(text: str) -> tuple[str, Any]:
     """Return the key and the value of a job's setting, from KEY=VALUE. Raises ValueError."""
     key, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f"--set {text} is no KEY=VALUE, such as nodes=2")
+        raise ValueError(f"--set {text} is not KEY=VALUE, such as nodes=2")
     if key == "enabled":
-        raise ValueError(f"--set {text}: what is printed is on, whether or not it is in the stack; leave it out")
+        raise ValueError(f"--set {text}: a printed job is always enabled; omit this option")
     if key in ("tag", "image", "size", "data", "training", "model", "generatorImage", "trace") or key.endswith(
         "Revision"
     ):

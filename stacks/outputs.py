@@ -1,4 +1,4 @@
-"""A stack's outputs: what stands, for people and for reports."""
+"""A stack's outputs, for users and for reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def outputs(
 
     nodes: count, instance type and GPUs, or shares of them, in all; of more pools than one by their names. queues:
     nominal quota by queue and resource, canonical, over all pools.
-    teams: namespace, queues, users and groups by team. unenforced: promises to them that nothing holds.
+    teams: namespace, queues, users and groups by team. unenforced: promises to them that are not enforced.
     sample: namespace and name of the sample job, or None. grafana: how it is reached, or None. mlops: who signs in to
     the MLOps platform's user interfaces, a secret, or None.
     """

@@ -30,9 +30,9 @@ _IMMUTABLE: Final = ["parameters", "provisioner", "reclaimPolicy", "volumeBindin
 
 
 class Reclaim(StrEnum):
-    """What becomes of a share when its claim is deleted.
+    """What happens to a share when its claim is deleted.
 
-    retain: it stays, and costs, until somebody deletes it. delete: it goes with its data.
+    retain: the share and its cost remain until an administrator deletes it. delete: the share and its data are deleted.
     """
 
     RETAIN = "Retain"

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """How many nodes an all-reduce runs over."""
+    """Nodes of an all-reduce: one node, or all nodes together."""
 
     NODE = "node"
     FABRIC = "fabric"

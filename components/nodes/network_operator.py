@@ -34,12 +34,12 @@ _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
 
 
 class DevicePlugin(StrEnum):
-    """How a pod gets at the InfiniBand ports.
+    """How a pod gets access to the InfiniBand ports.
 
-    sriov: each port is a device, `nvidia.com/mlnxnics`, that one pod holds. In virtual machines the ports are
-        virtual functions already.
-    shared: every pod that asks for one of `rdma/rdma_shared_device_a` gets all ports. Gives up that a pod's ports are
-        its own, and with it a quota for them.
+    sriov: each port is a device, `nvidia.com/mlnxnics`, of one pod. In virtual machines the ports are already virtual
+        functions.
+    shared: each pod that requests one `rdma/rdma_shared_device_a` gets all ports. Pods share the ports, and quotas do
+        not count them.
     """
 
     SRIOV = "sriov"

@@ -33,7 +33,7 @@ _PARTS: Final = ("commands", "local_disks", "scratch_folders", "scratch_space")
 
 
 class Filesystem(StrEnum):
-    """What the disks are formatted with."""
+    """File system type of the disks."""
 
     EXT4 = "ext4"
     XFS = "xfs"

@@ -6,12 +6,12 @@ from enum import StrEnum
 
 
 class Packing(StrEnum):
-    """Who picks the nodes of jobs.
+    """Component that selects the nodes of jobs.
 
-    none: the cluster's own scheduler, which spreads pods and knows no gang.
+    none: the cluster's own scheduler, which spreads pods and does not support gangs.
     coscheduling: a second scheduler, which fills nodes and binds the pods of a PodGroup together.
-    sakkara: another one, which places the pods of a PodGroup close together in racks and blocks of nodes; experimental.
-    topology: Kueue, which admits a job only where nodes have room for it and names the nodes.
+    sakkara: a second scheduler, which places the pods of a PodGroup close together in racks and blocks. Experimental.
+    topology: Kueue, which admits a job only if nodes have room for it, and selects the nodes.
     """
 
     NONE = "none"

@@ -34,7 +34,7 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 
 
 class LauncherView(StrEnum):
-    """What the launchers of MPI jobs may read through the API."""
+    """Objects that the launchers of MPI jobs can read through the API."""
 
     PODS = "pods"
     ALL = "all"

@@ -21,7 +21,7 @@ RESOURCES: Final = Resources(cpu_request="250m", memory_request="3Gi", cpu_limit
 
 
 class Exposure(StrEnum):
-    """From where a Service can be reached."""
+    """Networks that can connect to a Service."""
 
     CLUSTER = "cluster"
     INTERNAL = "internal"

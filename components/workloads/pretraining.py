@@ -58,7 +58,7 @@ PROGRAM: Final = Program(
 
 
 class Kind(StrEnum):
-    """What the training is submitted as."""
+    """Kind of the submitted object."""
 
     PYTORCH_JOB = PYTORCH_JOB.kind
     TRAIN_JOB = TRAIN_JOB.kind

@@ -39,7 +39,7 @@ RUNS: Final = ("Job", "PyTorchJob", "TrainJob", "RayJob", "AppWrapper")
 
 
 class SubmissionMode(StrEnum):
-    """Who starts the pods of a job together."""
+    """Component that starts the pods of a job together."""
 
     MLBATCH = "mlbatch"
     VOLCANO = "volcano"

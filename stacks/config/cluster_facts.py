@@ -1,4 +1,4 @@
-"""What a cluster that a stack installs on says of itself: which one it is, its version, its GPU nodes."""
+"""Facts that a cluster reports: its identity, its version and its GPU nodes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPolicy:
-    """A ClusterPolicy, by which NVIDIA's GPU operator prepares nodes.
+    """A ClusterPolicy, which configures NVIDIA's GPU operator.
 
     by_variable, by_mount: what a container's environment says, or a mount that is named after a GPU, gives it GPUs that
     it does not ask for. cdi: GPUs are handed out by CDI, and NVIDIA's runtime is not the nodes' default one.
@@ -56,13 +56,13 @@ class GpuPolicy:
 class ClusterFacts:
     """A cluster.
 
-    identifier: the same for as long as the cluster exists, and no other's. version: such as 1.34.
-    nodes: those that were asked for. has_admission_policies: it judges requests by ValidatingAdmissionPolicies.
-    priority_classes: those that it has, by name. default_priority: the one that it gives pods which name none; None
-        where it has none of its own.
-    storage_classes: the names of those that it has. openshift: the version of OpenShift, such as 4.16.30, None of
-    another cluster.
-    has_registry: OpenShift's own registry of images runs, as far as it says. gpu_policies: of the GPU operator.
+    identifier: unique, and constant while the cluster exists. version: such as 1.34.
+    nodes: those that were asked for. has_admission_policies: the cluster supports ValidatingAdmissionPolicies.
+    priority_classes: the cluster's classes, by name. default_priority: the class of pods that name none. None if the
+        cluster has no such class, or only the platform's.
+    storage_classes: the names of the cluster's StorageClasses. openshift: the version of OpenShift, such as 4.16.30.
+        None on another cluster.
+    has_registry: OpenShift's image registry is not known to be off. gpu_policies: of the GPU operator.
     data_science: the names of DataScienceClusters that no stack has made.
     """
 
@@ -94,10 +94,10 @@ def comes_with_admission_policies(version: str) -> bool:
 def ask(
     kubeconfig: Kubeconfig, settings: KubernetesSettings, node_selectors: Iterable[Mapping[str, str]] = ()
 ) -> ClusterFacts:
-    """Return what the cluster says of itself, and of the nodes that have one of these sets of labels.
+    """Return facts about the cluster, and about the nodes that have one of these sets of labels.
 
-    Signs in as the kubeconfig says, with its exec plugins. Raises KubeconfigError when the cluster does not answer, or
-    does not let the user read what is needed.
+    Signs in with the kubeconfig's credentials and exec plugins. Raises KubeconfigError if the cluster does not answer
+    or the user lacks permissions.
     """
     # Only targets with a kubeconfig need it.
     import kubernetes
@@ -121,16 +121,16 @@ def ask(
     except kubernetes.client.ApiException as error:
         if error.status == _UNAUTHORIZED:
             raise _unknown(kubeconfig, settings) from None
-        reason = f"it refuses to answer (HTTP {error.status} {error.reason})"
+        reason = f"it rejects the request (HTTP {error.status} {error.reason})"
         if error.status in _FORBIDDEN:
-            reason += "; whoever deploys has to be an administrator, who may read nodes and namespaces"
+            reason += "; the user must be a cluster administrator, who can read nodes and namespaces"
         raise silent(kubeconfig, settings, reason) from None
     except kubernetes.config.ConfigException as error:
-        raise silent(kubeconfig, settings, f"nobody could sign in: {error}") from None
+        raise silent(kubeconfig, settings, f"cannot sign in: {error}") from None
     except HTTPError as error:
         raise silent(kubeconfig, settings, f"no answer within {_SECONDS:g} s: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise silent(kubeconfig, settings, f"what answers is no API server ({error!r})") from None
+        raise silent(kubeconfig, settings, f"the address does not answer as an API server ({error!r})") from None
     minor = "".join(character for character in version["minor"] if character.isdigit())
     return ClusterFacts(
         identifier=uid or identity(kubeconfig),
@@ -148,46 +148,46 @@ def ask(
 
 
 def _unknown(kubeconfig: Kubeconfig, settings: KubernetesSettings) -> KubeconfigError:
-    """Return the error of a cluster that answers, and knows nobody by what the kubeconfig signs in with."""
+    """Return the error of a cluster that rejects the kubeconfig's credentials."""
     return KubeconfigError(
         ConfigError(
             path=("kubernetes", "context"),
             value=MISSING if settings.context is None else settings.context,
-            message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not know who asks (HTTP 401 "
-            "Unauthorized): what the kubeconfig signs in with has ended, or was never right",
-            expected="a user who has signed in, and is an administrator of the cluster",
-            hint="sign in anew (`oc login` on OpenShift), or name another context",
+            message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} rejects the kubeconfig's credentials (HTTP "
+            "401 Unauthorized): they have expired or are invalid",
+            expected="credentials of a cluster administrator that are still valid",
+            hint="sign in again (`oc login` on OpenShift), or name another context",
         )
     )
 
 
 def require_identity(kubeconfig: Kubeconfig, settings: KubernetesSettings, facts: ClusterFacts) -> None:
-    """Raise KubeconfigError where the settings say which cluster the stack is for, and this is another one."""
+    """Raise KubeconfigError if this is not the cluster that the settings name for the stack."""
     if settings.identifier in (None, facts.identifier):
         return
     raise KubeconfigError(
         ConfigError(
             path=("kubernetes", "identifier"),
             value=settings.identifier,
-            message=f"the kubeconfig leads to another cluster: {kubeconfig.cluster} at {kubeconfig.server} is "
+            message=f"the kubeconfig names another cluster: {kubeconfig.cluster} at {kubeconfig.server} has the UID "
             f"{facts.identifier}",
-            expected="the cluster that the stack is for, by whichever kubeconfig and context",
-            hint="take that cluster's kubeconfig or context; a stack of its own is for another cluster",
+            expected="the cluster that the stack is for, in any kubeconfig and context",
+            hint="use that cluster's kubeconfig or context, or create a separate stack for the other cluster",
         )
     )
 
 
 def identity(kubeconfig: Kubeconfig) -> str:
-    """Return what tells a cluster from all others without asking it: its address and certificate authority."""
+    """Return an identifier of a cluster that needs no request: a digest of its address and certificate authority."""
     text = f"{kubeconfig.server}\n{kubeconfig.authority or ''}"
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
 def _read(client: Any, path: str, **query: str) -> Any:
-    """Return what the API server answers as it is.
+    """Return the API server's answer unchanged.
 
-    The client's own models refuse what they do not know, and each update would spend a second on importing them.
-    Raises kubernetes.client.ApiException where the answer is an error.
+    The client's models reject unknown fields and take a second to import.
+    Raises kubernetes.client.ApiException if the answer is an error.
     """
     request = client.param_serialize(
         "GET",
@@ -202,9 +202,9 @@ def _read(client: Any, path: str, **query: str) -> Any:
 
 
 def _unless(client: Any, statuses: Collection[int], path: str) -> Mapping[str, Any] | None:
-    """Return the object that the API server answers, None where it answers one of these HTTP statuses instead.
+    """Return the object that the API server answers, or None for one of these HTTP statuses.
 
-    Raises TypeError for what is no object: JSON's null is an answer, and does not say that there is none.
+    Raises TypeError if the answer is not an object. JSON null does not mean that the object is absent.
     """
     import kubernetes
 
@@ -220,7 +220,7 @@ def _unless(client: Any, statuses: Collection[int], path: str) -> Mapping[str, A
 
 
 def _uid(client: Any) -> str | None:
-    """Return the uid of namespace kube-system, which lives as long as the cluster; None where it may not be read."""
+    """Return the UID of namespace kube-system, which is constant, or None if the user cannot read it."""
     found = _unless(client, _FORBIDDEN, "/api/v1/namespaces/kube-system")
     return None if found is None else str(found["metadata"]["uid"])
 
@@ -232,7 +232,7 @@ def _has_admission_policies(client: Any) -> bool:
 
 
 def _openshift(client: Any) -> str | None:
-    """Return the version of OpenShift that was last installed to its end, None where there is no ClusterVersion.
+    """Return the version of OpenShift that was last installed completely, or None without a ClusterVersion.
 
     During an update the newest entry of the history is partial (openshift/api, config/v1/types_cluster_version.go).
     """
@@ -245,9 +245,9 @@ def _openshift(client: Any) -> str | None:
 
 
 def _has_registry(client: Any) -> bool:
-    """Return whether nothing says that OpenShift's registry of images is off.
+    """Return whether OpenShift's image registry is not known to be off.
 
-    On machines of one's own it is, until somebody gives it storage (openshift/api, imageregistry/v1; OpenShift
+    On bare metal it is off until an administrator configures its storage (openshift/api, imageregistry/v1; OpenShift
     documentation, "Configuring the registry for bare metal").
     """
     found = _asked(client, "imageregistry.operator.openshift.io", "v1", "configs", "cluster")
@@ -261,7 +261,7 @@ def _gpu_policies(client: Any) -> tuple[GpuPolicy, ...]:
 
 
 def _gpu_policy(item: Mapping[str, Any]) -> GpuPolicy:
-    """Return what a policy has the toolkit obey, if it brings one: by itself variables, and no mounts.
+    """Return which settings of a container the toolkit obeys, if the policy installs it. Default: variables, no mounts.
 
     Source: NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer/toolkit/toolkit.go.
     """
@@ -285,20 +285,20 @@ def _data_science(client: Any) -> tuple[str, ...]:
 
 
 def _is_others(item: Mapping[str, Any]) -> bool:
-    """Tell whether an object for which a stack would wait is no stack's: on its own there stands for what it waits."""
+    """Return whether no stack manages an object. A stack's own object has the annotation that the stack waits for."""
     return _WAITED_FOR not in (item["metadata"].get("annotations") or {})
 
 
 def _asked(client: Any, group: str, version: str, plural: str, name: str | None = None) -> Mapping[str, Any] | None:
-    """Return an object, or all of a kind, that not every cluster has and not every user may read; None without."""
+    """Return an object or a list, or None if the cluster lacks it or the user cannot read it."""
     path = "/".join(("/apis", group, version, plural, *filter(None, [name])))
     return _unless(client, (*_ABSENT, *_FORBIDDEN), path)
 
 
 def _default_priority(classes: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the default class that is none of the platform's, which are there from the first update on.
+    """Return the default class that does not belong to the platform. The platform's exist from the first update on.
 
-    Of several the API server takes the lowest (kubernetes v1.34.2, plugin/pkg/admission/priority).
+    If there are several, the API server uses the lowest (kubernetes v1.34.2, plugin/pkg/admission/priority).
     """
     own = {item["metadata"]["name"]: item["value"] for item in classes if item.get("globalDefault")}
     default = min(own, key=lambda name: (own[name], name), default=None)

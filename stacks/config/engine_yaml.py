@@ -1,6 +1,6 @@
 """YAML as the engine reads a stack's file: by go-yaml v3 (`resolve.go`, `decode.go`), between YAML 1.1 and 1.2.
 
-PyYAML reads YAML 1.1, to which `no` is false and `22:00` a number, and of a key that stands twice takes the last one.
+PyYAML reads YAML 1.1: `no` is false, `22:00` is a number, and the last of two equal keys wins.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INTEGER: Final = re.compile(r"([-+]?)(0[bB]|0[oO]?|0[xX]|)([0-9a-fA-F]+)")
 _BASES: Final = {"0b": 2, "0o": 8, "0": 8, "0x": 16, "": 10}
 _DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _WHOLE: Final = 1e21
-"""From here on JSON, by which the engine hands values over, writes a number with an exponent."""
+"""From this number on, the engine's JSON has an exponent."""
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 _TIME: Final = r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]+))?"
 _MOMENTS: Final = (
@@ -33,16 +33,16 @@ _HANDED_OVER: Final = re.compile(
 
 
 def date_hint(value: object) -> str:
-    """Return what to do about a text of which YAML has made a date, nothing about any other value."""
+    """Return the fix of a text that YAML reads as a date, or an empty text for any other value."""
     date = _HANDED_OVER.fullmatch(value) if isinstance(value, str) else None
     if date is None:
         return ""
     written = f'"{date[1]}"' if date[2] == "00:00:00" else "it was written"
-    return f"YAML makes a date of it: write it in quotes, as {written}"
+    return f"YAML reads it as a date: write it in quotes, as {written}"
 
 
 def load(text: str) -> Any:
-    """Return what a text says; raises yaml.YAMLError, also for a key that stands twice in a mapping."""
+    """Return the value of a text. Raises yaml.YAMLError, also for a duplicate key in a mapping."""
     return _Loader(text).get_single_data()
 
 
@@ -54,7 +54,7 @@ class _Loader(yaml.SafeLoader):
         seen: set[str] = set()
         for name, _ in node.value:
             if isinstance(name, yaml.ScalarNode) and name.value in seen:
-                raise ComposerError(None, None, f"the key {name.value!r} stands there twice", name.start_mark)
+                raise ComposerError(None, None, f"duplicate key {name.value!r}", name.start_mark)
             seen.add(str(name.value))
         return node
 

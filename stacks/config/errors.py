@@ -1,4 +1,4 @@
-"""What is wrong with a stack's settings, in words for the person who wrote them."""
+"""Errors in a stack's settings, with key, value, problem, allowed values and fix."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NAMESPACE: Final = "mlbatch"
 """The project's name, which is the prefix of its keys in a stack's configuration."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value stands: keys and list positions from the section's name on."""
+"""Location of a value: the section's name, then keys and list positions."""
 
 MISSING: Final = object()
-"""Stands for the value of a key that is not there."""
+"""Value of a missing key."""
 
 _LONGEST_VALUE: Final = 80
 _LONGEST_PATH: Final = 255
@@ -28,13 +28,13 @@ _SECRETS: Final = (
         r"()\b(?:gh[oprsu]|github_pat|glpat|hf|nvapi)[-_][\w-]{16,}"
     ),  # tokens of GitHub, GitLab, Hugging Face, NVIDIA
 )
-"""What nobody may read in a message, behind what may stay."""
+"""Secrets that are removed from messages. The first group stays."""
 
 
 def _of_addresses(end: str) -> tuple[re.Pattern[str], ...]:
-    """Return what nobody may read of an address, behind what may stay. end: the characters that end an address."""
+    """Return the secret parts of an address. The first group stays. end: the characters that end an address."""
     return (
-        # a user's password, which may hold any character, an @ among them; no image's digest
+        # a user's password, which may contain any character, also @; not an image's digest
         re.compile(rf"(?<![^\s/:@\"'])((?:[\w+.-]+://)?[^\s/:@\"']*:)(?!//)[^{end}]+(?=@(?!sha256:))"),
         re.compile(rf"(://)[^{end}/:@]+(?=@)"),  # a token in the place of a user
         re.compile(rf"([?&][^\s=&#\"']+=)[^{end}&#]+"),  # parameters
@@ -50,10 +50,10 @@ _SEVERAL_LINES: Final = "[several lines]"
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigError:
-    """One mistake.
+    """An invalid value.
 
-    path: of the value. value: as the user wrote it, or MISSING. message: what is the matter, expected: what may stand
-    there, hint: what to do; each a sentence without its full stop. is_default: nobody wrote the value.
+    path: of the value. value: as written, or MISSING. is_default: the value is the default.
+    message: the problem. expected: the allowed values. hint: the fix. Each is a sentence without a full stop.
     """
 
     path: Path
@@ -73,7 +73,7 @@ class ConfigError:
 
 
 class SettingsError(Exception):
-    """A stack's settings cannot be used; the message lists every problem that was found."""
+    """A stack's settings are invalid. The message lists all problems."""
 
     def __init__(self, problems: Sequence[ConfigError]) -> None:
         self.problems = tuple(problems)
@@ -92,9 +92,9 @@ def key(path: Path) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as a configuration has it, cut where it is long, without what must not be shown to others.
+    """Return a value as JSON, shortened and without secrets.
 
-    Of mappings the names alone: what stands under them is the user's, a password as well as a label.
+    Of a mapping, only the keys are shown: its values may be passwords.
     """
     return cut(json.dumps(_showable(value), ensure_ascii=False, default=str), _LONGEST_VALUE)
 
@@ -106,14 +106,14 @@ def _showable(value: object) -> object:
 
 
 def cut(text: str, longest: int = _LONGEST_PATH) -> str:
-    """Return a text, shortened where it is too long to be read."""
+    """Return a text, shortened to a maximum length."""
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def _masked(value: str) -> str:
-    """Return a value without the passwords, keys and tokens that show as such by their form.
+    """Return a value without the passwords, keys and tokens that their form identifies.
 
-    No setting has several lines: who writes some has pasted a file, such as a key or a kubeconfig.
+    No setting has several lines. Such a value is a pasted file, such as a key or a kubeconfig.
     """
     if "PRIVATE KEY" in value:
         return "[a private key]"
@@ -121,9 +121,9 @@ def _masked(value: str) -> str:
 
 
 def another_name(refused: str, better: str) -> str:
-    """Return the fix of a name: one that is made of it, unless it may be a password that should not be repeated."""
+    """Return the fix of a name: a similar valid name, unless the name may be a password."""
     is_shown = ":" not in refused and _masked(refused) == refused
-    return f"for example {better!r}" if better and is_shown else "write a name of such characters"
+    return f"for example {better!r}" if better and is_shown else "write a name with these characters"
 
 
 def _without(secrets: Iterable[re.Pattern[str]], text: str) -> str:
@@ -133,7 +133,7 @@ def _without(secrets: Iterable[re.Pattern[str]], text: str) -> str:
 
 
 def form(value: object) -> object:
-    """Return a value of a form that nobody expects, without the texts and numbers in it, which may be passwords."""
+    """Return the structure of an unexpected value, without its texts and numbers, which may be passwords."""
     if isinstance(value, Mapping):
         return {name: form(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -142,14 +142,14 @@ def form(value: object) -> object:
 
 
 def listed(values: Iterable[Any], separator: str = ", ") -> str:
-    """Return values as an enumeration, or `none` when there are none."""
+    """Return values as a list in one line, or `none` for an empty list."""
     return separator.join(str(value) for value in values) or "none"
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word that a misspelt one most likely means, if one is near."""
+    """Return the known word that is most similar to a misspelled one, or None if no word is similar."""
     known = list(known)
-    # Of a resource such as nvidia.com/gpu people write the last part alone; of two that end alike the first is meant.
+    # A user may write only the last part of a resource such as nvidia.com/gpu. If several match, take the first.
     by_lower = {candidate.lower().rpartition("/")[2]: candidate for candidate in reversed(known)}
     by_lower |= {candidate.lower(): candidate for candidate in known}
     matches = get_close_matches(str(word).lower(), by_lower, n=1, cutoff=0.6)
@@ -157,12 +157,12 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def unknown_key(path: Path, known: Iterable[str]) -> ConfigError:
-    """Return the problem of a key that means nothing. What stands under it is not shown: it may be a password."""
+    """Return the error of an unknown key. Its value is not shown, because it may be a password."""
     known = list(known)
     meant = nearest(path[-1], known)
     return ConfigError(
         path=path,
-        message=f"there is no key {path[-1]!r} here",
+        message=f"unknown key {path[-1]!r}",
         expected=listed(known),
         hint=f"did you mean {meant!r}?" if meant else "remove the key",
     )

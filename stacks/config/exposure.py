@@ -1,4 +1,4 @@
-"""Secrets that stand in plain text, or are empty."""
+"""Secrets in plain text, and empty secrets."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ _NOT_SHOWN: Final = "(a SAS token, not shown)"
 
 
 def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
-    """Yield secrets that are none: for everybody to read, or empty. Their values are not shown.
+    """Yield secrets that are empty, invalid or in plain text. Their values are not shown.
 
-    raw: by key without the project's name, with HIDDEN for the values of what is encrypted, EMPTY where that is blank.
+    raw: by key without the project's name. Encrypted values are HIDDEN, and EMPTY if blank.
     """
     target = TARGETS.get(str(raw.get("target")))
     for name in SECRET_KEYS:
         if raw.get(name) is EMPTY:
             yield ConfigError(
                 path=(name,),
-                message="this secret is empty, so that whoever knows nothing would be let in, or nobody",
-                expected="a secret of the stack with something in it",
+                message="this secret is empty: an empty secret either lets everyone in or locks everyone out",
+                expected="a secret with a value",
                 hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the value, or remove the key",
             )
         elif raw.get(name) is Concealed.NO_ADDRESS:
             yield ConfigError(
                 path=(name,),
-                message="this secret is no address that Alertmanager sends to, so that nobody would be told",
+                message="this secret is not an address that Alertmanager can send to: no alert would arrive",
                 expected="an address like https://host/path; the value is not shown",
                 hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the webhook's whole address",
             )
         elif raw.get(name) is Concealed.NO_KEY:
             yield ConfigError(
                 path=(name,),
-                message="this secret is no key of an integration that PagerDuty has, so that nobody would be told",
+                message="this secret is not a PagerDuty integration key: no alert would arrive",
                 expected="32 letters and digits; the value is not shown",
                 hint=f"run `pulumi config set --secret {key((name,))}`, which asks for it, with the key of an "
-                "integration of the kind Events API V2; a key of PagerDuty's REST API is another thing",
+                "integration of type Events API V2, not a key of PagerDuty's REST API",
             )
         elif raw.get(name, HIDDEN) is not HIDDEN:
             yield _readable(name, target)
@@ -55,16 +55,16 @@ def _readable(name: str, target: TargetSpec[Any] | None) -> ConfigError:
         expected, remedy = f"no such key on target {target.name}", f"`pulumi config rm {key((name,))}`, and replace it"
     return ConfigError(
         path=(name,),
-        message="this is a secret, and it stands in plain text in the stack's configuration",
+        message="this secret is in plain text in the stack's configuration",
         expected=expected,
-        hint=f"run {remedy} where it was issued: it has been readable",
+        hint=f"run {remedy} where it was issued, because others could read it",
     )
 
 
 def _plain_tokens(raw: Mapping[str, object], target: TargetSpec[Any] | None) -> Iterator[ConfigError]:
     """Yield a problem for each SAS token in a configuration's plain values; the values themselves are not shown.
 
-    raw: by key without the project's name, without secret keys. target: None for one that is not known.
+    raw: by key without the project's name, without secret keys. target: None if it is unknown.
     """
     secret = key((BLOB_SAS_TOKEN,))
     for name, value in raw.items():
@@ -79,9 +79,9 @@ def _plain_tokens(raw: Mapping[str, object], target: TargetSpec[Any] | None) -> 
             yield ConfigError(
                 path=path,
                 value=_NOT_SHOWN,
-                message="a SAS token stands in plain text, where the repository and the state keep it for everybody",
+                message="a SAS token is in plain text: the repository and the state show it to every reader",
                 expected=f"no token in plain values{allowed}",
-                hint=f"remove it, take back the token{remedy}",
+                hint=f"remove it, revoke the token{remedy}",
             )
 
 

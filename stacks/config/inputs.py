@@ -1,9 +1,8 @@
-"""What a deployment starts from: the running stack's configuration, checked, and what it names outside of itself.
+"""The checked configuration of the running stack, and the files and clusters that it names.
 
-The only module that asks the engine for the configuration; what is run without it hands over what `stack_file.py`
-reads. All mistakes are reported together, before any resource is registered: in the values, between them, and in what
-they name (the mirror's files, the kubeconfig, the cluster behind it). A preview, too, needs the cluster to answer: a
-preview against a cluster that nobody can reach would be a guess.
+Only this module reads the configuration from the engine. Programs without the engine pass what `stack_file.py` reads.
+All configuration errors are reported together, before any resource is registered. That includes errors in the mirror's
+files, the kubeconfig and its cluster. A preview also needs a cluster that answers.
 """
 
 from __future__ import annotations
@@ -44,30 +43,31 @@ from stacks.validation import rules
 
 S = TypeVar("S", bound=PlatformSettings)
 _NEARLY: Final = 0.8
-"""How like the project's name a namespace is, of 1, that is most likely meant for it."""
+"""Similarity to the project's name, from 0 to 1, from which on a namespace counts as misspelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedCluster:
-    """The cluster that a kubeconfig names. kubeconfig: of it alone. facts: what it says of itself."""
+    """The cluster that a kubeconfig names. kubeconfig: its context only. facts: what the cluster reports."""
 
     kubeconfig: Kubeconfig
     facts: ClusterFacts
 
 
 Ask = Callable[[Kubeconfig, KubernetesSettings, Sequence[Mapping[str, str]]], ClusterFacts]
-"""Asks a cluster about itself, and about the nodes with these labels; raises KubeconfigError without an answer."""
+"""Reads facts about a cluster and the nodes with these labels. Raises KubeconfigError without an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackInputs(Generic[S]):
     """What a deployment starts from.
 
-    settings: checked. resolved: what follows from them. named_cluster: to install on, None where the target makes one.
-    site: what the cloud says in which the target makes its own, in the target's words. unanswered: why it says nothing,
-        though it was asked, None where it was not or did.
-    load: the jobs of the synthetic load. secrets: those that are set, by key. warnings: what is allowed, and nobody
-        knows to work or gives a promise up.
+    settings: checked. resolved: the values derived from them.
+    named_cluster: the cluster to install on. None if the target creates one.
+    site: facts about the cloud, in a type that the target defines.
+    unanswered: why the cloud did not answer. None if it did or was not asked.
+    load: the jobs of the synthetic load. secrets: those that are set, by key.
+    warnings: allowed settings that are untested or that give up a promise.
     """
 
     target: TargetSpec[S]
@@ -82,14 +82,14 @@ class StackInputs(Generic[S]):
     warnings: tuple[str, ...] = ()
 
     def require_cluster(self) -> NamedCluster:
-        """Return the cluster to install on; raises LookupError on a target that makes its own."""
+        """Return the cluster to install on. Raises LookupError if the target creates its own."""
         if self.named_cluster is None:
             raise LookupError(f"target {self.target.name} makes its own cluster")
         return self.named_cluster
 
 
 def load() -> StackInputs[Any]:
-    """Return the running stack's inputs; raises pulumi.RunError, which ends the program with its message alone."""
+    """Return the running stack's inputs. Raises pulumi.RunError, which prints its message without a traceback."""
     try:
         inputs = interpret(configuration(), base=Path.cwd(), environment=os.environ)
     except SettingsError as error:
@@ -97,7 +97,7 @@ def load() -> StackInputs[Any]:
     if inputs.unanswered is not None:
         if not pulumi.runtime.is_dry_run():
             raise pulumi.RunError(str(SettingsError([inputs.unanswered])))
-        pulumi.log.warn(f"Not checked in this preview, and refused in an update: {inputs.unanswered}")
+        pulumi.log.warn(f"This preview skips a check that an update requires: {inputs.unanswered}")
     for warning in inputs.warnings:
         pulumi.log.warn(warning)
     config = pulumi.Config(NAMESPACE)
@@ -108,9 +108,8 @@ def load() -> StackInputs[Any]:
 def configuration() -> dict[str, object]:
     """Return every key of the project's namespace in the running stack's configuration, without the namespace.
 
-    Keys whose namespace is nearly the project's are there as they are written, to be refused. The engine hands lists
-    and mappings over as JSON. The values of secrets are hidden, because a message that shows a value must not show
-    theirs.
+    Keys whose namespace is similar to the project's are returned as written and rejected later. The engine passes lists
+    and mappings as JSON. Values of secrets are hidden, because messages show values.
     """
     config = pulumi.Config(NAMESPACE)
     keys = sorted({**get_config_env(), **CONFIG.get()})
@@ -125,13 +124,13 @@ def configuration() -> dict[str, object]:
 
 
 def _is_misspelt(full: str) -> bool:
-    """Whether a key stands under a namespace that is not the project's, and nearly is."""
+    """Whether a key's namespace is similar to the project's name, but not equal."""
     namespace = full.partition(":")[0]
     return namespace != NAMESPACE and bool(get_close_matches(namespace.lower(), [NAMESPACE], cutoff=_NEARLY))
 
 
 def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Sequence[Mapping[str, str]]) -> ClusterFacts:
-    """Ask a cluster about itself, once it is known to answer within bounds; raises KubeconfigError."""
+    """Return facts about a cluster after a quick check that it answers. Raises KubeconfigError."""
     kubeconfigs.check_answers(kubeconfig, settings)
     return cluster_facts.ask(kubeconfig, settings, nodes)
 
@@ -142,7 +141,7 @@ def interpret(
     """Return a stack's inputs from its configuration.
 
     base: the folder that relative paths count from. environment: for $KUBECONFIG and a cloud's credentials.
-    Raises SettingsError with every problem that was found.
+    Raises SettingsError with all problems.
     """
     exposed = list(exposure.exposed(raw))
     plain = {name: value for name, value in raw.items() if name not in SECRET_KEYS}
@@ -209,17 +208,17 @@ def _address(path: KeyPath, address: str) -> Iterator[ConfigError]:
         is_good, has_user = False, "@" in address
     if not address.startswith("https://"):
         wrong, hint = (
-            "what is fetched this way could be changed on its way",
+            "an attacker on the network could change the files",
             "serve the mirror with https, or copy it to a folder",
         )
     elif has_user:
-        wrong = "a user or a password stands in the address, where everybody who reads the configuration finds it"
-        hint = "remove it, replace it where it was issued, and copy the files to a folder"
+        wrong = "the address contains a user or a password, which every reader of the configuration can see"
+        hint = "remove it, revoke it where it was issued, and copy the files to a folder"
     elif not is_good:
-        wrong, hint = "this is no address", "write https://, a host, and the path on it"
+        wrong, hint = "this is not an address", "write https://, a host and a path"
     elif "?" in address or "#" in address:
-        wrong = "the names of files are put behind it, which the server would take for a part of what follows ? or #"
-        hint = "write the address up to there; where the server wants a token, copy the files to a folder"
+        wrong = "file names are appended to the address, which does not work after ? or #"
+        hint = "remove ? or # and what follows; if the server needs a token, copy the files to a folder"
     else:
         return
     yield ConfigError(
@@ -236,9 +235,9 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
         yield ConfigError(
             path=("mirror", "images"),
             value=settings.images,
-            message=f"this is no prefix of an image's name; {images.wrong(settings.images)}",
+            message=f"this is not a prefix of image names; {images.wrong(settings.images)}",
             expected="a registry's host and a path on it in lower case, such as registry.example.org/mirror",
-            hint="write it without a scheme, a password and a tag",
+            hint="remove the scheme, the password and the tag",
         )
     artifacts = settings.artifacts
     if artifacts is None:
@@ -256,9 +255,9 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
         yield ConfigError(
             path=path,
             value=artifacts,
-            message=wrong or "this names no folder",
-            expected="a folder that holds the catalogue's files, or an https address, or nothing for upstream",
-            hint="create and fill it, name another one, or remove the key",
+            message=wrong or "this is not a folder",
+            expected="a folder with the catalogue's files, an https address, or no key to download from upstream",
+            hint="create and fill the folder, name another one, or remove the key",
         )
         return
     queueing, scheduling = partial.section(QueueingSettings), partial.section(SchedulingSettings)
@@ -274,6 +273,6 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
                 path=path,
                 value=artifacts,
                 message=f"the folder {folder} lacks {artifact.file}",
-                expected=f"a folder that holds {artifact.file}",
+                expected=f"a folder that contains {artifact.file}",
                 hint=f"put {artifact.url} there under that name",
             )

@@ -22,7 +22,7 @@ from stacks.settings.kubernetes import KUBECONFIGS, KubernetesSettings, holds_co
 from stacks.settings.mirror import resolve_path
 
 ANSWER_SECONDS: Final = 5.0
-"""How long a cluster may take to answer before it counts as one that does not."""
+"""Seconds in which a cluster must answer."""
 
 _PATH = ("kubernetes", "kubeconfig")
 _OAUTH: Final = "sha256~"
@@ -63,26 +63,26 @@ class Kubeconfig:
     ends: bool = False
 
     def warnings(self) -> Iterator[str]:
-        """Yield that others may stand in for the cluster, and that the state will hold what lets nobody in any more."""
+        """Yield warnings about an unverified certificate and about a token that expires."""
         if self.insecure:
             yield (
-                f"the kubeconfig of cluster {self.cluster} has insecure-skip-tls-verify: whoever stands between is "
-                "taken for the cluster, and given its credentials and the stack's secrets. Have it hold the cluster's "
+                f"the kubeconfig of cluster {self.cluster} has insecure-skip-tls-verify: an attacker on the network "
+                "can pose as the cluster and read the credentials and the stack's secrets. Add the cluster's "
                 "certificate-authority-data (`oc login --certificate-authority=FILE`)"
             )
         if self.ends:
             yield (
-                f"the kubeconfig of cluster {self.cluster} signs in by a token of `oc login`, which ends after a day. "
-                "The state keeps it until the next update, and every command then ends with Unauthorized: sign in anew "
-                "and run `pulumi up --refresh=false`, or take a user that stays (docs/openshift.md, Sign in)"
+                f"the kubeconfig of cluster {self.cluster} signs in with a token of `oc login`, which expires after a "
+                "day. The state keeps it until the next update; then every command fails with Unauthorized. Sign in "
+                "again and run `pulumi up --refresh=false`, or use credentials that last (docs/openshift.md, Sign in)"
             )
 
 
 def read(settings: KubernetesSettings, *, base: Path, environment: Mapping[str, str]) -> Kubeconfig:
     """Return the context that the settings name, of the file that they name, else of $KUBECONFIG or ~/.kube/config.
 
-    base: the folder that a relative path of the settings counts from. Raises KubeconfigError when the file is absent,
-    is no kubeconfig, or lacks the context.
+    base: the folder for relative paths in the settings. Raises KubeconfigError if the file is absent, is not a
+    kubeconfig, or lacks the context.
     """
     try:
         file, named = _file(settings, base, environment)
@@ -107,7 +107,7 @@ def _context(document: Mapping[str, Any], file: Path, settings: KubernetesSettin
                 path=("kubernetes", "context"),
                 value=MISSING if settings.context is None else settings.context,
                 message=f"{file} has no context {wanted!r}" if wanted is not None else f"{file} has no current context",
-                expected=", ".join(contexts) or "no context at all: the file has none",
+                expected=", ".join(contexts) or "a file with at least one context",
                 hint="name one of those, or run `kubectl config use-context`",
             )
         )
@@ -137,9 +137,9 @@ def _context(document: Mapping[str, Any], file: Path, settings: KubernetesSettin
 
 
 def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, seconds: float = ANSWER_SECONDS) -> None:
-    """Ask the API server whether it is ready; raises KubeconfigError when it does not say so within bounds.
+    """Check that the API server is ready. Raises KubeconfigError if it does not confirm that in time.
 
-    An answer that refuses the question (401, 403) is an answer: whether the user may do what is asked shows later.
+    A rejected request (401, 403) counts as an answer. Permissions are checked later.
     """
     try:
         tls = ssl.create_default_context(cadata=kubeconfig.authority)
@@ -153,16 +153,16 @@ def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, secon
         opener.open(f"{kubeconfig.server.rstrip('/')}/readyz", timeout=seconds).close()
     except HTTPError as error:
         if error.code not in (401, 403):
-            raise silent(kubeconfig, settings, f"it says that it is not ready (HTTP {error.code})") from None
+            raise silent(kubeconfig, settings, f"it is not ready (HTTP {error.code})") from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", None) or error
         raise silent(kubeconfig, settings, f"no answer within {seconds:g} s: {reason}") from None
     except (HTTPException, ValueError, AttributeError) as error:
-        raise silent(kubeconfig, settings, f"its address or its proxy's is none: {error}") from None
+        raise silent(kubeconfig, settings, f"its address or its proxy's address is invalid: {error}") from None
 
 
 def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, str]) -> tuple[Path, str]:
-    """Return the file and where its name comes from; of several in $KUBECONFIG, the first that exists."""
+    """Return the file and the source of its name. If $KUBECONFIG has several files, return the first that exists."""
     if settings.kubeconfig is not None:
         return resolve_path(settings.kubeconfig, base), "the setting"
     if variable := environment.get("KUBECONFIG"):
@@ -170,7 +170,7 @@ def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, st
             raise KubeconfigError(
                 ConfigError(
                     path=_PATH,
-                    message="$KUBECONFIG has a kubeconfig's contents, and not the path of a file",
+                    message="$KUBECONFIG contains a kubeconfig instead of the path of a file",
                     expected=KUBECONFIGS,
                     hint="export the path of the file",
                 )
@@ -227,7 +227,7 @@ def _inline(part: dict[str, Any], entry: str, file: Path, settings: KubernetesSe
     try:
         part[f"{entry}-data"] = base64.b64encode((file.parent / name).read_bytes()).decode()
     except OSError as error:
-        # In the place of a key's file the key itself may stand.
+        # The value may be the key itself instead of its file.
         what = entry if entry == "client-key" else f"{entry} {cut(str(name))}"
         raise _malformed(file, settings, f"its {what} cannot be read: {error.strerror}", named) from None
 
@@ -248,7 +248,7 @@ def _malformed(file: Path, settings: KubernetesSettings, reason: str, named: str
         ConfigError(
             path=_PATH,
             value=settings.kubeconfig or MISSING,
-            message=f"{file} (from {named}) is no kubeconfig that can be used: {reason}",
+            message=f"{file} (from {named}) is not a valid kubeconfig: {reason}",
             expected=KUBECONFIGS,
             hint="correct the file, or name another one",
         )
@@ -256,13 +256,13 @@ def _malformed(file: Path, settings: KubernetesSettings, reason: str, named: str
 
 
 def silent(kubeconfig: Kubeconfig, settings: KubernetesSettings, reason: str) -> KubeconfigError:
-    """Return the error of a cluster that does not answer, or not as it is needed."""
+    """Return the error of a cluster that does not answer as required."""
     return KubeconfigError(
         ConfigError(
             path=_PATH,
             value=settings.kubeconfig or MISSING,
             message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not answer: {reason}",
-            expected="a kubeconfig whose cluster answers; a preview needs it as much as an update",
+            expected="a kubeconfig whose cluster answers; a preview needs it too",
             hint="start the cluster (`make up` starts a local one), or name another kubeconfig or context",
         )
     )

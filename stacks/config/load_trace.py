@@ -1,4 +1,4 @@
-"""The trace of the synthetic load, held to the teams, nodes and queues that there are."""
+"""The trace of the synthetic load, checked against the teams, nodes and queues."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(partial: PartialSettings, base: Path) -> tuple[Sequence[SyntheticJob], 
         return (), [_wrong(load, str(error), "correct the line")]
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        return (), [_wrong(load, f"the file cannot be read: {reason}", "name a file that is there")]
+        return (), [_wrong(load, f"the file cannot be read: {reason}", "name a file that exists")]
     if problem := _never_runs(partial, load, lines):
         return (), [problem]
     return trace.jobs(lines, load.name, load.time_scale), []

@@ -1,6 +1,6 @@
-"""From a stack's configuration to its sections: types, keys and single values, every mistake at once.
+"""Parses a stack's configuration into its sections: types, keys and single values. Reports all errors together.
 
-Each section, and each team, is read by itself, so that a mistake in one hides none in another.
+Each section and each team is parsed separately, so that an error in one does not hide errors in another.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _KINDS: dict[type, str] = {
 
 
 def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tuple[PartialSettings, list[ConfigError]]:
-    """Return the sections of a configuration, by key without the project's name, and what is wrong with them.
+    """Return the sections of a configuration, by key without the project's name, and their errors.
 
-    secrets: the keys of the secrets that are set, which are not in `raw`. Of a configuration without a known target,
-    the sections of every target are read.
+    secrets: the keys of the secrets that are set, which are not in `raw`. Without a known target, the sections of all
+    targets are parsed.
     """
     target, errors = _target(raw.get("target"))
     partial = PartialSettings(raw=raw, target=target, secrets=secrets)
@@ -80,7 +80,7 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
         elif name == "teams":
             errors += _read_teams(partial, [] if value is None else value)
         elif info.is_required() and value in (None, {}):
-            # The engine hands sections that are not set over as empty ones.
+            # The engine passes unset sections as empty ones.
             errors += [_missing((name,), info)] if target is not None else []
         elif value is None:
             partial.sections[name] = info.get_default(call_default_factory=True)
@@ -93,7 +93,7 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
 
 
 def whole(partial: PartialSettings) -> PlatformSettings | None:
-    """Return the complete tree, None while a section could not be read."""
+    """Return the complete tree, or None if a section could not be parsed."""
     target = partial.target
     if target is None or None in partial.teams or not partial.sections.keys() | {"teams"} >= set(target.sections):
         return None
@@ -106,14 +106,14 @@ def _encrypted(path: Path, owners: list[TargetSpec[Any]]) -> ConfigError:
     names = dict.fromkeys(name for owner in owners for name in secrets_of(owner))
     return ConfigError(
         path=path,
-        message="a value in this section is encrypted, and Pulumi makes a secret of the whole section",
-        expected=f"plain values in sections; what is secret has a key of its own: {listed(map(key, zip(names)))}",
-        hint="write what stands under `secure` in plain, or move it to its own key",
+        message="a value in this section is encrypted, which makes the whole section a secret",
+        expected=f"plain values in sections; secrets have separate keys: {listed(map(key, zip(names)))}",
+        hint="write the value under `secure` in plain text, or move it to its own key",
     )
 
 
 def _section(value: object) -> object:
-    """Return a section's value: the engine hands a key with nothing after it over as an empty text."""
+    """Return a section's value. The engine passes a key without a value as an empty text."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -131,7 +131,7 @@ def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
 
 
 def _sections(owners: list[TargetSpec[Any]]) -> Mapping[str, FieldInfo]:
-    """Return the sections of targets by key; of one that several have, the first's."""
+    """Return the sections of targets by key. If several targets share a key, the first wins."""
     found: dict[str, FieldInfo] = {}
     for owner in owners:
         for name in owner.sections:
@@ -140,7 +140,7 @@ def _sections(owners: list[TargetSpec[Any]]) -> Mapping[str, FieldInfo]:
 
 
 def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[ConfigError]:
-    """Return the mistake of a key that the target does not know: it is another's, or means nothing at all."""
+    """Return the error of a key that the target does not have: it belongs to another target, or is unknown."""
     if ":" in name:
         return [_other_namespace(name)]
     owners = [owner.name for owner in TARGETS.values() if name in owner.sections]
@@ -149,24 +149,24 @@ def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[
         known = ["target", *(each for owner in every for each in (*owner.sections, *secrets_of(owner)))]
         return [unknown_key((name,), dict.fromkeys(known))]
     if not value:
-        return []  # the engine hands sections that are not set over as empty ones
+        return []  # the engine passes unset sections as empty ones
     only = f"target {owners[0]}" if len(owners) == 1 else f"targets {listed(owners)}"
     return [
         ConfigError(
             path=(name,),
             value=form(value),
             message=f"this section is for {only} only",
-            expected=f"nothing on other targets than {listed(owners)}",
+            expected=f"this section on target {listed(owners, ' or ')} only",
             hint=f"remove mlbatch:{name}, or set mlbatch:target to {listed(owners, ' or ')}",
         )
     ]
 
 
 def _other_namespace(name: str) -> ConfigError:
-    """Return the mistake of a key under a name that is nearly the project's; `name` is the key with it."""
+    """Return the error of a key whose namespace is similar to the project's name. name: the key with its namespace."""
     return ConfigError(
         path=(name.partition(":")[2],),
-        message=f"it stands in the configuration as {name}, which nobody reads: this project is {NAMESPACE}",
+        message=f"the configuration has {name}, which is ignored: this project is {NAMESPACE}",
         expected=f"keys that start with {NAMESPACE}:",
         hint=f"rename {name} to {NAMESPACE}:{name.partition(':')[2]}",
     )
@@ -176,14 +176,14 @@ def _foreign_secrets(given: frozenset[str], target: TargetSpec[Any]) -> Iterator
     for name in sorted(given.difference(secrets_of(target))):
         yield ConfigError(
             path=(name,),
-            message=f"target {target.name} has no use for this secret",
+            message=f"target {target.name} does not use this secret",
             expected=listed(secrets_of(target)),
             hint=f"run `pulumi config rm {key((name,))}`",
         )
 
 
 def _unread_teams(partial: PartialSettings) -> None:
-    """Let nothing be judged that depends on which teams there are."""
+    """Skip the checks that depend on the teams."""
     partial.teams.append(None)
     partial.team_names.append(None)
 
@@ -196,7 +196,7 @@ def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
     for index, item in enumerate(value):
         team, found = _parse(TeamSettings, ("teams", index), item)
         name = item.get("name") if isinstance(item, dict) else None
-        # Of two teams of one name nobody knows which is meant, so that nothing is judged by the second.
+        # Two teams with one name are ambiguous, so checks ignore the second.
         partial.teams.append(None if name in partial.team_names else team)
         partial.team_names.append(name)
         errors += found
@@ -204,7 +204,7 @@ def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
 
 
 def _parse(annotation: Any, path: Path, value: object) -> tuple[Any, list[ConfigError]]:
-    """Read a value by pydantic's rules for JSON, in which a list is a tuple and a string may be an enumeration's."""
+    """Parse a value by pydantic's rules for JSON: a list becomes a tuple, a string may become an enum value."""
     try:
         return TypeAdapter(annotation).validate_json(json.dumps(value, default=str)), []
     except ValidationError as error:
@@ -215,7 +215,7 @@ def _parse(annotation: Any, path: Path, value: object) -> tuple[Any, list[Config
 
 
 def _misspelt(root: Any, error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
-    """Whether a key is missing because it is misspelt, which is said already."""
+    """Whether a key is missing because it is misspelled, which another error reports."""
     if error["type"] != "missing":
         return False
     *place, name = error["loc"]
@@ -225,7 +225,7 @@ def _misspelt(root: Any, error: ErrorDetails, errors: list[ErrorDetails]) -> boo
 
 
 def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
-    """Put one finding of pydantic's into our words."""
+    """Return one of pydantic's errors as a ConfigError."""
     found, location = _told(root, path, error), error["loc"]
     if error["input"] is None and error["type"] not in ("missing", "extra_forbidden"):
         return _nothing(found, _has_default(root, location))
@@ -234,7 +234,7 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
 
 
 def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
-    """Return what one finding of pydantic's means for a value that is there."""
+    """Return the ConfigError for one of pydantic's errors about an existing value."""
     location, kind, value = error["loc"], error["type"], error["input"]
     where = (*path, *location)
     context = error.get("ctx", {})
@@ -287,7 +287,7 @@ def _wrong_length(path: Path, value: object, low: int, high: int) -> ConfigError
         value=value,
         message=f"this text has {len(str(value))} characters",
         expected=f"{low} to {high} characters",
-        hint=f"set {key(path)} to a text of such a length, or remove the key for its default",
+        hint=f"set {key(path)} to a text of that length, or remove the key for its default",
     )
 
 
@@ -300,24 +300,24 @@ def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]
         return ConfigError(
             path=path,
             value=value,
-            message="this is a number, of which YAML leaves out the zeros at its end",
+            message="this is a number, and YAML drops its trailing zeros",
             expected=listed(known),
             hint=f'write "{text}" in quotes',
         )
-    # An empty text, and what YAML reads as false, is how one writes that one wants none.
+    # A user writes an empty text, or a word that YAML reads as false, to choose none.
     is_nothing = value is False or (isinstance(value, str) and not value.strip())
     meant = nearest("none" if is_nothing else value, known)
     return ConfigError(
         path=path,
         value=_if_near(value, [*known, *_SWITCHES]),
-        message=f"this {what} is not known",
+        message=f"unknown {what}",
         expected=listed(known),
-        hint=f"did you mean {meant}?" if meant else f"take one of those that are known: {listed(known)}",
+        hint=f"did you mean {meant}?" if meant else f"use one of: {listed(known)}",
     )
 
 
 def _is_number(text: str, value: object) -> bool:
-    """Return whether a value is the number that YAML reads a text without quotes as."""
+    """Return whether a value is the number that YAML makes of a text without quotes."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -340,7 +340,7 @@ def _missing(path: Path, info: FieldInfo) -> ConfigError:
 
 
 def _required(path: Path, expected: str, hint: str) -> ConfigError:
-    return ConfigError(path=path, message="this key is required and is not there", expected=expected, hint=hint)
+    return ConfigError(path=path, message="this required key is missing", expected=expected, hint=hint)
 
 
 def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigError:
@@ -357,32 +357,32 @@ def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigE
 
 
 def _out_of_place(value: object, wanted: str) -> object:
-    """Return a value of another type than the one that is wanted, as far as it cannot be a password."""
+    """Return a value of the wrong type, as far as it cannot be a password."""
     if wanted == "a text":
         return form(value) if isinstance(value, list | dict) else value
     return _amount(value) if wanted.endswith("number") else _if_near(value, _SWITCHES)
 
 
 def _amount(value: object) -> object:
-    """Return what was written for a number: texts as far as they look like one."""
+    """Return what was written for a number. A text is returned only if it looks like a number."""
     is_strange = isinstance(value, str) and not _AMOUNT.fullmatch(value)
     return MISSING if is_strange else form(value) if isinstance(value, list | dict) else value
 
 
 def _if_near(value: object, known: typing.Iterable[str]) -> object:
-    """Return what was written for one of some words: a text or a number that is like none may be a password."""
+    """Return what was written for a known word. A text or number that is similar to none may be a password."""
     if isinstance(value, list | dict):
         return form(value)
     return value if isinstance(value, bool) or nearest(value, known) else MISSING
 
 
 def _judged(value: object) -> object:
-    """Return a value that a rule has refused as a message may show it."""
+    """Return a rejected value as a message may show it."""
     return [item if isinstance(item, str) else form(item) for item in value] if isinstance(value, list) else value
 
 
 def _is_entry(root: Any, location: Path) -> bool:
-    """Whether a value stands in a mapping whose names are the user's, where any text may be a password."""
+    """Whether a value is in a mapping with free keys, where any text may be a password."""
     return any(typing.get_origin(_type_at(root, location[:end])) in (dict, Mapping) for end in range(len(location)))
 
 
@@ -393,9 +393,9 @@ def _has_default(root: Any, location: Path) -> bool:
 
 
 def _nothing(found: ConfigError, has_default: bool) -> ConfigError:
-    """Return the mistake of a key with nothing behind it. found: what is said of any other value that is refused."""
-    hint = "write a value behind it" + (", or remove the key for its default" if has_default else "")
-    return replace(found, value=None, message="nothing stands behind this key", hint=hint)
+    """Return the error of a key without a value. found: the error of any other invalid value."""
+    hint = "add a value" + (", or remove the key for its default" if has_default else "")
+    return replace(found, value=None, message="this key has no value", hint=hint)
 
 
 def _quantity_hint(value: object) -> str:
@@ -407,7 +407,7 @@ def _quantity_hint(value: object) -> str:
         return f"did you mean {json.dumps(number.strip() + binary[unit])}?"
     if text.startswith("-"):
         return "write 0 for none of it"
-    return "write digits, and a suffix of m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei where one is needed"
+    return "write digits, with one of the suffixes m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei if needed"
 
 
 def _keys(model: Any) -> Iterator[str]:
@@ -417,7 +417,7 @@ def _keys(model: Any) -> Iterator[str]:
 
 
 def _type_at(root: Any, location: tuple[str | int, ...]) -> Any:
-    """Return the type of what stands at a location below a type, without `| None`, annotations and lists."""
+    """Return the type at a location below a type, without `| None`, annotations and lists."""
     current = _plain(root)
     for part in location:
         fields = getattr(current, "model_fields", {})
@@ -444,7 +444,7 @@ def _bounds(root: Any, location: tuple[str | int, ...]) -> tuple[object, object]
 
 
 def _lengths(root: Any, location: tuple[str | int, ...]) -> tuple[int, int]:
-    """Return how few and how many characters a text may have."""
+    """Return the minimum and maximum number of characters of a text."""
     marks = _info_at(root, location).metadata
     return (
         next(mark.min_length for mark in marks if isinstance(mark, MinLen)),
@@ -471,6 +471,6 @@ def _plain(annotation: Any) -> Any:
     if typing.get_origin(annotation) is typing.Annotated:
         return _plain(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) in (types.UnionType, typing.Union, tuple):
-        # None, or the dots of a tuple of any length, stand behind.
+        # None, or the dots of a tuple of any length, follow.
         return _plain(typing.get_args(annotation)[0])
     return annotation

@@ -1,4 +1,4 @@
-"""Secrets of a stack: keys of their own, and never plain text."""
+"""Secrets of a stack: each has a separate key and is encrypted."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ ALERT_ADDRESSES: Final[Mapping[str, str]] = {
     "webhook": "alertWebhookUrl",
     "pagerduty": "alertPagerdutyKey",
 }
-"""Where each kind of receiver of alerts is told: whoever knows it can write there."""
+"""Addresses and keys for alerts, by kind of receiver. Anyone who has one can send there."""
 BLOB_SAS_TOKEN: Final = "blobSasToken"
 """A shared access signature, of targets with blob storage."""
 OBJECT_STORE_SECRET_KEY: Final = "objectStoreSecretKey"
-"""By which an object store of the site's own lets the workbench in."""
+"""The secret key of an external object store of the workbench."""
 COMMON: Final = (JUPYTER_TOKEN, GRAFANA_PASSWORD, *ALERT_ADDRESSES.values())
-"""Keys whose values are secrets on every target; a target may have others (`TargetSpec.secrets`). Each is a key of its
-own, because a secret inside of a section would make a secret of the whole section."""
+"""Keys whose values are secrets on every target. A target may have others (`TargetSpec.secrets`). Each is a separate
+key, because a secret inside a section makes the whole section a secret."""
 
 
 class Concealed(Enum):
-    """Stands for the value of a secret in everything that may be shown. No text is equal to it."""
+    """Replaces the value of a secret in everything that may be shown. No text is equal to it."""
 
     SECRET = "[secret]"
     EMPTY = "[empty secret]"
-    NO_ADDRESS = "[secret that is no address]"
-    NO_KEY = "[secret that is no integration key]"
+    NO_ADDRESS = "[secret that is not an address]"
+    NO_KEY = "[secret that is not an integration key]"
 
     def __str__(self) -> str:
         return self.value
 
 
 HIDDEN: Final = Concealed.SECRET
-"""Stands for what is encrypted."""
+"""Replaces an encrypted value."""
 EMPTY: Final = Concealed.EMPTY
-"""Stands for a secret without a value."""
+"""Replaces an empty secret."""
 
 _ADDRESSES: Final = frozenset(name for kind, name in ALERT_ADDRESSES.items() if kind != "pagerduty")
 _ADDRESS: Final = re.compile(
@@ -58,7 +58,7 @@ _SIGNED: Final = re.compile(r"(?:^|[?&\s\"'])(?:sv|se|sp|sr|ss|st|skoid)=[^&\s]+
 
 
 def concealed(name: str, value: str | None) -> Concealed:
-    """Return what stands for the value of a secret: by its key, as much as has to be known of it."""
+    """Return the placeholder of a secret's value, which tells whether the value is valid for its key."""
     text = (value or "").strip()
     if not text:
         return Concealed.EMPTY
@@ -70,7 +70,7 @@ def concealed(name: str, value: str | None) -> Concealed:
 def is_address(text: str) -> bool:
     """Whether Alertmanager would send to this (prometheus/alertmanager, config/common/url.go).
 
-    It reads the file only when there is something to tell, and then says in its log alone that it cannot.
+    Alertmanager reads the file only when it sends an alert, and reports an error only in its log.
     """
     return _ADDRESS.fullmatch(text) is not None
 
@@ -78,8 +78,8 @@ def is_address(text: str) -> bool:
 def is_key(text: str) -> bool:
     """Whether PagerDuty's Events API v2 may take this for the key of an integration.
 
-    It refuses each event with another one ("Length of 'routing_key' is incorrect (should be 32 characters)",
-    v2.developer.pagerduty.com/docs/send-an-event-events-api-v2), of which only Alertmanager's log tells.
+    PagerDuty rejects events with any other key ("Length of 'routing_key' is incorrect (should be 32 characters)",
+    v2.developer.pagerduty.com/docs/send-an-event-events-api-v2). Only Alertmanager's log shows that error.
     """
     return _KEY.fullmatch(text) is not None
 
@@ -90,5 +90,5 @@ def of_target(target: TargetSpec[Any]) -> tuple[str, ...]:
 
 
 def looks_like_sas(text: str) -> bool:
-    """Whether a text is or contains a shared access signature: `sig=` beside another of its parameters."""
+    """Whether a text is or contains a shared access signature: `sig=` and another of its parameters."""
     return bool(_SIGNATURE.search(text) and _SIGNED.search(text))

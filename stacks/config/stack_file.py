@@ -1,4 +1,4 @@
-"""A stack's `Pulumi.<stack>.yaml`, for what is run without the engine, which would hand the configuration over."""
+"""Reads a stack's `Pulumi.<stack>.yaml` for programs that run without the engine."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stacks.config.errors import NAMESPACE, listed
 
 
 def configuration(stack: str, folder: Path) -> dict[str, Any]:
-    """Return a stack's configuration by key without the project's name; secrets are there by their keys alone.
+    """Return a stack's configuration by key without the project's name. Of secrets, only the keys are returned.
 
-    Raises ValueError where the folder has no such stack, or its file is no stack's.
+    Raises ValueError if the folder does not have the stack, or the file is not a stack's.
     """
     file = folder / f"Pulumi.{stack}.yaml"
     if not file.is_file():
         known = sorted(each.name.split(".", 1)[1].removesuffix(".yaml") for each in folder.glob("Pulumi.*.yaml"))
-        raise ValueError(f"there is no {file.name} here; the stacks that have a file: {listed(known)}")
+        raise ValueError(f"there is no {file.name} here; stacks with a file: {listed(known)}")
     try:
         whole = value_of(file.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -37,9 +37,9 @@ def configuration(stack: str, folder: Path) -> dict[str, Any]:
 
 
 def _has_secret(value: object) -> bool:
-    """Whether something of a value is encrypted, of which the engine makes a secret as a whole.
+    """Whether any part of a value is encrypted. The engine then treats the whole value as a secret.
 
-    What counts as such is as in Pulumi's SDK (`go/common/resource/config/object.go`, isSecureValue).
+    Source: Pulumi's SDK (`go/common/resource/config/object.go`, isSecureValue).
     """
     if isinstance(value, list):
         return any(map(_has_secret, value))
@@ -50,11 +50,11 @@ def _has_secret(value: object) -> bool:
 
 
 def value_of(text: str) -> Any:
-    """Return what a text says, as the engine reads YAML; raises ValueError, which names the line without showing it."""
+    """Return the value of a YAML text, read as the engine does. Raises ValueError, which names the line only."""
     try:
         return engine_yaml.load(text)
     except yaml.YAMLError as error:
-        # The whole message quotes the line, in which a secret may stand.
+        # The full message quotes the line, which may contain a secret.
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         where = f"line {mark.line + 1}" if mark is not None else "this"
-        raise ValueError(f"{where} is no YAML: {problem or 'it has characters that none may have'}") from None
+        raise ValueError(f"{where} is not valid YAML: {problem or 'it has invalid characters'}") from None

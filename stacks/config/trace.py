@@ -21,14 +21,14 @@ from stacks.settings.limits import MOST_GPUS
 
 PRIORITIES: Final = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 MOST_JOBS: Final = 100_000
-"""Lines of a trace; what is longer was hardly meant for one cluster."""
+"""Maximum number of lines of a trace."""
 MOST_CRASHES: Final = 1000
 _LONGEST: Final = 4 * 7 * 24 * 3600
 _LATEST: Final = 366 * 24 * 3600
 
 
 class TraceError(ValueError):
-    """A trace cannot be used; the message names the file, the line, what is wrong and what is allowed."""
+    """A trace is invalid. The message names the file, the line, the problem and the allowed values."""
 
     def __init__(self, source: str, line: int, wrong: str) -> None:
         super().__init__(f"{source}:{line}: {wrong}")
@@ -45,7 +45,7 @@ class TraceLine(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     arrival: Annotated[float, Field(ge=0, le=_LATEST, allow_inf_nan=False)]
-    """Second in which it is submitted; not before that of the line above."""
+    """Second at which it is submitted, not earlier than the line above."""
     team: str
     """The team that submits it."""
     pods: Annotated[int, Field(ge=1, le=10_000)]
@@ -85,9 +85,9 @@ class Room:
 
 
 def read(file: Path, room: Room | None = None) -> list[TraceLine]:
-    """Return the jobs of a file, in order. room: what they are to run in, where that is to be checked.
+    """Return the jobs of a file, in order. room: the teams and nodes to check against, None for no check.
 
-    Raises TraceError for the first line that cannot be used, and OSError where the file cannot be read.
+    Raises TraceError for the first invalid line, and OSError if the file cannot be read.
     """
     return parse(file.read_text(encoding="utf-8-sig", errors="replace"), str(file), room)
 
@@ -106,9 +106,9 @@ def parse(text: str, source: str, room: Room | None = None) -> list[TraceLine]:
             of_teams[found[-1].team] += 1
             _check(found, of_teams, source, rows.line_num, room)
     except csv.Error as error:
-        raise TraceError(source, rows.line_num, f"this is no line of CSV: {error}") from None
+        raise TraceError(source, rows.line_num, f"this is not a line of CSV: {error}") from None
     if not found:
-        raise TraceError(source, rows.line_num or 1, "no job follows; write at least one line under the header")
+        raise TraceError(source, rows.line_num or 1, "there are no jobs; write at least one line under the header")
     return found
 
 
@@ -162,12 +162,12 @@ def _check_header(header: Sequence[str], source: str, number: int) -> None:
     if missing := [name for name in required if name not in header]:
         raise TraceError(source, number, f"the header lacks {listed(missing)}; it has {listed(COLUMNS)}")
     if len(set(header)) < len(header):
-        raise TraceError(source, number, "a column stands there twice; name each once")
+        raise TraceError(source, number, "duplicate column; name each column once")
 
 
 def _line(header: Sequence[str], row: Sequence[str], source: str, number: int) -> TraceLine:
     if len(row) != len(header):
-        raise TraceError(source, number, f"{len(row)} values stand under {len(header)} columns; write one for each")
+        raise TraceError(source, number, f"{len(row)} values for {len(header)} columns; write one value a column")
     given: dict[str, Any] = {name: value.strip() for name, value in zip(header, row, strict=True) if value.strip()}
     try:
         return TraceLine.model_validate(given)
@@ -185,28 +185,28 @@ def _check(
 
 
 def _wrong(found: Sequence[TraceLine], of_teams: Mapping[str, int], room: Room | None) -> Iterator[str]:
-    """Yield what is wrong with the last line. of_teams: how many jobs each team has until then."""
+    """Yield the errors of the last line. of_teams: number of jobs of each team so far."""
     line = found[-1]
     if len(found) > MOST_JOBS:
-        yield f"these are more than {MOST_JOBS} jobs; cut the trace"
+        yield f"the trace has more than {MOST_JOBS} jobs; shorten it"
     if len(found) > 1 and line.arrival < (before := found[-2].arrival):
-        yield f"arrival {line.arrival:g} lies before that of the job above, {before:g}; sort the lines by arrival"
+        yield f"arrival {line.arrival:g} is earlier than {before:g} in the line above; sort the lines by arrival"
     if line.priority not in PRIORITIES:
         meant = nearest(line.priority, PRIORITIES)
-        yield f"priority {line.priority!r} is not known; " + (
+        yield f"unknown priority {line.priority!r}; " + (
             f"did you mean {meant}?" if meant else f"write {listed(PRIORITIES)}"
         )
     failure = Failure.parse(line.failure)
     if failure.after >= line.seconds:
-        yield f"it crashes after {failure.after} s and runs for {line.seconds} s; let it crash before its end"
+        yield f"the job crashes after {failure.after} s but runs for {line.seconds} s; make it crash before its end"
     if failure.times > MOST_CRASHES:
-        yield f"it crashes {failure.times} times; write at most {MOST_CRASHES}"
+        yield f"the job crashes {failure.times} times; write at most {MOST_CRASHES}"
     if room is None:
         return
     if of_teams[line.team] > bounds.MOST_JOBS:
         yield (
-            f"these are more than {bounds.MOST_JOBS} jobs of team {cut(line.team)}, and its namespace holds no more, "
-            "those that have ended among them; cut the trace, or spread it over teams"
+            f"team {cut(line.team)} has more than {bounds.MOST_JOBS} jobs, the limit of its namespace, which includes "
+            "finished jobs; shorten the trace, or spread it over teams"
         )
     if line.team not in room.teams:
         meant = nearest(line.team, room.teams)
@@ -214,9 +214,9 @@ def _wrong(found: Sequence[TraceLine], of_teams: Mapping[str, int], room: Room |
             f"did you mean {meant}?" if meant else f"there are {listed(room.teams)}"
         )
     if line.gpus > room.gpus:
-        yield f"a pod asks for {line.gpus} GPUs, and a node has {room.gpus}; ask for at most {room.gpus}"
+        yield f"a pod requests {line.gpus} GPUs, a node has {room.gpus}; request at most {room.gpus}"
     elif line.pods > (most := room.nodes * (room.gpus // line.gpus)):
         yield (
-            f"{line.pods} pods of {line.gpus} GPUs never run together on {room.of_one_job}; "
-            f"ask for at most {most} such pods"
+            f"{line.pods} pods of {line.gpus} GPUs cannot run together on {room.of_one_job}; "
+            f"request at most {most} such pods"
         )

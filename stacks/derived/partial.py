@@ -1,4 +1,4 @@
-"""What a configuration says as far as it could be read, and what follows from that: each thing worked out once."""
+"""Values derived from a configuration's valid sections. Each is computed once."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from stacks.targets.spec import TargetSpec
 
 @dataclass
 class PartialSettings(Sections):
-    """The sections of a configuration that could be read. Checks work on it, and say nothing about what is missing.
+    """The valid sections of a configuration. Checks skip missing sections.
 
-    target: None for one that is not known.
+    target: None if it is unknown.
     which: position of the node pool that `pool`, quotas and limits are about; see `of_pool`.
 
-    Set everything before the first look at what is derived, which is kept.
+    Set all fields before you read a derived value, which is cached.
     """
 
     target: TargetSpec[Any] | None = None

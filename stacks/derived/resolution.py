@@ -1,4 +1,4 @@
-"""What follows from a stack's settings: worked out once, after the checks, for composition and outputs alike."""
+"""Values derived from a stack's settings, once, after the checks, for composition and outputs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ class Resolved:
 
     divisions: what queues have of each pool of GPU nodes, with the GPUs that pods may ask for. gpu_resource: as which
     they ask.
-    has_admission_policies: the cluster judges requests by them. unenforced: promises to teams that nothing holds,
-    because it does not.
+    has_admission_policies: the cluster supports them. unenforced: promises to teams that the cluster cannot enforce.
     nodes_at_first: how many GPU nodes there are before an autoscaler changes that.
     volumes: claims that workloads may mount, by name, with their namespaces.
-    images: that workloads run, by their key, as far as somebody says which. gate_image: of the check of a single node.
-    threshold: of the all-reduce that the NCCL gate runs, None where there is none.
+    images: of the workloads, by their key, if set. gate_image: of the check of a single node.
+    threshold: of the all-reduce that the NCCL gate runs, None if there is no threshold.
     scheduler_version: of scheduler-plugins.
     installs_operators: Kueue, AppWrapper and the operators of jobs come from upstream's manifests.
     """
@@ -46,7 +45,7 @@ class Resolved:
 
     @property
     def pool(self) -> NodePool:
-        """The first pool, on which the stack's own checks and jobs run."""
+        """The first pool, which runs the stack's own checks and jobs."""
         return self.divisions[0].pool
 
     @property
@@ -56,7 +55,7 @@ class Resolved:
 
     @property
     def pools(self) -> Sequence[NodePool]:
-        """All pools, in the order in which queues try them."""
+        """All pools, in the order that queues use."""
         return [division.pool for division in self.divisions]
 
     @property
@@ -66,7 +65,7 @@ class Resolved:
 
 
 def resolve(partial: PartialSettings) -> Resolved | None:
-    """Return what follows from settings, None while something that it follows from could not be read."""
+    """Return the derived values, or None if a section that they need is invalid."""
     if partial.target is None or partial.pool is None or partial.fabric is None or partial.slack is None:
         return None
     health = partial.section(HealthSettings)

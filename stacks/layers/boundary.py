@@ -1,4 +1,4 @@
-"""The admission policies that keep teams to themselves: which are in force, by settings and cluster."""
+"""Installs the admission policies that isolate teams, as settings and cluster require."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from stacks.layers.scheduling import schedulers
 
 
 def install(inputs: StackInputs[Any], cluster: Cluster) -> list[Boundary]:
-    """Register the policies, before any team; return what teams wait for: nothing where the cluster knows no policy."""
+    """Register the policies and return the resources that teams wait for: none if the cluster has no policies."""
     if not cluster.has_admission_policies:
         return []
     return [Boundary("boundary", BoundaryArgs(policies=policies(inputs, cluster)), cluster.options())]
 
 
 def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPolicy]:
-    """Return the policies for the namespaces of teams, and for those that people make beside them."""
+    """Return the policies for the namespaces of teams, and for namespaces that users create."""
     tenancy, gatekeepers = inputs.settings.tenancy, inputs.target.gatekeepers(inputs.settings)
     jobs, rules = tenancy.jobs, pod_rules(inputs, cluster)
     own = list(inputs.target.projects(inputs.settings))

@@ -43,7 +43,7 @@ def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metric
 
 
 def gives_by_mounts(settings: PlatformSettings) -> bool:
-    """Return whether a mount of a container may stand for a GPU: by such a one NVshare's plugin hands it on."""
+    """Return whether a container's mount may request a GPU, as NVshare's plugin does."""
     return settings.gpu.by_mounts or settings.nvshare.enabled
 
 

@@ -180,7 +180,7 @@ class Jobs:
         )
 
     def synthetic(self, namespaces: Mapping[str, pulumi.Input[str]]) -> SyntheticLoadArgs:
-        """Return the synthetic load's. namespaces: of teams, by name. Raises LookupError where there is none."""
+        """Return the synthetic load's. namespaces: of teams, by name. Raises LookupError without a synthetic load."""
         load = self.inputs.settings.samples.synthetic
         if load is None:
             raise LookupError("the settings have no synthetic load")

@@ -1,4 +1,4 @@
-"""Whom the pods of a namespace speak with, by the settings."""
+"""Network rules of a namespace's pods, from the settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stacks.settings.network import RAY_DASHBOARD, PeerSettings, TeamNetworkSett
 
 
 def network(inputs: StackInputs[Any], team: TeamNetworkSettings | None = None) -> Network | None:
-    """Return it for a team's namespace, or for one that no team has; None where nothing is to be denied."""
+    """Return the rules of a namespace, of a team or not, or None if network policies are off."""
     own, settings = team or TeamNetworkSettings(), inputs.settings.tenancy.network
     if not settings.enabled:
         return None

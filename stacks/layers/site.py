@@ -22,7 +22,7 @@ from stacks.layers.scheduling import Scheduling
 class Namespaces:
     """Where jobs run.
 
-    workloads: of what no team submits, with what is put around it; None where nothing is. teams: by name.
+    workloads: the namespace of jobs without a team, and what it waits for. None without such jobs. teams: by name.
     """
 
     workloads: Layer | None
@@ -37,7 +37,7 @@ class Namespaces:
 
 
 class SiteLayers:
-    """What a target adds to the platform's layers; nothing by default. Called in the order of `platform.install`."""
+    """What a target adds to the platform's layers. The defaults add none. Called in the order of `platform.install`."""
 
     has_node_agents = False
     """Whether `node_agents` registers something."""
@@ -67,14 +67,14 @@ class SiteLayers:
         return None
 
     def node_agents(self, namespace: Namespace) -> None:
-        """Register programs of its own on the GPU nodes, in a namespace that allows privileged pods."""
+        """Register the target's programs on the GPU nodes, in a namespace that allows privileged pods."""
 
     def volumes(self, namespaces: Namespaces) -> Mapping[str, pulumi.Input[str]]:
         """Register volumes with data; return the names of their claims by the names that the settings use."""
         return {}
 
     def checks(self, reporter: Layer) -> None:
-        """Register checks of its own, which report through this."""
+        """Register the target's checks, which report through this."""
 
     def operators(self, scheduling: Scheduling, fault_tolerance: FaultTolerance) -> Layer | None:
         """Register Kueue, AppWrapper and the operators of jobs; None where the platform's own are installed.

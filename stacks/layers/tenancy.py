@@ -30,7 +30,7 @@ from stacks.settings.tenancy import TeamSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Tenancy:
-    """The teams by name. flavor: of the first node pool, None where there are no queues."""
+    """The teams by name. flavor: of the first node pool, None without queues."""
 
     teams: Mapping[str, Team] = field(default_factory=dict)
     flavor: pulumi.Output[str] | None = None

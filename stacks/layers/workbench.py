@@ -37,7 +37,7 @@ def install(
 ) -> Workbench | None:
     """Register the workbench where it is switched on.
 
-    flavor: of the platform's queues, None where there is none. secret_key: of an external store, which has been asked
+    flavor: of the platform's queues, None without queues. secret_key: of an external store, which has been asked
     for by then. needs: what defines Ray clusters, and the webhooks of Kueue.
     """
     if not settings.enabled:

@@ -30,7 +30,7 @@ NOT_PUBLIC: Final = (
         )
     ),
 )
-"""Networks from which nobody comes over the internet (IANA's registries of special-purpose addresses)."""
+"""Networks that do not exist on the internet (IANA's registries of special-purpose addresses)."""
 
 DOCUMENTATION: Final = tuple(
     ip_network(text) for text in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")

@@ -24,7 +24,9 @@ def _network(value: str) -> str:
     try:
         loose = ipaddress.ip_network(value, strict=False)
     except ValueError:
-        reject(message="this is no network", expected=_NETWORKS, hint="write an address, a slash and the prefix length")
+        reject(
+            message="this is not a network", expected=_NETWORKS, hint="write an address, a slash and the prefix length"
+        )
     if isinstance(loose, ipaddress.IPv6Network) and loose.network_address.ipv4_mapped is not None:
         reject(
             message="these are IPv4 addresses in IPv6 notation",
@@ -32,9 +34,9 @@ def _network(value: str) -> str:
             hint="write the IPv4 network itself",
         )
     if "%" in value:
-        reject(message="a network has no zone", expected=_NETWORKS, hint="leave out the % and what follows it")
+        reject(message="a network has no zone", expected=_NETWORKS, hint="remove the % and what follows it")
     if "/" in value and not value.split("/")[1].isdecimal():
-        reject(message="this is no prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
+        reject(message="this is not a prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
     if "/" not in value:
         reject(message="this is an address without a prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
     if ipaddress.ip_address(value.split("/")[0]) != loose.network_address:

@@ -1,4 +1,4 @@
-"""A workload's own volume, of which a claim stays when the workload goes."""
+"""A workload's own volume. Its claim remains when the workload is removed."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class FinetuningSettings(WorkloadSettings):
     """Maximum seconds for each attempt of the job. An attempt that exceeds it is not repeated."""
 
     what: ClassVar[str] = "the fine-tuning"
-    no_volcano: ClassVar[str] = "its pods are made by KubeRay, which Volcano does not start together"
+    no_volcano: ClassVar[str] = "KubeRay creates its pods, and Volcano cannot start those together"
 
     @property
     def claim(self) -> str:

@@ -35,8 +35,8 @@ NetworkDriverVersion: TypeAlias = Annotated[
     form(
         _NETWORK_DRIVER,
         _NETWORK_DRIVERS,
-        message="this is no version of NVIDIA's DOCA-OFED driver",
-        hint="take the tag of nvcr.io/nvidia/mellanox/doca-driver up to the node's system, or remove "
+        message="this is not a version of NVIDIA's DOCA-OFED driver",
+        hint="use the tag of nvcr.io/nvidia/mellanox/doca-driver without the suffix for the node's system, or remove "
         "the key for the operator's own",
     ),
 ]
@@ -47,8 +47,8 @@ DriverVersion: TypeAlias = Annotated[
     form(
         _DRIVER,
         _DRIVERS,
-        message="this is no version of NVIDIA's data center driver",
-        hint="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
+        message="this is not a version of NVIDIA's data center driver",
+        hint="choose one from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
     ),
 ]
 
@@ -58,7 +58,7 @@ ScratchFolder: TypeAlias = Annotated[
     form(
         _FOLDER,
         _FOLDERS,
-        message="pods of teams may mount this folder of their node, and it is outside of the pool's scratch disks",
+        message="teams' pods may mount this folder of their node, but it is outside the pool's scratch disks",
         hint=f"remove the key for {nvme_scratch.FOLDER}",
     ),
 ]
@@ -69,15 +69,15 @@ def _expression(value: str) -> str:
         matches_nothing = re.compile(value).fullmatch("") is None
     except re.error as error:
         reject(
-            message=f"this is no regular expression: {error}",
-            expected="an expression as Python's re module has them",
-            hint="write a dot for a character that gets in the way",
+            message=f"this is not a regular expression: {error}",
+            expected="a regular expression of Python's re module",
+            hint="replace the invalid character with a dot",
         )
     if not matches_nothing:
         reject(
-            message="this also matches disks that have no model, such as volumes that are attached over the network",
-            expected="an expression that begins with the local disks' own model",
-            hint="take the model from `lsblk --output NAME,MODEL` on a node",
+            message="this also matches disks without a model, such as network volumes",
+            expected="an expression that starts with the model of the local disks",
+            hint="use the model from `lsblk --output NAME,MODEL` on a node",
         )
     return value
 
@@ -119,13 +119,13 @@ class ScratchSettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Have the disks named that may be formatted."""
+        """Require the disks that may be formatted."""
         if self.enabled and self.disk_model is None:
             yield ConfigError(
                 path=(*path, "diskModel"),
-                message="nothing says which disks may be formatted",
+                message="the disks to format are not set",
                 expected="the models of the nodes' local NVMe disks, as a regular expression",
-                hint="take them from `lsblk --output NAME,MODEL` on a node",
+                hint="set it to the models from `lsblk --output NAME,MODEL` on a node",
             )
 
 
@@ -169,18 +169,18 @@ class GpuSettings(SettingsModel):
 
     @property
     def driver(self) -> str | None:
-        """The driver that the nodes get, None where they come with one."""
+        """The driver that the nodes get, None if they already have one."""
         if not self.install_driver:
             return None
         return self.driver_version or catalogue.GPU_DRIVERS[self.operator_version]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Refuse the version of a driver that nobody installs."""
+        """Reject a driver version while the stack does not install the driver."""
         if not self.install_driver and self.driver_version is not None:
             yield ConfigError(
                 path=(*path, "driverVersion"),
                 value=self.driver_version,
-                message="the nodes come with their driver, and nobody would install this one",
+                message="the nodes have their own driver, so this version would not be installed",
                 expected=f"no version while {key((*path, 'installDriver'))} is false",
                 hint=f"remove the key, or set {key((*path, 'installDriver'))} to true on nodes without a driver",
             )

@@ -53,7 +53,7 @@ class CheckSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "effect"),
                 value=self.effect,
-                message="a check without a gate taints no node",
+                message="only a check with mode gate taints nodes",
                 expected=f"an effect together with {key((*path, 'mode'))}: gate",
                 hint=f"set {key((*path, 'mode'))} to gate, or remove the effect",
             )
@@ -124,16 +124,16 @@ class AutopilotSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "checks"),
                 value=[],
-                message="without a check every node would be marked as healthy",
+                message="without checks, every node would be marked as healthy",
                 expected=f"some of {', '.join(autopilot.CHECKS)}",
-                hint=f"remove the key for the usual ones, or set {key((*path, 'enabled'))} to false",
+                hint=f"remove the key for the default checks, or set {key((*path, 'enabled'))} to false",
             )
         for index, name in enumerate(self.checks):
             if name in self.checks[:index]:
                 yield ConfigError(
                     path=(*path, "checks", index),
                     value=name,
-                    message="this check is listed already, and would run twice in each round",
+                    message="duplicate check: it would run twice in each round",
                     expected="each check once",
                     hint="remove it",
                 )
@@ -141,17 +141,17 @@ class AutopilotSettings(SettingsModel):
         if wanted and self.pvc_storage_class is None:
             yield ConfigError(
                 path=(*path, "pvcStorageClass"),
-                message="the check pvc makes volumes, and nothing says of which class",
-                expected="a class with ReadWriteMany volumes that are made at once, such as one of an NFS server",
-                hint=f"set it to a class that `kubectl get storageclass` shows, or take pvc out of "
+                message="the check pvc creates volumes and needs a StorageClass",
+                expected="a class with ReadWriteMany and immediate binding, such as one of an NFS server",
+                hint=f"set it to a class that `kubectl get storageclass` shows, or remove pvc from "
                 f"{key((*path, 'checks'))}",
             )
         if self.pvc_storage_class is not None and not wanted:
             yield ConfigError(
                 path=(*path, "pvcStorageClass"),
                 value=self.pvc_storage_class,
-                message="only the check pvc makes volumes, and it is not asked for",
-                expected=f"no class, or pvc among {key((*path, 'checks'))}",
+                message="only the check pvc uses this class, and it is not selected",
+                expected=f"no class, or pvc in {key((*path, 'checks'))}",
                 hint=f"add pvc to {key((*path, 'checks'))}, or remove the key",
             )
 

@@ -24,15 +24,15 @@ _REVISIONS: Final = (
 def _revision(value: str) -> str:
     if re.fullmatch(_SHORTENED, value):
         reject(
-            message="this is how a commit's hash begins, and the hub finds a commit by the whole of it alone",
+            message="this is a shortened commit hash, which the hub does not accept",
             expected=_REVISIONS,
-            hint="write all 40 digits, as the list of commits under Files and versions copies them",
+            hint="write all 40 digits, from the list of commits under Files and versions",
         )
     if not _REVISION.fullmatch(value):
         reject(
-            message="no commit, branch or tag can be called this",
+            message="this is not a valid name of a commit, branch or tag",
             expected=_REVISIONS,
-            hint="write it as the menu of branches under Files and versions shows it, such as main",
+            hint="use a name from the menu of branches under Files and versions, such as main",
         )
     return value
 
@@ -42,7 +42,7 @@ ModelName: TypeAlias = Annotated[
     form(
         _MODEL,
         _MODELS,
-        message="no model of Hugging Face's hub has this name",
+        message="this is not a valid model name of the Hugging Face Hub",
         hint="write it as the model's page shows it",
     ),
 ]

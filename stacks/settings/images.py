@@ -26,7 +26,7 @@ def _repository(value: str) -> str:
     last = value.rpartition("/")[2]
     if "://" not in value and (":" in last or "@" in last):
         reject(
-            message="the image's name has a tag or a digest in it",
+            message="the image's name includes a tag or a digest",
             expected=_REPOSITORIES,
             hint="put the tag into the key tag",
         )
@@ -38,28 +38,28 @@ def _repository(value: str) -> str:
 def _reference(value: str) -> str:
     if value.rpartition(":")[2] == "latest":
         reject(
-            message="this tag is moved from one image to the next, so that nobody knows what runs",
+            message="this tag moves between images, so the running version is unknown",
             expected=_REFERENCES,
-            hint="name a tag that stays with its image, such as a version or a date",
+            hint="use a tag that does not move, such as a version or a date",
         )
     if _REPOSITORY.fullmatch(value):
-        reject(message="nothing says which of its tags to run", expected=_REFERENCES, hint="add a tag or a digest")
+        reject(message="the image has no tag", expected=_REFERENCES, hint="add a tag or a digest")
     if not _REFERENCE.fullmatch(value):
         reject(message=wrong(value), expected=_REFERENCES, hint="write the name as `docker pull` takes it")
     return value
 
 
 def wrong(value: str) -> str:
-    """Return why a name, which no image has, is none."""
+    """Return why a text is not an image's name."""
     if "://" in value:
-        return "an image's name has no scheme"
+        return "an image's name cannot have a scheme"
     if re.search(r":.*@(?!sha256:)", value):
-        return "an image's name has no password: everybody who reads the configuration finds it here"
+        return "an image's name cannot have a password, which every reader of the configuration could see"
     if re.search(r"\s", value):
-        return "there are blanks in this name"
+        return "this name contains spaces"
     if value != value.lower():
-        return "this is no image's name: a path on a registry is in lower case"
-    return "this is no image's name"
+        return "this is not an image's name: a path on a registry is in lower case"
+    return "this is not an image's name"
 
 
 Repository: TypeAlias = Annotated[str, matching(_repository, _REPOSITORY.pattern, _REPOSITORIES)]

@@ -1,4 +1,4 @@
-"""What members' jobs may contain, and how long they may hold on to what they have."""
+"""Limits for the contents and timeouts of members' jobs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from stacks.settings.model import SettingsModel
 _DAY: Final = 24 * 3600
 """AppWrapper's own ceiling of every grace (gracePeriodCeiling)."""
 _DANGEROUS: Final = {
-    "rbac.authorization.k8s.io": "it would give its author any permission",
-    "admissionregistration.k8s.io": "it would judge everybody's requests",
-    "apiextensions.k8s.io": "it would change what kinds of objects there are",
-    "certificates.k8s.io": "it would let its author sign in as somebody else",
-    "kueue.x-k8s.io": "it would change quotas",
-    "networking.k8s.io": "it would change who reaches whom",
-    "policy": "it would hold back the loss of pods on other teams' nodes",
-    "scheduling.k8s.io": "it would change which pods give way to others",
-    "storage.k8s.io": "it would change the cluster's storage",
-    "workload.codeflare.dev": "AppWrapper refuses AppWrappers in AppWrappers",
+    "rbac.authorization.k8s.io": "its author could get any permission",
+    "admissionregistration.k8s.io": "it could control all requests to the API server",
+    "apiextensions.k8s.io": "it could change the cluster's kinds of objects",
+    "certificates.k8s.io": "its author could sign in as another user",
+    "kueue.x-k8s.io": "it could change quotas",
+    "networking.k8s.io": "it could change network access",
+    "policy": "it could block evictions on other teams' nodes",
+    "scheduling.k8s.io": "it could change which pods are preempted",
+    "storage.k8s.io": "it could change the cluster's storage",
+    "workload.codeflare.dev": "AppWrapper rejects nested AppWrappers",
 }
 """Why no setting lets AppWrappers contain kinds of an API group."""
 _DANGEROUS_CORE: Final = ("LimitRange", "Namespace", "Node", "PersistentVolume", "ResourceQuota", "ServiceAccount")
@@ -42,7 +42,7 @@ _UNCOUNTED: Final = (
     "TrainJob",
 )
 
-_OWN: Final = "AppWrapper itself gives a job that asks for nothing"
+_OWN: Final = "AppWrapper's default for a job is"
 
 Grace = Annotated[int, Field(ge=0, le=_DAY)]
 
@@ -89,12 +89,12 @@ class JobsSettings(SettingsModel):
         )
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the kinds to those that there are, and the bounds to what jobs get that ask for nothing."""
+        """Check that the kinds exist, and that the bounds allow the defaults of jobs."""
         for position, kind in enumerate(self.wrapped_kinds):
             yield from _kind((*path, "wrappedKinds", position), kind, self.wrapped_kinds[:position])
         least = (
             ("admissionGraceSeconds", self.admission_grace_seconds, DEFAULTS.admission_grace, _OWN),
-            ("warmupGraceSeconds", self.warmup_grace_seconds, WARM_UP_SECONDS, "the platform's own jobs ask for"),
+            ("warmupGraceSeconds", self.warmup_grace_seconds, WARM_UP_SECONDS, "the platform's own jobs need"),
             ("failureGraceSeconds", self.failure_grace_seconds, DEFAULTS.failure_grace, _OWN),
             ("retries", self.retries, DEFAULTS.retries, _OWN),
         )
@@ -106,7 +106,7 @@ class JobsSettings(SettingsModel):
                     value=value,
                     message=f"{why} {smallest}{unit}",
                     expected=f"at least {smallest}",
-                    hint=f"write {smallest} or more, or leave it out",
+                    hint=f"set it to {smallest} or more, or remove the key",
                 )
 
 
@@ -117,19 +117,19 @@ def _kind(path: Path, kind: str, before: tuple[str, ...]) -> Iterator[ConfigErro
     version, _, name = kind.rpartition("/")
     group = version.rpartition("/")[0]
     if kind in WRAPPED_KINDS:
-        message = "AppWrappers may contain this kind anyway"
+        message = "AppWrappers may already contain this kind"
     elif kind in before:
-        message = "this kind is there already"
+        message = "duplicate kind"
     elif kind in FURTHER_KINDS:
         return
     elif kind in REFUSED_KINDS:
         message = REFUSED_KINDS[kind]
     elif group in _DANGEROUS or (not group and name in _DANGEROUS_CORE):
-        message = f"no AppWrapper may contain this kind: {_DANGEROUS.get(group, 'it is the administrators')}"
+        message = f"AppWrappers cannot contain this kind: {_DANGEROUS.get(group, 'only administrators create it')}"
     elif version and (name in _UNCOUNTED or name in {each.rpartition("/")[2] for each in COUNTED}):
-        message = "AppWrapper does not count the pods of this kind, which would run beside the quota"
+        message = "AppWrapper does not count the pods of this kind, so they would bypass the quota"
     else:
-        message = "there is no such kind, or none that AppWrapper may create and counts the pods of"
+        message = "unknown kind, or a kind that AppWrapper cannot create or count"
         meant = nearest(kind, known)
         hint = f"did you mean {meant}?" if meant else hint
     yield ConfigError(path=path, value=kind, message=message, expected=expected, hint=hint)

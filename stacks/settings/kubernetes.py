@@ -27,9 +27,9 @@ def holds_contents(text: str) -> bool:
 def _path(value: str) -> str:
     if holds_contents(value):
         reject(
-            message="these are a kubeconfig's contents, whose credentials everybody who reads the configuration finds",
+            message="this is a kubeconfig's content: every reader of the configuration can see its credentials",
             expected=KUBECONFIGS,
-            hint="remove them, replace the credentials where they were issued, and name a file that holds the new ones",
+            hint="remove it, revoke the credentials, and name a file with new ones",
             secret=True,
         )
     return value

@@ -13,6 +13,6 @@ MACHINES: Final = {**machines.MACHINES, **sizes.MACHINES}
 
 
 def threshold(instance_type: str, scope: Scope) -> Threshold | None:
-    """Return what NCCL's all-reduce reaches on healthy machines of a type, None where nobody says."""
+    """Return the bandwidth of NCCL's all-reduce on healthy machines of a type, or None if it is unknown."""
     machine = MACHINES.get(instance_type)
     return machine.thresholds.get(scope) if machine is not None else None

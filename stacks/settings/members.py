@@ -11,11 +11,11 @@ USER: Final = "user"
 GROUP: Final = "group"
 _SYSTEM: Final = "system:"
 _SYSTEM_GROUPS: Final[Mapping[str, str]] = {
-    "system:authenticated": "everybody who signs in is in this group, so that the team would be open to all",
-    "system:unauthenticated": "whoever does not sign in is in this group, so that the team would be open to the world",
-    "system:masters": "whoever is in this group may do everything in the cluster already, and no team holds them",
-    "system:nodes": "the kubelets are in this group, so that a stolen node would be in the team",
-    "system:serviceaccounts": "every pod with a token is in this group, those of the other teams among them",
+    "system:authenticated": "all signed-in users are in this group, so the team would be open to all of them",
+    "system:unauthenticated": "all anonymous requests are in this group, so the team would be open to the world",
+    "system:masters": "members of this group have all rights in the cluster, which a team cannot limit",
+    "system:nodes": "the kubelets are in this group, so a compromised node would be in the team",
+    "system:serviceaccounts": "all pods with a token are in this group, also those of other teams",
 }
 """Groups that Kubernetes itself puts requests into, and what a team of them would be (kubernetes.io,
 reference/access-authn-authz/rbac and authentication)."""
@@ -23,18 +23,18 @@ _NAMESPACE_ACCOUNTS: Final = "system:serviceaccounts:"
 
 
 def check(path: Path, names: tuple[str, ...], what: str) -> Iterator[ConfigError]:
-    """Yield the names that nobody can have, or that are not the team's to have. what: USER or GROUP."""
-    provided = f"the name that the cluster's identity provider gives the {what}"
+    """Yield errors of names that are invalid, duplicate or reserved. what: USER or GROUP."""
+    provided = f"the {what}'s name in the cluster's identity provider"
     for position, name in enumerate(names):
         wrong, hint = "", f"write the {what}'s own name"
         if not name.strip():
-            wrong, hint = f"a {what}'s name is not empty", "write the name, or remove the entry"
+            wrong, hint = f"the {what}'s name is empty", "write the name, or remove the entry"
         elif name != name.strip() or not name.isprintable():
-            wrong = "there are blanks around this name, or characters in it that cannot be seen"
+            wrong = "this name has spaces around it, or contains invisible characters"
         elif name.startswith(_SYSTEM):
             wrong = _belongs_to_kubernetes(name, what)
         elif name in names[:position]:
-            wrong, hint = f"the team has this {what} already", "remove the second entry"
+            wrong, hint = f"duplicate {what}", "remove the second entry"
             provided = f"each {what} once"
         if wrong:
             yield ConfigError(path=(*path, position), value=name, message=wrong, expected=provided, hint=hint)
@@ -42,6 +42,6 @@ def check(path: Path, names: tuple[str, ...], what: str) -> Iterator[ConfigError
 
 def _belongs_to_kubernetes(name: str, what: str) -> str:
     if what == GROUP and name.startswith(_NAMESPACE_ACCOUNTS):
-        return "the pods of a namespace are in this group, whoever runs them"
+        return "all pods of a namespace are in this group"
     reason = _SYSTEM_GROUPS.get(name, "") if what == GROUP else ""
     return reason or f"names that start with {_SYSTEM} belong to Kubernetes"

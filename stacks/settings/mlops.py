@@ -23,7 +23,7 @@ Url: TypeAlias = Annotated[
     form(
         _URL,
         "https://github.com/, an owner and a name of letters, digits, _ and -, without .git and / at the end",
-        message="this is no address of a repository at GitHub",
+        message="this is not an address of a GitHub repository",
         hint=f"remove the key for {catalogue.MLOPS.url}",
     ),
 ]
@@ -32,8 +32,8 @@ Commit: TypeAlias = Annotated[
     form(
         _COMMIT,
         "40 of 0-9 and a-f",
-        message="this is no commit: a branch or a tag is another one tomorrow",
-        hint="take it from `git rev-parse` in the repository",
+        message="this is not a commit; branches and tags can move",
+        hint="use the output of `git rev-parse` in the repository",
     ),
 ]
 Content: TypeAlias = Annotated[
@@ -41,8 +41,8 @@ Content: TypeAlias = Annotated[
     form(
         _CONTENT,
         "h1: and 44 characters of Base64",
-        message="this is no digest of files",
-        hint="the error of a digest that does not fit names the right one: compare the files before you take it",
+        message="this is not a digest of files",
+        hint="check the files, then copy the digest from the error about a different digest",
     ),
 ]
 
@@ -103,7 +103,7 @@ class MlopsSettings(SettingsModel):
 
     @property
     def pipelines(self) -> Sequence[Repository]:
-        """Where the pipelines of the default commit are taken from; none of another one, which has its own."""
+        """The source of the default commit's pipelines, or none for another commit, which includes them."""
         return [catalogue.PIPELINES] if self.revision == catalogue.MLOPS.commit else []
 
     def artifacts(self) -> Sequence[Artifact]:
@@ -118,23 +118,23 @@ class MlopsSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "option"),
                 value=self.option,
-                message=f"the menu {'with' if self.integration else 'without'} integration has no such number",
+                message=f"the menu {'with' if self.integration else 'without'} integration does not have this number",
                 expected=", ".join(f"{entry.option} ({entry.overlay})" for entry in known),
-                hint=f"take one of these, or set {key((*path, 'integration'))} to {str(not self.integration).lower()} "
+                hint=f"use one of these, or set {key((*path, 'integration'))} to {str(not self.integration).lower()} "
                 "for the other menu",
             )
         if self.forwarder and not self.integration:
             yield ConfigError(
                 path=(*path, "forwarder"),
                 value=True,
-                message="the forwarder is of the deployments for integration alone",
+                message="only the deployments for integration have the forwarder",
                 expected=f"false, or true with {key((*path, 'integration'))}: true",
                 hint="remove the key",
             )
         if not self.source.content:
             yield ConfigError(
                 path=(*path, "digest"),
-                message="nothing holds this commit's files to what somebody has looked at",
+                message="this commit needs the digest of its files",
                 expected="the digest of the files in its folder deployment, such as " + catalogue.MLOPS.content,
-                hint="set it to that one first: the error then names the right one, to compare and take",
+                hint="set it to that one first; the error then shows the commit's digest, to check and copy",
             )

@@ -26,9 +26,9 @@ class SettingsModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Yield what is wrong between the values of this section, which stands at a path; nothing by default.
+        """Yield errors between the values of this section. The default yields none. path: of the section.
 
-        Called for each section that could be read. What spans sections is checked in `stacks.validation`, or by the
+        Called for each valid section. Rules between sections are checked in `stacks.validation`, or by the
         target that owns the sections.
         """
         return iter(())
@@ -49,7 +49,7 @@ class Rule(GroupedMetadata):
 def matching(check: Callable[[str], str], pattern: str, allowed: str) -> Rule:
     """Return a validator of texts, all of which match a pattern as a whole. allowed: the pattern in words.
 
-    patternErrorMessage is no keyword of the standard, but editors on VS Code's JSON language service show it.
+    patternErrorMessage is not a standard keyword, but editors with VS Code's JSON language service show it.
     """
     return Rule(AfterValidator(check), {"pattern": f"^(?:{pattern})$", "patternErrorMessage": allowed})
 
@@ -66,7 +66,7 @@ def form(pattern: re.Pattern[str], allowed: str, *, message: str, hint: str) -> 
 
 
 def one_of(check: Callable[[str], str], known: Sequence[str]) -> Rule:
-    """Return a validator that lets nothing but the known texts pass."""
+    """Return a validator that accepts only the known texts."""
     return Rule(AfterValidator(check), {"enum": list(known)})
 
 
@@ -92,28 +92,28 @@ def reject(*, message: str, expected: str, hint: str, secret: bool = False) -> N
 
 def _whole(value: Quantity) -> Quantity:
     if not value.is_whole:
-        raise PydanticCustomError("quantity", "{reason}", {"reason": "this resource comes in whole pieces only"})
+        raise PydanticCustomError("quantity", "{reason}", {"reason": "this resource must be a whole number"})
     return value
 
 
 def _cores(value: Quantity) -> Quantity:
     if value.nano % _MILLI:
-        raise PydanticCustomError("quantity", "{reason}", {"reason": "Kubernetes divides CPUs into 1m at the finest"})
+        raise PydanticCustomError("quantity", "{reason}", {"reason": "CPU amounts cannot be finer than 1m"})
     return value
 
 
 def _bytes(value: Quantity) -> Quantity:
     if not value.is_whole:
-        raise PydanticCustomError("quantity", "{reason}", {"reason": "bytes come in whole pieces only"})
+        raise PydanticCustomError("quantity", "{reason}", {"reason": "bytes must be a whole number"})
     if value.nano and value < _LEAST_BYTES:
-        reason = f"these are {value} bytes, as no unit stands behind the number, or one that is too small"
+        reason = f"this is only {value} bytes: the unit is missing or too small"
         raise PydanticCustomError("quantity", "{reason}", {"reason": reason})
     return value
 
 
 def _some(value: Quantity) -> Quantity:
     if not value.nano:
-        reject(message="there has to be some of it", expected="more than 0", hint="write how much of it there is to be")
+        reject(message="the amount must be greater than 0", expected="more than 0", hint="set a positive amount")
     return value
 
 

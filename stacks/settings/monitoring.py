@@ -41,8 +41,8 @@ RunbooksAddress: TypeAlias = Annotated[
     form(
         re.compile(r"https?://[^\s#?@]+"),
         "an address like https://git.example.org/platform/docs/runbooks.md, without # and what follows",
-        message="this is no address of a page whose sections alerts could link to",
-        hint="open docs/runbooks.md in your repository and take the address, or remove the key",
+        message="this is not the address of a page with sections that alerts can link to",
+        hint="open docs/runbooks.md in your repository and copy the address, or remove the key",
     ),
 ]
 
@@ -111,7 +111,7 @@ class MonitoringSettings(SettingsModel):
         return catalogue.DASHBOARDS if self.enabled and self.published_dashboards else ()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the namespace to what can be one, and volumes to sizes that are of use."""
+        """Check the namespace's name and the sizes of volumes."""
         yield from label_error((*path, "namespace"), self.namespace)
         if self.gpu_operator_namespace is not None:
             yield from label_error((*path, "gpuOperatorNamespace"), self.gpu_operator_namespace)
@@ -125,7 +125,7 @@ class MonitoringSettings(SettingsModel):
                 yield ConfigError(
                     path=(*path, name),
                     value=str(size),
-                    message="a volume this small is soon full",
+                    message="a volume of this size fills up soon",
                     expected=f"at least {_LEAST_VOLUME}",
                     hint=f"set {key((*path, name))} to {_LEAST_VOLUME} or more, or remove the key for none",
                 )
@@ -133,7 +133,7 @@ class MonitoringSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "storage"),
                 value=str(self.storage),
-                message="a volume this small is full within hours, and Prometheus then drops what it has just recorded",
+                message="a volume of this size fills up within hours, and Prometheus then drops new samples",
                 expected=f"at least {_LEAST}",
                 hint=f"set {key((*path, 'storage'))} to 100Gi, or remove the key",
             )
@@ -144,7 +144,7 @@ class MonitoringSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "nodeExporterPort"),
                 value=self.node_exporter_port,
-                message=f"{owner} listens on this port of nodes, so that no exporter starts there",
+                message=f"{owner} uses this port of the nodes, so the exporter cannot start",
                 expected=f"a port that is free on each node, none of {listed(sorted(self.taken_ports))}",
                 hint=f"remove the key for {default}, or set it to another one",
             )
@@ -156,7 +156,7 @@ class MonitoringSettings(SettingsModel):
                 yield ConfigError(
                     path=(*path, "receivers", index, "kind"),
                     value=kind,
-                    message="there is a receiver of this kind already, and one secret for both",
+                    message="duplicate kind: both receivers would use one secret",
                     expected="each kind once",
                     hint="remove one of the two",
                 )

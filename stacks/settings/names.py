@@ -30,7 +30,7 @@ def is_label_value(value: str) -> bool:
 
 
 def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]:
-    """Yield the labels of a selector that no node can have (k8s.io/apimachinery, pkg/util/validation)."""
+    """Yield errors of invalid labels in a selector (k8s.io/apimachinery, pkg/util/validation)."""
     for name, value in labels.items():
         prefix, _, own = name.rpartition("/")
         if not _QUALIFIED.fullmatch(own) or ("/" in name and not is_subdomain(prefix)):
@@ -74,13 +74,13 @@ RuntimeClassName: TypeAlias = Annotated[
 
 
 def annotation_errors(path: Path, annotations: Mapping[str, str]) -> Iterator[ConfigError]:
-    """Yield the annotations whose names no object can have."""
+    """Yield errors of annotations with invalid names."""
     for name in annotations:
         yield from qualified_errors((*path, name), name)
 
 
 def qualified_errors(path: Path, name: str, value: object = MISSING) -> Iterator[ConfigError]:
-    """Yield the mistake of a name that no label, taint or annotation can have. value: that key's, where it has one."""
+    """Yield the error of an invalid name of a label, taint or annotation. value: of that key, if it has one."""
     prefix, _, own = name.rpartition("/")
     if not _QUALIFIED.fullmatch(own) or ("/" in name and not is_subdomain(prefix)):
         yield ConfigError(
@@ -93,14 +93,14 @@ def qualified_errors(path: Path, name: str, value: object = MISSING) -> Iterator
 
 
 def service_error(path: Path, name: str, longest: int = LABEL_LENGTH) -> Iterator[ConfigError]:
-    """Yield the mistake of a name that no Service can have (RFC 1035 label). longest: what is made of it allows."""
+    """Yield the error of a name that is invalid for a Service (RFC 1035 label). longest: maximum characters."""
     if is_label(name) and not name[0].isdigit() and len(name) <= longest:
         return
     simpler = re.sub(r"[^a-z0-9]+", "-", name.lower()).lstrip("-0123456789")[:longest].strip("-")
     yield ConfigError(
         path=path,
         value=name,
-        message="Kubernetes would reject what is named after this",
+        message="Kubernetes would reject objects named after this",
         expected=f"at most {longest} of a-z, 0-9 and -, with a letter first and no - at the end (RFC 1035 label)",
         hint=another_name(name, simpler),
     )
@@ -126,11 +126,11 @@ def is_subdomain(name: str) -> bool:
 
 
 def label_error(path: Path, name: str) -> Iterator[ConfigError]:
-    """Yield the mistake of a name that is no RFC 1123 label, with one that might do."""
+    """Yield the error of a name that is not an RFC 1123 label, with a similar valid name."""
     if is_label(name):
         return
     simpler = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LABEL_LENGTH].strip("-")
-    reason = f"it has {len(name)} characters" if len(name) > LABEL_LENGTH else "it has other characters"
+    reason = f"it has {len(name)} characters" if len(name) > LABEL_LENGTH else "it has invalid characters"
     yield ConfigError(
         path=path,
         value=name,

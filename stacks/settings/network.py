@@ -1,4 +1,4 @@
-"""Whom the pods of teams speak with."""
+"""Connections from and to teams' pods."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ cluster/addons/dns/nodelocaldns), Kubespray's (kubernetes-sigs/kubespray, nodelo
 (learn.microsoft.com/azure/aks/localdns-custom)."""
 
 _EVERYBODY: Final = Refusal(
-    message="this is next to every address there is",
-    expected="networks of those who are meant",
-    hint="name their own networks",
+    message="this contains almost all addresses",
+    expected="smaller networks",
+    hint="list the networks of the intended peers",
 )
 _METADATA_TOO: Final = Refusal(
-    message="this is next to every address there is, that of the nodes' metadata service among them",
-    expected="networks of those who are meant",
-    hint="internet: true allows every address of the internet; name private networks here",
+    message="this contains almost all addresses, including the nodes' metadata service",
+    expected="smaller networks",
+    hint="set internet to true for all internet addresses, and list private networks here",
 )
 _IPV4: Final = Refusal(
-    message="it stands for IPv4 addresses, those of clouds' metadata services among them",
-    expected="networks of addresses of their own",
-    hint="name the IPv4 networks that are meant",
+    message="this IPv6 network maps to IPv4 addresses, including clouds' metadata services",
+    expected="networks that do not map to other addresses",
+    hint="list the intended IPv4 networks",
 )
 _ALL_DENIED: Final = Refusal(
-    message="this is every address", expected="networks on the internet", hint="set internet to false"
+    message="this contains all addresses", expected="networks on the internet", hint="set internet to false"
 )
 _NO_RESOLVER: Final = Refusal(
-    message="with this, pods of teams send what they like to every address, as questions for names",
+    message="this lets teams' pods send data to all addresses in DNS queries",
     expected="addresses of resolvers",
-    hint="name them, each with /32 or /128",
+    hint="list them, each with /32 or /128",
 )
 
 
@@ -62,13 +62,13 @@ class PeerSettings(SettingsModel):
     """Namespaces of the cluster. All their pods match."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Refuse networks that take in nearly everybody, and what is no namespace's name."""
+        """Reject networks with almost all addresses, and invalid namespace names."""
         for index, name in enumerate(self.namespaces):
             yield from label_error((*path, "namespaces", index), name)
         yield from refused((*path, "addresses"), self.addresses, self.refusal)
 
     def refusal(self, network: Addresses) -> Refusal | None:
-        """Return why one of the addresses is refused."""
+        """Return why one of the addresses is rejected."""
         return _EVERYBODY if is_too_wide(network) else None
 
 
@@ -80,15 +80,15 @@ class EgressPeerSettings(PeerSettings):
     """Additional destinations of this team's pods."""
 
     def refusal(self, network: Addresses) -> Refusal | None:
-        """Refuse also what has a node's credentials in it."""
+        """Also reject networks that contain a metadata service."""
         if is_too_wide(network):
             return _METADATA_TOO
         if (found := overlapping(network, METADATA_ADDRESSES)) is not None:
             return Refusal(
-                message=f"it has {found.split('/')[0]} in it, where a cloud hands the node's own credentials to "
-                "whoever asks",
+                message=f"it contains {found.split('/')[0]}, where a cloud gives the node's own credentials to "
+                "any client",
                 expected="networks without the addresses of metadata services",
-                hint="name smaller networks that leave it out",
+                hint="list smaller networks without it",
             )
         return _IPV4 if overlapping(network, TRANSLATED) is not None else None
 
@@ -102,14 +102,14 @@ class EgressSettings(EgressPeerSettings):
     """Exceptions from `internet`, such as public addresses of pods, nodes or the API server."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Refuse what denies all, or nothing."""
+        """Reject exceptions that deny all addresses, or that have no effect."""
         yield from super().check(path)
         yield from refused((*path, "denied"), self.denied, lambda network: None if network.prefixlen else _ALL_DENIED)
         if self.denied and not self.internet:
             yield ConfigError(
                 path=(*path, "denied"),
                 value=list(self.denied),
-                message="without the internet all of its addresses are denied",
+                message="internet is not true, so all its addresses are denied anyway",
                 expected="denied networks with internet: true",
                 hint="remove them, or set internet to true",
             )
@@ -144,15 +144,15 @@ class DnsSettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Refuse what lets nobody find a name, and what is no port."""
+        """Reject settings without a DNS server, and invalid ports."""
         for index, port in enumerate(self.ports):
             if port not in _PORTS:
                 yield ConfigError(
                     path=(*path, "ports", index),
                     value=port,
-                    message="this is no port",
+                    message="this is not a port",
                     expected=f"a number from {_PORTS[0]} to {_PORTS[-1]}",
-                    hint="take the container's port of your DNS pods",
+                    hint="use the container port of your DNS pods",
                 )
         yield from refused(
             (*path, "addresses"), self.addresses, lambda network: _NO_RESOLVER if is_too_wide(network) else None
@@ -160,17 +160,17 @@ class DnsSettings(SettingsModel):
         if not self.addresses and not self.pods:
             yield ConfigError(
                 path=path,
-                message="pods of teams could ask nobody for a name",
-                expected="pods or addresses of what answers DNS",
-                hint="remove the empty lists, or name your own resolvers",
+                message="teams' pods would have no DNS server",
+                expected="pods or addresses of DNS servers",
+                hint="remove the empty lists, or list your own resolvers",
             )
         elif self.pods and not self.ports:
             yield ConfigError(
                 path=(*path, "ports"),
                 value=[],
-                message="nobody could ask these pods for a name",
-                expected="the ports on which they answer",
-                hint="remove the key for the usual ones",
+                message="teams' pods could not reach these DNS pods",
+                expected="the container ports of these pods",
+                hint="remove the key for the default ports",
             )
 
 

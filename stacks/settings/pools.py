@@ -32,14 +32,14 @@ class FurtherPoolSettings(SettingsModel):
 
 
 def check(path: Path, pools: Sequence[FurtherPoolSettings]) -> Iterator[ConfigError]:
-    """Yield names that no flavor can have, or that another one has. path: of the list."""
+    """Yield errors of invalid and duplicate names of flavors. path: of the list."""
     if len(pools) >= _MOST:
         yield ConfigError(
             path=path,
             value=len(pools),
-            message=f"a queue holds {_MOST} flavors at most",
-            expected=f"at most {_MOST - 1} pools behind the first",
-            hint="put nodes of one shape and price into one pool",
+            message=f"a queue can have at most {_MOST} flavors",
+            expected=f"at most {_MOST - 1} pools after the first",
+            hint="merge pools with the same machine type and price",
         )
     taken = [names.FLAVOR]
     for index, pool in enumerate(pools):
@@ -47,15 +47,15 @@ def check(path: Path, pools: Sequence[FurtherPoolSettings]) -> Iterator[ConfigEr
             yield ConfigError(
                 path=(*path, index, "name"),
                 value=pool.name,
-                message="another pool has this name" if pool.name in taken else "no flavor can have this name",
-                expected="a name of its own of at most 63 of a-z, 0-9 and -, with a letter or digit first and last",
+                message="another pool has this name" if pool.name in taken else "this name is invalid for a flavor",
+                expected="a unique name of at most 63 of a-z, 0-9 and -, with a letter or digit first and last",
                 hint="for example spot",
             )
         taken.append(pool.name)
 
 
 def overlapping(groups: Mapping[Path, NodeGroup]) -> Iterator[ConfigError]:
-    """Yield pools whose labels do not tell their nodes from those of a pool before. groups: by the path of each."""
+    """Yield errors of pools whose labels can match nodes of an earlier pool. groups: labels by path."""
     before: list[tuple[Path, NodeGroup]] = []
     for where, group in groups.items():
         for other, nodes in before:
@@ -63,9 +63,9 @@ def overlapping(groups: Mapping[Path, NodeGroup]) -> Iterator[ConfigError]:
                 yield ConfigError(
                     path=(*where, "nodeSelector"),
                     value=dict(group.node_selector),
-                    message=f"a node may have these labels and those of {key((*other, 'nodeSelector'))}, and would "
-                    "count for both pools",
-                    expected="a label that both pools name, with different values",
-                    hint="name a label such as nvidia.com/gpu.product or the provider's own of node pools in both",
+                    message=f"a node could match these labels and {key((*other, 'nodeSelector'))}, and would count "
+                    "for both pools",
+                    expected="a label in both pools, with different values",
+                    hint="add a label such as nvidia.com/gpu.product, or the provider's node pool label, to both",
                 )
         before.append((where, group))

@@ -35,14 +35,14 @@ class RecoverySettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Let AppWrapper try again before Kueue takes the quota away."""
+        """Require enough time for AppWrapper to retry before Kueue evicts the job."""
         if self.recovery_timeout_seconds <= self.retry_pause_seconds:
             pause = key((*path, "retryPauseSeconds"))
             yield ConfigError(
                 path=(*path, "recoveryTimeoutSeconds"),
                 value=self.recovery_timeout_seconds,
-                message="a job would be queued again before AppWrapper has made its pods anew, which takes "
-                f"{self.retry_pause_seconds} seconds and more",
-                expected=f"more than {pause}, by what pods need to end and to start",
+                message="a job would be requeued before AppWrapper recreates its pods, which takes at least "
+                f"{self.retry_pause_seconds} seconds",
+                expected=f"more than {pause}, plus the time that pods need to end and start",
                 hint=f"set it to {self.retry_pause_seconds + 60} or more, or lower {pause}",
             )

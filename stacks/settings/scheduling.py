@@ -1,4 +1,4 @@
-"""How pods are ranked and placed."""
+"""Priorities and placement of pods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEVEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LEVELS: Final = "letters, digits, -, _ and ., with a letter or digit first and last"
 
 
-Name = Annotated[str, form(_LEVEL, _LEVELS, message="this cannot be a name in a topology", hint="for example rack-0")]
+Name = Annotated[str, form(_LEVEL, _LEVELS, message="this name is invalid in a topology", hint="for example rack-0")]
 
 
 class CoschedulingSettings(SettingsModel):
@@ -58,18 +58,18 @@ class SakkaraSettings(SettingsModel):
     """Groups of nodes. Without groups, all nodes are alike, and the scheduler places gangs by CPUs and memory only."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold levels to names of their own, and to be as many as a tree needs."""
+        """Require unique names of levels, and at least two levels."""
         if len(set(self.levels)) < len(self.levels) or len(self.levels) < _LEAST_LEVELS:
             yield ConfigError(
                 path=(*path, "levels"),
                 value=list(self.levels),
-                message="a topology has two levels or more, the last one of them its nodes, and each has its own name",
-                expected="such as [rack, node] or [block, rack, node]",
+                message="a topology needs at least two levels with different names, and the last one is the nodes",
+                expected="for example [rack, node] or [block, rack, node]",
                 hint="remove the key for racks of nodes",
             )
 
     def topology(self) -> Topology | None:
-        """Return the tree of groups that are known to be one, None without any."""
+        """Return the tree of the checked groups, or None without groups."""
         if not self.groups:
             return None
         members = {group.name: group.members for group in self.groups}
@@ -91,7 +91,7 @@ class TopologySettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold levels to names of labels, each once, and none of them the node."""
+        """Require unique and valid labels as levels, without the node's own label."""
         for index, level in enumerate(self.levels):
             at: Path = (*path, "levels", index)
             yield from (replace(error, path=at, value=level) for error in label_errors(at, {level: ""}))
@@ -99,7 +99,7 @@ class TopologySettings(SettingsModel):
                 yield ConfigError(
                     path=at,
                     value=level,
-                    message="the node is the last level by itself" if level == names.HOST else "it is a level already",
+                    message="the node is always the last level" if level == names.HOST else "duplicate level",
                     expected="each label once, without the node's own",
                     hint="remove it",
                 )
@@ -107,9 +107,9 @@ class TopologySettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "levels"),
                 value=len(self.levels),
-                message=f"a Topology of Kueue has {_MOST_LEVELS + 1} levels at most, the node among them",
+                message=f"a Kueue Topology has at most {_MOST_LEVELS + 1} levels, including the node",
                 expected=f"at most {_MOST_LEVELS} labels",
-                hint="leave out labels that have one value on all nodes",
+                hint="remove labels that have the same value on all nodes",
             )
 
 
@@ -133,7 +133,7 @@ class SchedulingSettings(SettingsModel):
     """
 
     def artifacts(self, version: str) -> Sequence[Artifact]:
-        """Return what a version of the second scheduler is installed from, nothing where there is none.
+        """Return the sources of a second scheduler's version, or none without a second scheduler.
 
         The first is the definition of PodGroup.
         """
@@ -143,12 +143,12 @@ class SchedulingSettings(SettingsModel):
         return [catalogue.find(name, version) for name in (catalogue.SCHEDULER_PLUGINS, *quotas)]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Refuse settings of one way of packing where jobs are placed in another one."""
+        """Reject options of a packing mode that is not selected."""
         for packing in (Packing.COSCHEDULING, Packing.SAKKARA, Packing.TOPOLOGY):
             if packing in self.model_fields_set and packing is not self.packing:
                 yield ConfigError(
                     path=(*path, str(packing)),
-                    message=f"jobs are placed in one way, and {key((*path, 'packing'))} is {self.packing}",
-                    expected=f"nothing, or {key((*path, 'packing'))}: {packing}",
+                    message=f"this has no effect: {key((*path, 'packing'))} is {self.packing}",
+                    expected=f"no key, or {key((*path, 'packing'))}: {packing}",
                     hint=f"remove the key, or set {key((*path, 'packing'))} to {packing}",
                 )

@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 
 
 def load(value: str, *, allowed: str, new: str) -> tuple[str, SSHPublicKeyTypes]:
-    """Return a public key in one line, without blanks around it, and what it is; refuses what is none, unrepeated.
+    """Return a public key in one line, without spaces around it, and its type. Rejects others without showing them.
 
-    allowed: which keys are taken. new: how to make one.
+    allowed: the accepted types of keys. new: how to create one.
     """
-    # Only some targets need it, and every start of the program would pay for the import.
+    # Imported here, because only some targets need it.
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
     if "PRIVATE KEY" in value:
         reject(
-            message="this is a private key, which nobody but you may have: it now stands in the stack's configuration",
+            message="this is a private key, and the stack's configuration now shows it to every reader",
             expected=allowed,
-            hint="remove it, take a new pair of keys, and put the content of the file that ends with .pub here",
+            hint="remove it, create a new key pair, and write the content of the .pub file here",
             secret=True,
         )
     text = value.strip()
     if len(text.splitlines()) > 1:
-        reject(message="these are several lines", expected=allowed, hint=new, secret=True)
+        reject(message="this has several lines", expected=allowed, hint=new, secret=True)
     if not text.replace("\t", " ").isprintable():
-        reject(message="there are characters in it that nobody sees", expected=allowed, hint=new, secret=True)
+        reject(message="this contains invisible characters", expected=allowed, hint=new, secret=True)
     try:
         return text, load_ssh_public_key(text.encode())
     except (ValueError, UnsupportedAlgorithm):
-        reject(message="this is no public key as OpenSSH writes them", expected=allowed, hint=new, secret=True)
+        reject(message="this is not a public key in OpenSSH format", expected=allowed, hint=new, secret=True)

@@ -1,4 +1,4 @@
-"""What all workloads have in common, whatever they take: a name, a switch, and how they are submitted."""
+"""The common keys of all workloads: name, switch and submission."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PRIORITIES: Final = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRI
 def _one_gang(value: object) -> object:
     if isinstance(value, list):
         reject(
-            message="a workload is submitted in one way",
+            message="a workload can have only one submission mode",
             expected=", ".join(SubmissionMode),
-            hint="take one of them; for two, run two workloads",
+            hint="choose one; for two modes, run two workloads",
         )
     return value
 
@@ -62,7 +62,7 @@ class WorkloadSettings(SettingsModel):
         return self.submission.gang is SubmissionMode.MLBATCH
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the name to Kubernetes' rules, and the ways of submission to one."""
+        """Check the name, and require a single submission mode."""
         if not self.enabled:
             return
         yield from name_error((*path, "name"), self.name, str(path[-1]))
@@ -72,7 +72,7 @@ class WorkloadSettings(SettingsModel):
                 yield ConfigError(
                     path=(*where, name),
                     value=value,
-                    message=f"a {name} submits jobs through its queue, which gang: {gang} passes by; the two exclude "
+                    message=f"a {name} submits jobs through a queue, which gang: {gang} bypasses; the two exclude "
                     "each other",
                     expected=f"a {name} with gang: mlbatch, none with gang: {gang}",
                     hint=f"remove the {name}, or set {key((*where, 'gang'))} to mlbatch",
@@ -88,12 +88,12 @@ class WorkloadSettings(SettingsModel):
 
 
 def name_error(path: Path, name: str, section: str) -> Iterator[ConfigError]:
-    """Yield the mistake of a name that no workload can have. section: its key, which might do."""
+    """Yield the error of an invalid workload name. section: its key, which the fix suggests."""
     if not _NAME.fullmatch(name):
         yield ConfigError(
             path=path,
             value=name,
-            message="Kubernetes would reject this name, or the names that are made from it",
+            message="Kubernetes would reject this name, or names that are derived from it",
             expected="at most 40 of a-z, 0-9 and -, with a letter first and a letter or digit last",
             hint=f"for example {section}",
         )

@@ -27,7 +27,7 @@ _TRAINER = catalogue.versions(catalogue.TRAINER_KINDS[0])
 _RAY = catalogue.versions(catalogue.RAY_ROLE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
 LARGEST_SHARE: Final = 1000
-_EITHER: Final = "a team has either a quota of its own or a share of the nodes"
+_EITHER: Final = "a team needs either a quota or a share"
 _ONE_OF: Final = "one of the keys quota and share"
 _LEAST_DISK: Final = Quantity.parse("1Gi")
 
@@ -244,13 +244,13 @@ class TenancySettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the time after which pods are killed to the time that they may take to end by themselves."""
+        """Require that pods are not killed before their grace period ends."""
         killed, grace = self.jobs.forced_deletion_grace_seconds, key((*path, "longestGraceSeconds"))
         if killed < self.longest_grace_seconds:
             yield ConfigError(
                 path=(*path, "jobs", "forcedDeletionGraceSeconds"),
                 value=killed,
-                message=f"pods have {self.longest_grace_seconds} seconds to end ({grace}), and would be killed before",
+                message=f"pods have {self.longest_grace_seconds} seconds to end ({grace}) and would be killed earlier",
                 expected=f"at least {self.longest_grace_seconds}",
                 hint=f"raise it, or lower {grace}",
             )
@@ -267,12 +267,12 @@ class TeamServicesSettings(SettingsModel):
     """Allow Services that open ports on all nodes."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold load balancers to the number of all Services, which they are among."""
+        """Require that load balancers do not exceed the number of all Services."""
         if self.load_balancers > self.total:
             yield ConfigError(
                 path=(*path, "loadBalancers"),
                 value=self.load_balancers,
-                message=f"load balancers are Services too, of which the team may have {self.total}",
+                message=f"load balancers count as Services, and the team may have {self.total} Services",
                 expected=f"a number from 0 to {self.total}",
                 hint=f"lower it, or raise {key((*path, 'total'))}",
             )
@@ -291,14 +291,14 @@ class TeamStorageSettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Refuse a disk on which no container would run for long."""
+        """Reject a disk that is too small for containers' logs."""
         if self.disk < _LEAST_DISK:
             yield ConfigError(
                 path=(*path, "disk"),
                 value=str(self.disk),
-                message="containers would be ended for their logs",
+                message="this is too small: logs alone would get containers evicted",
                 expected=f"at least {_LEAST_DISK}",
-                hint=f"leave it out for {Bounds.disk}",
+                hint=f"remove the key for {Bounds.disk}",
             )
 
 
@@ -361,7 +361,7 @@ class TeamSettings(SettingsModel):
     """Limits for volumes in its namespace and for files on nodes."""
 
     def bounds(self) -> Bounds:
-        """Return what its namespace may hold of what no queue counts."""
+        """Return the limits of its namespace for resources that queues do not count."""
         return Bounds(
             services=self.services.total,
             load_balancers=self.services.load_balancers,
@@ -374,13 +374,13 @@ class TeamSettings(SettingsModel):
     network: TeamNetworkSettings = TeamNetworkSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold members to Kubernetes' rules, and the team to one of quota and share; names are held apart together."""
+        """Check members' names, and require either a quota or a share. Names are checked with all teams."""
         if not {"users", "groups"} & self.model_fields_set:
             yield ConfigError(
                 path=(*path, "users"),
-                message="nothing says who is in the team",
+                message="the team has no users and no groups",
                 expected="a list of users or groups, which may be empty",
-                hint="add users, such as [alice], or groups, or users: [] for nobody yet",
+                hint="add users, such as [alice], or groups, or users: [] for an empty team",
             )
         yield from members.check((*path, "users"), self.users, members.USER)
         yield from members.check((*path, "groups"), self.groups, members.GROUP)
@@ -388,7 +388,7 @@ class TeamSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "userFairSharing"),
                 value=True,
-                message="use is counted for users who are listed by name, and the team lists none",
+                message="this counts the usage of listed users, and the team lists none",
                 expected="false, or a list of users",
                 hint=f"remove the key, or list the users in {key((*path, 'users'))}",
             )
@@ -397,13 +397,13 @@ class TeamSettings(SettingsModel):
         elif self.quota is None and self.share is None:
             yield ConfigError(
                 path=path,
-                message=f"{_EITHER}, and this one has neither",
+                message=f"{_EITHER}, and this team has neither",
                 expected=_ONE_OF,
                 hint="add share: 1, or a quota",
             )
 
     def of_pool(self, name: str) -> TeamSettings:
-        """Return the team with what it has of a pool other than the first in the place of what it has of the first."""
+        """Return the team with its quota, share and limits of another pool in place of those of the first."""
         given = next((pool for pool in self.pools if pool.name == name), None) or TeamPoolSettings(name=name)
         share = given.share or (self.share if given.quota is None else None)
         quota = given.quota or (NOTHING if share is None else None)
@@ -413,5 +413,5 @@ class TeamSettings(SettingsModel):
 
 def _both(path: Path) -> ConfigError:
     return ConfigError(
-        path=path, message=f"{_EITHER}, and this one has both", expected=_ONE_OF, hint="remove one of the two"
+        path=path, message=f"{_EITHER}, and this team has both", expected=_ONE_OF, hint="remove one of the two"
     )

@@ -79,7 +79,7 @@ class VllmSettings(WorkloadSettings):
     """Maximum seconds that the job can run."""
 
     what: ClassVar[str] = "the vLLM batch"
-    no_volcano: ClassVar[str] = "it is one pod, which waits for no other"
+    no_volcano: ClassVar[str] = "it has only one pod"
 
     @property
     def claim(self) -> str:
@@ -95,14 +95,14 @@ class VllmSettings(WorkloadSettings):
         }
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the deadline to the time that the server has, and the claim's name to Kubernetes' rules."""
+        """Require a deadline after the server's start, and a valid name of the claim."""
         yield from super().check(path)
         if not self.enabled:
             return
         if not is_subdomain(self.claim) and self.cache.name is None:
             yield ConfigError(
                 path=(*path, "cache", "name"),
-                message=f"no claim can have the name that follows from the model's, {self.claim!r}",
+                message=f"Kubernetes would reject the claim's name that follows from the model, {self.claim!r}",
                 expected="a-z, 0-9, - and ., with a letter or digit first and last",
                 hint="name the claim",
             )
@@ -110,8 +110,8 @@ class VllmSettings(WorkloadSettings):
             yield ConfigError(
                 path=(*path, "deadlineSeconds"),
                 value=self.deadline_seconds,
-                message=f"the server may take {self.start_seconds} seconds until it answers, so that the job could be "
-                "ended before its first request",
+                message=f"the server may take {self.start_seconds} seconds until it answers: the job could end before "
+                "its first request",
                 expected=f"more than {self.start_seconds}",
                 hint="raise it, or lower startSeconds",
             )

@@ -1,4 +1,4 @@
-"""Volcano, the gang scheduler of jobs that no team submits."""
+"""Volcano, the gang scheduler for jobs without a team."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class VolcanoSettings(SettingsModel):
     """What the launcher of an MPI job can read in that namespace: `pods`, or `all` except Secrets and roles."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the queue's name to Kubernetes' rules, and apart from those that Volcano makes itself."""
+        """Check that the queue's name is valid, and that Volcano does not create a queue with that name."""
         if self.queue in _OWN_QUEUES:
             yield ConfigError(
                 path=(*path, "queue"),
                 value=self.queue,
-                message="Volcano makes a queue of this name itself when it starts",
+                message="Volcano itself creates a queue with this name when it starts",
                 expected=f"any name but {listed(_OWN_QUEUES)}",
                 hint=f"remove the key for {volcano.QUEUE}, or write another name",
             )

@@ -30,7 +30,7 @@ _BUCKETS: Final = "3 to 63 of a-z, 0-9, - and ., with a letter or digit first an
 _WORD: Final = re.compile(r"[!-~]+")
 _WORDS: Final = "letters, digits and signs without spaces"
 Word: TypeAlias = Annotated[
-    str, form(_WORD, _WORDS, message="a store would refuse this", hint="write it as the store's console shows it")
+    str, form(_WORD, _WORDS, message="an object store would reject this", hint="copy it from the store's console")
 ]
 DEFAULT_IMAGE: Final = "Standard Data Science"
 DEFAULT_VERSION: Final = "2024.1"
@@ -66,7 +66,8 @@ class ObjectStoreSettings(SettingsModel):
     """Region of an external store."""
     bucket: (
         Annotated[
-            str, form(_BUCKET, _BUCKETS, message="no bucket has such a name", hint="for example demo-checkpoints")
+            str,
+            form(_BUCKET, _BUCKETS, message="this name is invalid for a bucket", hint="for example demo-checkpoints"),
         ]
         | None
     ) = None
@@ -84,26 +85,26 @@ class ObjectStoreSettings(SettingsModel):
 
     @property
     def certified(self) -> bool:
-        """Whether the cluster's own authority vouches for the store."""
+        """Whether the cluster's own CA signs the store's certificate."""
         return self.tls and self.kind is not Store.EXTERNAL
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the keys to the store that they are of."""
+        """Check that each key belongs to the selected store."""
         external = self.kind is Store.EXTERNAL
         for name, value in (("endpoint", self.endpoint), ("accessKey", self.access_key), ("region", self.region)):
             if value is not None and not external:
                 yield ConfigError(
                     path=(*path, name),
                     value=value,
-                    message=f"the stack runs the store, {self.kind}, and knows this itself",
-                    expected="nothing here, or kind: external",
-                    hint=f"remove it, or set {key((*path, 'kind'))} to external",
+                    message=f"the stack runs the store, {self.kind}, and sets this itself",
+                    expected="no key, or kind: external",
+                    hint=f"remove the key, or set {key((*path, 'kind'))} to external",
                 )
         for name, value in (("endpoint", self.endpoint), ("accessKey", self.access_key)):
             if value is None and external:
                 yield ConfigError(
                     path=(*path, name),
-                    message="nothing says how the external store is reached",
+                    message="an external store needs this key",
                     expected="an address and an access key",
                     hint=f"set it, or {key((*path, 'kind'))} to {Store.SEAWEEDFS}",
                 )
@@ -111,8 +112,8 @@ class ObjectStoreSettings(SettingsModel):
             if name in self.model_fields_set:
                 yield ConfigError(
                     path=(*path, to_camel(name)),
-                    message="this is about a store that the stack runs, and the store is external",
-                    expected=f"nothing, or {key((*path, 'kind'))}: {Store.SEAWEEDFS}",
+                    message="this key is for a store that the stack runs, and the store is external",
+                    expected=f"no key, or {key((*path, 'kind'))}: {Store.SEAWEEDFS}",
                     hint="remove the key",
                 )
         if external and self.endpoint is not None:
@@ -121,9 +122,9 @@ class ObjectStoreSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "guideCredentials"),
                 value=True,
-                message=f"the guide's credentials are MinIO's, and the store is {self.kind}",
+                message=f"the guide's credentials are for MinIO, and the store is {self.kind}",
                 expected=f"false, or true with kind: {Store.MINIO}",
-                hint="remove it: made-up credentials are a secret output of the stack's own",
+                hint="remove the key; the stack then generates credentials and has them as a secret output",
             )
 
 
@@ -195,11 +196,11 @@ class WorkbenchSettings(SettingsModel):
 
     @property
     def notebook_version(self) -> NotebookVersion | None:
-        """What the catalogue knows of the image's version; None of one that there is not."""
+        """The catalogue's entry for the image's version, or None if the version is unknown."""
         return next((each for each in self.notebook_image.versions if each.name == self.version), None)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold names to Kubernetes' rules, and the version to those that the image has."""
+        """Check names, and that the image has the version."""
         if not self.enabled:
             return
         yield from service_error((*path, "name"), self.name, _LONGEST_NAME)
@@ -209,10 +210,10 @@ class WorkbenchSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "name"),
                 value=self.name,
-                message=f"the notebook's address would begin with {self.name}-{self.namespace}, longer than a host's "
-                "name can be",
+                message=f"the notebook's address would start with {self.name}-{self.namespace}, which is too long for "
+                "a host name",
                 expected=f"a name and a namespace of at most {LABEL_LENGTH - 1} characters together",
-                hint="take a shorter name, or a shorter namespace",
+                hint="shorten the name or the namespace",
             )
         versions = [each.name for each in self.notebook_image.versions]
         if self.notebook_version is None:
@@ -220,9 +221,9 @@ class WorkbenchSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "version"),
                 value=self.version,
-                message=f"{self.image} has no such version",
+                message=f"{self.image} does not have this version",
                 expected=listed(versions),
-                hint=f"did you mean {meant}?" if meant else f"take {versions[0]}",
+                hint=f"did you mean {meant}?" if meant else f"use {versions[0]}",
             )
         elif self.ray_clusters and self.notebook_version.python != catalogue.RAY_PYTHON:
             yield self._shut_out(path, self.notebook_version.python)
@@ -231,27 +232,27 @@ class WorkbenchSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "namespace"),
                 value=self.namespace,
-                message="the object store has this namespace",
+                message="the object store uses this namespace",
                 expected=f"any but {self.namespace}",
                 hint="name another one",
             )
 
     def _shut_out(self, path: Path, python: str) -> ConfigError:
-        """Return that the notebook cannot speak with the Ray clusters."""
+        """Return the error of a notebook whose Python version does not match the Ray clusters."""
         fitting = [each.name for each in self.notebook_image.versions if each.python == catalogue.RAY_PYTHON]
         return ConfigError(
             path=(*path, "rayClusters"),
             value=list(self.ray_clusters),
-            message=f"a notebook of version {self.version} has Python {python}, and these Ray clusters have "
-            f"{catalogue.RAY_PYTHON}: Ray lets in no client of another Python",
+            message=f"a notebook of version {self.version} has Python {python}, but these Ray clusters have "
+            f"{catalogue.RAY_PYTHON}, and Ray rejects clients with another Python",
             expected=f"none, or {key((*path, 'version'))}: {listed(fitting)}",
-            hint="remove the key: the notebook makes the clusters that it needs by itself",
+            hint="remove the key; the notebook creates its own clusters",
         )
 
     def _unfitting(self, path: Path) -> Iterator[ConfigError]:
-        """Yield the first Ray cluster for which the queue has no room beside those before it, by what it lacks.
+        """Yield the error of the first Ray cluster that does not fit into the queue with those before it.
 
-        A job waits for another one, which ends, and for ever for a cluster, which does not.
+        A job may wait for another job, which ends, but not for a cluster, which does not end.
         """
         left = dict(self.queue.amounts())
         for position, name in enumerate(self.ray_clusters):
@@ -274,9 +275,9 @@ class WorkbenchSettings(SettingsModel):
                 return ConfigError(
                     path=path,
                     value=name,
-                    message=f"it asks for {amount} {resource}, and the queue has {left[resource]} of "
-                    f"{whole[resource]} left, so that it would wait for ever",
-                    expected=f"clusters that ask for at most {whole[resource]} {resource} together",
+                    message=f"it requests {amount} {resource}, but the queue has {left[resource]} of "
+                    f"{whole[resource]} left: it would stay pending",
+                    expected=f"clusters that together request at most {whole[resource]} {resource}",
                     hint=f"remove it, or raise {key((*path[:-2], 'queue'))}",
                 )
         return None
@@ -288,14 +289,14 @@ def _twice(path: Path, name: str, before: Sequence[str]) -> ConfigError | None:
     return ConfigError(
         path=path,
         value=name,
-        message="this one is there already",
+        message="duplicate entry",
         expected="each at most once",
         hint="remove the entry",
     )
 
 
 def _address(path: Path, address: str) -> Iterator[ConfigError]:
-    """Yield what is wrong with the address of a store: credentials go over it."""
+    """Yield errors of a store's address, which is used with credentials."""
     try:
         parts = urlsplit(address)
         is_good = parts.scheme in ("http", "https") and is_host(parts.hostname or "") and parts.port != 0
@@ -304,9 +305,9 @@ def _address(path: Path, address: str) -> Iterator[ConfigError]:
     except ValueError:
         is_good, has_password = False, False
     if has_password:
-        wrong, hint = "credentials stand in the address, for everybody to read", "remove them, and renew them"
+        wrong, hint = "the address shows credentials to every reader", "remove and revoke them"
     elif not is_good:
-        wrong, hint = "this is no address of a store", "write https://, a host, a port where it has one, and no more"
+        wrong, hint = "this is not an address of a store", "write only https://, a host and, if needed, a port"
     else:
         return
     yield ConfigError(

@@ -1,4 +1,4 @@
-"""Workloads that a stack can run: training, benchmarks, and what looks at them."""
+"""Workloads that a stack can run: training, benchmarks and their viewers."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ _MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def _tag(value: str) -> str:
     if value == _MOVES:
         reject(
-            message="this tag is moved from one image to the next, so that nobody knows what runs",
-            expected="a tag that stays with its image, such as a version or a date",
-            hint="push the image under such a tag and name it",
+            message="this tag moves between images, so the running version is unknown",
+            expected="a tag that does not move, such as a version or a date",
+            hint="push the image with such a tag and set it",
         )
     if not _TAG.fullmatch(value):
         reject(
-            message="this is no image tag",
+            message="this is not an image tag",
             expected=_TAGS,
-            hint="write the tag alone, without the image's name",
+            hint="write only the tag, without the image's name",
         )
     return value
 
@@ -74,7 +74,7 @@ def _model_size(value: str) -> str:
 
 
 def _nearest_size(value: str) -> str:
-    """Return the size whose number of weights is nearest by ratio; of what is no number, the default."""
+    """Return the size whose number of weights is nearest by ratio, or the default for a text without a number."""
     found = _WEIGHTS.fullmatch(value.strip().lower())
     if found is None or not float(found[1]):
         return _DEFAULT_SIZE
@@ -88,8 +88,8 @@ def _weights(name: str) -> float:
 
 def _no_token(value: object) -> object:
     reject(
-        message="a token in plain configuration can be read by everybody who can read the repository",
-        expected="nothing here; the token is a secret of its own",
+        message="this token is in plain text, which every reader of the repository can see",
+        expected="no key here; the token is a separate secret",
         hint="remove it here, and run `pulumi config set --secret mlbatch:jupyterToken`",
         secret=True,
     )
@@ -101,7 +101,7 @@ MessageSize: TypeAlias = Annotated[
     form(
         _MESSAGE,
         _MESSAGES,
-        message="this is no message size of nccl-tests",
+        message="this is not a message size of nccl-tests",
         hint=f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
     ),
 ]
@@ -142,7 +142,7 @@ class JobSettings(NodeWorkloadSettings):
         return self.nodes
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold a job that runs to an image that somebody has built."""
+        """Require an image for an enabled job."""
         yield from super().check(path)
         if self.enabled and self.tag is None:
             yield no_tag((*path, "tag"), self.image or self.repository)
@@ -208,18 +208,18 @@ class MetaseqSettings(JobSettings):
 
     @property
     def model(self) -> metaseq.Size:
-        """The model: that of its size, with what is given of it."""
+        """The model of the size, with the keys that are set."""
         given = {name: getattr(self, name) for name in _MODEL}
         return replace(metaseq.SIZES[self.size], **{name: value for name, value in given.items() if value is not None})
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the model's parts to each other."""
+        """Check that the model's dimensions divide each other."""
         yield from super().check(path)
         if self.enabled:
             yield from self.undivided(path)
 
     def undivided(self, path: Path) -> Iterator[ConfigError]:
-        """Yield the first part that does not divide what Megatron-LM divides by it."""
+        """Yield the error of the first dimension that Megatron-LM cannot divide."""
         model = self.model
         rules = (
             ("heads", model.heads, "the embedding", model.embedding),
@@ -231,7 +231,7 @@ class MetaseqSettings(JobSettings):
                 yield ConfigError(
                     path=(*path, name),
                     value=parts,
-                    message=f"{what} of {whole} cannot be divided among {parts}",
+                    message=f"{what} {whole} is not a multiple of {parts}",
                     expected=f"a number that divides {whole}",
                     hint=f"the next smaller one is {_next_divisor(parts, whole)}",
                 )
@@ -244,9 +244,7 @@ class OlmoSettings(JobSettings):
     name: str = "olmo"
     training: Annotated[
         str,
-        form(
-            _FILE, _FILES, message="this cannot be the path of a file in the image", hint=f"for example {olmo.TRAINING}"
-        ),
+        form(_FILE, _FILES, message="this is not a valid file path in the image", hint=f"for example {olmo.TRAINING}"),
     ] = olmo.TRAINING
     """Path of the training configuration in the image."""
     stop_at: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
@@ -256,13 +254,13 @@ class OlmoSettings(JobSettings):
 
     what: ClassVar[str] = "the OLMo training"
     repository: ClassVar[str] = "olmo"
-    no_volcano: ClassVar[str] = "its pods are those of an Indexed Job, which Volcano does not start together"
+    no_volcano: ClassVar[str] = "Volcano cannot start the pods of an Indexed Job together"
 
 
 class CheckpointSettings(ClaimSettings):
     """Volume for checkpoints. A restarted training continues from the last one."""
 
-    by_itself: ClassVar[str] = "one made of the job's name"
+    by_itself: ClassVar[str] = "the job's name with a suffix"
 
     name: str | None = None
     """Name of the claim. Default: `<job>-checkpoints`."""
@@ -303,7 +301,7 @@ class PretrainingSettings(NodeWorkloadSettings):
     """Maximum seconds for each attempt of the job."""
 
     what: ClassVar[str] = "the pre-training"
-    no_volcano: ClassVar[str] = "its pods are made by an operator, which Volcano does not start together"
+    no_volcano: ClassVar[str] = "an operator creates its pods, and Volcano cannot start those together"
 
     @property
     def pods(self) -> int:
@@ -327,7 +325,7 @@ class PretrainingSettings(NodeWorkloadSettings):
             yield ConfigError(
                 path=(*path, "heads"),
                 value=self.heads,
-                message=f"an embedding of {self.embedding} cannot be divided among {self.heads}",
+                message=f"embedding {self.embedding} is not a multiple of {self.heads}",
                 expected=f"a number that divides {self.embedding}",
                 hint=f"the next smaller one is {_next_divisor(self.heads, self.embedding)}",
             )
@@ -358,10 +356,10 @@ class JupyterLabSettings(NodeWorkloadSettings):
     password: Annotated[None, BeforeValidator(_no_token), SkipJsonSchema()] = None
 
     what: ClassVar[str] = "JupyterLab"
-    no_volcano: ClassVar[str] = "it is a server and no job"
+    no_volcano: ClassVar[str] = "it is a server, not a job"
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold a load balancer to the addresses of those who use it."""
+        """Require address ranges for a load balancer."""
         yield from super().check(path)
         if not self.enabled:
             return
@@ -370,7 +368,7 @@ class JupyterLabSettings(NodeWorkloadSettings):
                 yield ConfigError(
                     path=(*path, "sourceRanges"),
                     value=list(self.source_ranges),
-                    message="without a load balancer nothing is reached from outside, whatever the addresses",
+                    message="without a load balancer, address ranges have no effect",
                     expected="address ranges with exposure internal or public",
                     hint=f"remove them, or set {key((*path, 'exposure'))}",
                 )
@@ -378,8 +376,8 @@ class JupyterLabSettings(NodeWorkloadSettings):
         if not self.source_ranges:
             yield ConfigError(
                 path=(*path, "sourceRanges"),
-                message=f"exposure {self.exposure} without address ranges offers a shell on GPU nodes to everybody who "
-                "can reach the load balancer",
+                message=f"exposure {self.exposure} without address ranges gives everyone who can reach the load "
+                "balancer a shell on GPU nodes",
                 expected="a list of CIDR blocks, such as 203.0.113.0/24",
                 hint=f"add them, or set {key((*path, 'exposure'))} to cluster and use a port-forward",
             )
@@ -399,7 +397,7 @@ class ViewerSettings(SettingsModel):
     """Tag of the image. Default: that of mlbatch:workloads.metaseq."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the name to Kubernetes' rules, and an image of its own to a tag."""
+        """Check the name, and require a tag for the viewer's own image."""
         if not self.enabled:
             return
         yield from name_error((*path, "name"), self.name, str(path[-1]))
@@ -459,7 +457,7 @@ class WorkloadsSettings(SettingsModel):
         return {"nccl": self.nccl, "metaseq": self.metaseq, "olmo": self.olmo}
 
     def viewers(self) -> Mapping[str, ViewerSettings]:
-        """Return what shows the training's logs, by key."""
+        """Return the viewers of training logs, by key."""
         return {"aim": self.aim, "tensorboard": self.tensorboard}
 
     def node_workloads(self) -> Mapping[str, NodeWorkloadSettings]:
@@ -476,7 +474,7 @@ class WorkloadsSettings(SettingsModel):
         return self.model_copy(update=off)
 
     def home(self, workload: WorkloadSettings) -> str | None:
-        """Return the namespace of a workload: its team's, None where a team has to be named and is not."""
+        """Return the namespace of a workload: its team's, or None if a required team is missing."""
         return workload.submission.team if workload.queued else self.namespace
 
     def logs_needed(self) -> bool:
@@ -495,7 +493,7 @@ class WorkloadsSettings(SettingsModel):
         }
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold viewers to logs that somebody writes."""
+        """Reject viewers without a training that writes logs."""
         training = self.metaseq
         for name, viewer, writes, option in (
             ("aim", self.aim, training.use_aim, "useAim"),
@@ -505,17 +503,17 @@ class WorkloadsSettings(SettingsModel):
                 yield ConfigError(
                     path=(*path, name, "enabled"),
                     value=True,
-                    message="nothing writes logs for it to show",
+                    message="the training does not write logs for this viewer",
                     expected=f"true with {key((*path, 'metaseq', option))}: true",
-                    hint=f"enable metaseq and set {option}, or turn {name} off",
+                    hint=f"enable metaseq and set {option} to true, or switch {name} off",
                 )
 
 
 def no_tag(path: Path, image: str) -> ConfigError:
-    """Return the mistake of an image without a tag."""
+    """Return the error of an image without a tag."""
     return ConfigError(
         path=path,
-        message=f"nothing says which image {image} to run; nobody publishes it",
+        message=f"the tag of image {image} is not set, and there is no public image",
         expected="a tag of an image that you have built and pushed",
         hint="build it (docs/aks.md says how) and set the tag",
     )
@@ -531,7 +529,7 @@ def _bytes(size: str) -> int:
 
 
 def _ranges(path: Path, ranges: tuple[str, ...], exposure: Exposure) -> Iterator[ConfigError]:
-    """Yield what a Service refuses, what lets everybody in, and what lets in nobody."""
+    """Yield errors of invalid address ranges, and of ranges that allow everyone or no client."""
     wrong = [error for index, value in enumerate(ranges) for error in _range((*path, index), value)]
     yield from wrong
     if wrong:
@@ -542,17 +540,17 @@ def _ranges(path: Path, ranges: tuple[str, ...], exposure: Exposure) -> Iterator
         yield ConfigError(
             path=path,
             value=list(ranges),
-            message=f"together these are {wide[0]}, which is next to every address there is",
-            expected="the addresses of those who use it",
-            hint="name your own network's range",
+            message=f"together these are {wide[0]}, which contains almost all addresses",
+            expected="the addresses of its users",
+            hint="list your own network's range",
         )
     elif exposure is Exposure.PUBLIC and all(addresses.within(value, addresses.NOT_PUBLIC) for value in ranges):
         yield ConfigError(
             path=path,
             value=list(ranges),
-            message="nobody comes from these networks over the internet, so that the load balancer would let nobody in",
-            expected="networks as the internet sees them, or exposure: internal",
-            hint="name the addresses under which your network appears on the internet, or set exposure to internal",
+            message="these networks do not exist on the internet, so no client could connect",
+            expected="public networks, or exposure: internal",
+            hint="list the public addresses of your network, or set exposure to internal",
         )
 
 
@@ -560,15 +558,15 @@ def _range(path: Path, value: str) -> Iterator[ConfigError]:
     try:
         network = ipaddress.ip_network(value, strict=False)
     except ValueError as error:
-        wrong, hint = f"this is no address range: {error}", "correct it; a single address ends in /32"
+        wrong, hint = f"this is not an address range: {error}", "correct it; a single address ends in /32"
     else:
         if str(network) != value:
-            wrong = "this is no address range: the first address of a network, a slash and the length of its prefix"
+            wrong = "this is not an address range: a network's first address, a slash and the prefix length"
             hint = f"did you mean {network}? a single address ends in /32"
         elif addresses.within(value, addresses.LOOPBACK):
-            wrong, hint = "this is a machine's address for itself, from which nobody else comes", "remove it"
+            wrong, hint = "this is a loopback address, which no client uses", "remove it"
         elif addresses.too_wide([value]):
-            wrong, hint = "this is next to every address there is", "name your own network's range"
+            wrong, hint = "this contains almost all addresses", "list your own network's range"
         else:
             return
     yield ConfigError(path=path, value=value, message=wrong, expected="a CIDR block, such as 203.0.113.0/24", hint=hint)

@@ -38,7 +38,7 @@ class Claim:
 
 
 PLATFORM: Final[Path] = ()
-"""Stands for the path of a name that no setting gives."""
+"""Path of a name that does not come from a setting."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Planned:
 
 
 class UnansweredError(Exception):
-    """The cloud in which a target makes its own could not be asked; problem says why, and what to do."""
+    """The cloud of a target did not answer. problem: the reason and the fix."""
 
     def __init__(self, problem: ConfigError) -> None:
         super().__init__(str(problem))
@@ -125,7 +125,7 @@ class TargetSpec(Generic[S]):
     gpu_advice: str = "choose nodes with GPUs"
 
     pools: Callable[[Sections], Sequence[NodePool]]
-    """Returns its GPU nodes as they are, in the order in which queues try them. Empty while unknown."""
+    """Returns its GPU nodes as they are, in the order that queues use. Empty if unknown."""
     further: Callable[[Sections], Sequence[FurtherPoolSettings]] = lambda _: ()
     """Returns the settings of the pools behind the first."""
     fabric: Callable[[Sections, int], Fabric]
@@ -147,9 +147,9 @@ class TargetSpec(Generic[S]):
     planned: Callable[[Sections], Iterable[Planned]] = lambda _: ()
     """Returns the objects that only it makes and its settings name."""
     namespaces_made: Callable[[Sections], Iterable[str]] = lambda _: ()
-    """Returns the namespaces of its own objects, which teams cannot have."""
+    """Returns the namespaces of the target's objects, which teams cannot have."""
     projects: Callable[[S], Iterable[str]] = lambda _: ()
-    """Returns the namespaces that it makes for people beside the teams, with queues of their own."""
+    """Returns the namespaces that it creates for other users than teams, with separate queues."""
     queues: Callable[[Sections], Mapping[str, Quota]] = lambda _: {}
     """Returns the quotas of its own queues, in addition to the slack queue and the teams', by section."""
     node_selectors: Callable[[Sections], Sequence[Mapping[str, str]]] = lambda _: ()

@@ -1,4 +1,4 @@
-"""Whether what a stack runs could ever run: on the nodes as they are, in the team's queue, with what it mounts."""
+"""Rejects jobs that could never run: on the existing nodes, in the team's queue, or with their volumes."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _GIB: Final = Quantity.parse("1Gi")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Like pods that run together, submitted to a team's queue.
+    """Equal pods that run together, submitted to a team's queue.
 
     what: the job in words. path: of its section. size: the key of the number of pods in it.
-    asks: the paths of what says how much one pod asks for, by resource, where something does.
-    team: as it was written, None where the key is missing. submitter: the path of that key, `team` in the section
-    unless given. `_placed` sets both for a workload. requests: what one pod asks for.
+    asks: the paths of the settings for one pod's requests, by resource, if there are such settings.
+    team: as written, None if the key is missing. submitter: the path of that key, by default `team` in the section.
+    `_placed` sets both for a workload. requests: the resources that one pod requests.
     """
 
     what: str
@@ -59,7 +59,7 @@ class Job:
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what could never run."""
+    """Yield errors of jobs that could never run."""
     yield from _sample(partial)
     settings = partial.section(WorkloadsSettings)
     if settings is None:
@@ -99,7 +99,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _hopeless(partial: PartialSettings, settings: WorkloadsSettings) -> Mapping[str, ConfigError]:
-    """Return what is said of workloads that no settings of theirs make run, by their keys."""
+    """Return errors of workloads that cannot run with any of their own settings, by their keys."""
     target, pool = partial.target, partial.pool
     if target is None:
         return {}
@@ -109,7 +109,7 @@ def _hopeless(partial: PartialSettings, settings: WorkloadsSettings) -> Mapping[
             found[name] = ConfigError(
                 path=("workloads", name, "enabled"),
                 value=True,
-                message=f"{workload.what} asks for GPUs, and the nodes have none",
+                message=f"{workload.what} requests GPUs, but the nodes have none",
                 expected="false, or nodes with GPUs",
                 hint=f"set it to false, or {target.gpu_advice}",
             )
@@ -117,7 +117,7 @@ def _hopeless(partial: PartialSettings, settings: WorkloadsSettings) -> Mapping[
         found["olmo"] = ConfigError(
             path=("workloads", "olmo", "enabled"),
             value=True,
-            message=f"{settings.olmo.what} reads its data from a volume, and target {target.name} has none",
+            message=f"{settings.olmo.what} reads its data from a volume, but target {target.name} has none",
             expected="false",
             hint="set it to false, or run it on a target that has volumes",
         )
@@ -141,7 +141,7 @@ def no_image(partial: PartialSettings, path: Path, workload: NodeWorkloadSetting
     registry = key(partial.target.registry_key) if partial.target.registry_key else None
     yield ConfigError(
         path=(*path, "image"),
-        message=f"nothing says where the image {workload.repository} is pulled from",
+        message=f"the image {workload.repository} has no registry to pull from",
         expected="an image's name with its registry"
         + (f", or a registry of all such images in {registry}" if registry else ""),
         hint=f"set {key((*path, 'image'))}" + (f" or {registry}" if registry else ""),
@@ -154,9 +154,9 @@ def count_key(partial: PartialSettings) -> str:
 
 
 def _more_room(partial: PartialSettings) -> str:
-    """Return, for a fix, how there is room for more."""
+    """Return the fix that makes room for more pods."""
     larger = partial.target is not None and partial.target.is_one_node
-    return f"take a larger {count_key(partial)}" if larger else f"raise {count_key(partial)}"
+    return f"use a larger {count_key(partial)}" if larger else f"raise {count_key(partial)}"
 
 
 def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -169,7 +169,7 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=(*path, "enabled"),
             value=True,
-            message="there are no queues of teams, to which it would be submitted",
+            message="there are no team queues to submit it to",
             expected=f"false without {listed((key((layer, 'enabled')) for layer in missing), ' and ')}",
             hint="remove the gang",
         )
@@ -203,19 +203,19 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def may_be_member(user: str, team: TeamSettings) -> bool:
-    """Whether a user may be in a team; who is in its groups is known to the identity provider alone."""
+    """Whether a user may be in a team. Only the identity provider knows the members of groups."""
     return user in team.users or bool(team.groups)
 
 
 def admitted(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
-    """Yield why a job that a team submits could never run: the first reason, beside a team that is none."""
+    """Yield an unknown team, and the first reason why a team's job could never run."""
     yield from _team(partial, job)
     reasons = (*_on_nodes(partial, job), *_in_queue(partial, job))
     yield from reasons[:1]
 
 
 def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
-    """Yield the problem of a job whose pods the nodes could not hold at once."""
+    """Yield the error of a job whose pods do not fit on the nodes at once."""
     pool = partial.pool
     if pool is None:
         return
@@ -229,8 +229,8 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
             path=(*job.path, job.size),
             value=job.pods,
             message="there are no GPU nodes",
-            expected="no job while there are none",
-            hint=f"turn it off, or raise {count_key(partial)}",
+            expected="false while there are no GPU nodes",
+            hint=f"switch it off, or raise {count_key(partial)}",
         )
         return
     scarce = min(per_node, key=lambda resource: per_node[resource])
@@ -238,17 +238,17 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     yield ConfigError(
         path=blamed or (*job.path, job.size),
         value=str(job.requests[scarce]) if blamed else job.pods,
-        message=f"{pool.count} nodes hold {fitting} such pods at once: {_has(pool, scarce)}, a pod asks for "
+        message=f"{pool.count} nodes fit {fitting} such pods at once: {_has(pool, scarce)}, a pod requests "
         f"{job.requests[scarce]}",
-        expected=f"at most {fitting} pods" if fitting else f"pods that ask for at most {available[scarce]} {scarce}",
-        hint="ask for less, or take larger nodes"
+        expected=f"at most {fitting} pods" if fitting else f"pods that request at most {available[scarce]} {scarce}",
+        hint="request less, or use larger nodes"
         if blamed
-        else f"ask for fewer pods or less for each, or {_more_room(partial)}",
+        else f"request fewer or smaller pods, or {_more_room(partial)}",
     )
 
 
 def _has(pool: NodePool, resource: str) -> str:
-    """Return how much of a resource a node has for jobs, and keeps from them, in words."""
+    """Return in words how much of a resource a node has for jobs, and how much it reserves."""
     kept = pool.reserved.get(resource)
     return f"a node has {pool.for_jobs[resource]} {resource}" + (f" and {kept} for its DaemonSets" if kept else "")
 
@@ -261,7 +261,7 @@ def _team(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     yield ConfigError(
         path=job.submitter or (*job.path, "team"),
         value=MISSING if job.team is None else job.team,
-        message="a team has to submit the job" if job.team is None else "there is no such team",
+        message="a team is required for the job" if job.team is None else "there is no such team",
         expected=listed(known),
         hint=f"did you mean {meant}?" if meant else _first_team(known),
     )
@@ -280,7 +280,7 @@ def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Short:
-    """A resource of which a team's queue never has what a job needs of it: the team's own, and what it may borrow."""
+    """A resource of which a job needs more than the team's quota and borrowing limit allow."""
 
     team: str
     resource: str
@@ -289,20 +289,20 @@ class _Short:
     borrowed: Quantity
 
     def error(self, path: Path, value: object, what: str) -> ConfigError:
-        """Return the mistake. path: what is to be less, with its value. what: the job in words."""
+        """Return the error. path: the key to reduce, with its value. what: the job in words."""
         most = self.own + self.borrowed
         return ConfigError(
             path=path,
             value=value,
-            message=f"{what} needs {self.need} {self.resource}, and team {self.team} can never have more than "
-            f"{most}: {self.own} of its own and {self.borrowed} that it may borrow",
-            expected=f"a job that asks for at most {most} {self.resource} in all",
-            hint="ask for less, raise the team's quota, or raise the limits on borrowing and lending",
+            message=f"{what} needs {self.need} {self.resource}, but team {self.team} can have at most {most}: a quota "
+            f"of {self.own}, and {self.borrowed} borrowed",
+            expected=f"a job that requests at most {most} {self.resource} in total",
+            hint="request less, raise the team's quota, or raise the borrowing and lending limits",
         )
 
 
 def _beyond(partial: PartialSettings, name: str | None, needs: Quota) -> Iterator[_Short]:
-    """Yield what a team can never have of what is needed. name: the team's, as it was written."""
+    """Yield the resources of which a team can never have enough. name: of the team, as written."""
     team = next((team for team in partial.teams if team is not None and team.name == name), None)
     known = partial.quotas
     if team is None or None in partial.teams or team.name not in known or partial.slack is None:
@@ -326,7 +326,7 @@ def _sum(amounts: Iterable[Quantity]) -> Quantity:
 
 
 def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings) -> Iterator[ConfigError]:
-    """Yield ways of submission that are not there."""
+    """Yield errors of submission modes that the stack does not provide."""
     where: Path = (*path, "submission")
     submission, gang = workload.submission, workload.submission.gang
     volcano = partial.section(VolcanoSettings)
@@ -336,7 +336,7 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
             value=str(gang),
             message="Volcano is not installed",
             expected="mlbatch, none; volcano where it is installed",
-            hint=f"set {key(('volcano', 'enabled'))} to true, or take another gang",
+            hint=f"set {key(('volcano', 'enabled'))} to true, or use another gang",
         )
     if gang is SubmissionMode.VOLCANO and not workload.no_volcano and not _offers(partial, "volcano"):
         yield ConfigError(
@@ -344,15 +344,15 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
             value=str(gang),
             message="Volcano is not installed on this target",
             expected="mlbatch, none",
-            hint="take one of these",
+            hint="use one of these",
         )
     if gang is SubmissionMode.MLBATCH and (missing := _missing_layers(partial)):
         yield ConfigError(
             path=(*where, "gang"),
             value=str(gang),
-            message="there are no queues of teams" if missing == ["tenancy"] else "there are no queues",
+            message="there are no team queues" if missing == ["tenancy"] else "there are no queues",
             expected="none, and volcano where it is installed; mlbatch with queues",
-            hint=f"set {listed((key((layer, 'enabled')) for layer in missing), ' and ')} to true, or take another gang",
+            hint=f"set {listed((key((layer, 'enabled')) for layer in missing), ' and ')} to true, or use another gang",
         )
     team = next((team for team in partial.teams if team is not None and team.name == submission.team), None)
     if (
@@ -372,14 +372,14 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
 
 
 def _offers(partial: PartialSettings, section: str) -> bool:
-    """Return whether the target has a section, which may be one that could not be read."""
+    """Return whether the target has a section, which may be invalid."""
     return partial.target is None or section in partial.target.sections
 
 
 def _missing_layers(partial: PartialSettings) -> list[str]:
-    """Return the sections of the layers that make teams' queues and are switched off.
+    """Return the sections of the disabled layers that make teams' queues.
 
-    Where there are teams, tenancy is no such one: its absence is a mistake of theirs, which is told there.
+    Tenancy is excluded if there are teams: another error reports that case.
     """
     tenancy = None if partial.team_names else partial.section(TenancySettings)
     layers = {"queueing": partial.section(QueueingSettings), "tenancy": tenancy}
@@ -389,7 +389,7 @@ def _missing_layers(partial: PartialSettings) -> list[str]:
 def _runs(
     partial: PartialSettings, settings: WorkloadsSettings, path: Path, workload: NodeWorkloadSettings
 ) -> Iterator[ConfigError]:
-    """Yield why a workload could never run: on the nodes, and in its team's queue."""
+    """Yield errors of a workload that could never run on the nodes or in its team's queue."""
     pool = partial.pool
     if pool is not None and workload.pods > pool.count:
         yield _too_many(partial, path, workload.pods, pool.count)
@@ -405,29 +405,29 @@ def _runs(
 
 
 def _too_many(partial: PartialSettings, path: Path, nodes: int, count: int) -> ConfigError:
-    """Return the mistake of a job on more nodes than there are. path: of the job."""
+    """Return the error of a job on more nodes than exist. path: of the job."""
     if partial.target is not None and partial.target.is_one_node:
         return ConfigError(
             path=(*path, "nodes"),
             value=nodes,
-            message=f"target {partial.target.name} is one machine with a cluster of one node, on which no gang of "
-            f"{nodes} nodes starts",
+            message=f"{nodes} nodes requested, but target {partial.target.name} has one machine with a cluster of one "
+            "node",
             expected="1",
             hint="set it to 1, or run the job on a target with several nodes",
         )
     return ConfigError(
         path=(*path, "nodes"),
         value=nodes,
-        message=f"there are {count} GPU nodes",
-        expected=f"a whole number from 1 to {count}" if count else "nothing while there are no GPU nodes",
-        hint=f"ask for fewer, or raise {count_key(partial)}",
+        message=f"{nodes} nodes requested, but there are {count} GPU nodes",
+        expected=f"a whole number from 1 to {count}" if count else "no job while there are no GPU nodes",
+        hint=f"request fewer, or raise {count_key(partial)}",
     )
 
 
 def _placed(
     partial: PartialSettings, job: Job, workload: WorkloadSettings, pool: NodePool | None
 ) -> Iterator[ConfigError]:
-    """Yield why a workload's pods could never run on the nodes of a pool, and in its team's queue.
+    """Yield errors of a workload whose pods could never run on the nodes of a pool or in its team's queue.
 
     pool: None if the nodes are not checked.
     """
@@ -441,7 +441,7 @@ def _placed(
         known = [name for name in partial.team_names if isinstance(name, str)]
         yield ConfigError(
             path=job.submitter or (*job.path, "team"),
-            message="a team has to submit the job",
+            message="a team is required for the job",
             expected=listed(known),
             hint=_first_team(known),
         )
@@ -452,7 +452,7 @@ def _is_queued(partial: PartialSettings, workload: WorkloadSettings) -> bool:
 
 
 def gpu_bytes(pool: NodePool) -> int | None:
-    """Return the memory of one of a pool's GPUs, None where the product's name does not tell."""
+    """Return the memory of one of a pool's GPUs, or None if the product's name does not include it."""
     found = _GPU_MEMORY.search(pool.shape.gpu_product)
     return int(found[1]) << 30 if found else None
 
@@ -471,8 +471,8 @@ def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) ->
         yield ConfigError(
             path=(*path, "batch"),
             value=job.batch,
-            message=f"{replicas} groups of {size.model_parallel} GPUs take {metaseq.SEQUENCE_LENGTH} tokens "
-            f"each in one update, which are {least}",
+            message=f"{replicas} groups of {size.model_parallel} GPUs use {metaseq.SEQUENCE_LENGTH} tokens "
+            f"each in one update, {least} in total",
             expected=f"at least {least}",
             hint=f"raise it, or lower {key((*path, 'nodes'))}",
         )
@@ -483,9 +483,9 @@ def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) ->
         yield ConfigError(
             path=(*path, "nodes"),
             value=job.nodes,
-            message=f"{job.size} cannot be trained so: {error}",
-            expected=f"numbers of nodes whose {gpus} GPUs each make groups of {size.model_parallel}",
-            hint=f"take another number of nodes, or another {key((*path, 'size'))}",
+            message=f"{job.size} cannot be trained on these nodes: {error}",
+            expected=f"nodes of {gpus} GPUs each that together divide into groups of {size.model_parallel} GPUs",
+            hint=f"change the number of nodes, or {key((*path, 'size'))}",
         )
         return
     memory = gpu_bytes(pool)
@@ -505,24 +505,24 @@ def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) ->
         yield ConfigError(
             path=(*path, parts[0] if parts else "size"),
             value=getattr(job, parts[0]) if parts else job.size,
-            message=f"weights, gradients and optimizer of {what} take {needed:.0f} GB of GPU memory, and "
+            message=f"weights, gradients and optimizer of {what} need {needed:.0f} GB of GPU memory, but "
             f"{job.nodes * gpus} GPUs have {usable:.0f} GiB each for them",
             expected=f"{what} on {fewest} nodes or more" + ("" if parts else f"; on {job.nodes}: {listed(fitting)}"),
             hint=f"set {key((*path, 'nodes'))} to {fewest}"
             + (f" and {count_key(partial)} to as many" if fewest > pool.count else "")
-            + (", or lower it" if parts else f", or take {fitting[-1]}" if fitting else ""),
+            + (", or lower it" if parts else f", or use {fitting[-1]}" if fitting else ""),
         )
 
 
 def _exposure(partial: PartialSettings, lab: JupyterLabSettings) -> Iterator[ConfigError]:
-    """Yield an interface behind a load balancer where nobody makes one."""
+    """Yield the error of an interface with a load balancer on a target without load balancers."""
     target = partial.target
     if target is None or target.has_load_balancers or not lab.enabled or lab.exposure is Exposure.CLUSTER:
         return
     yield ConfigError(
         path=("workloads", "jupyterlab", "exposure"),
         value=str(lab.exposure),
-        message=f"a cluster of target {target.name} has no load balancers: its Service would wait for an address",
+        message=f"target {target.name} has no load balancers: the Service would never get an address",
         expected=str(Exposure.CLUSTER),
         hint="remove the key and sourceRanges, and use a port-forward",
     )
@@ -542,14 +542,14 @@ def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[
             yield ConfigError(
                 path=path,
                 value=True,
-                message="its pods mount the nodes' local disks, which nothing makes ready: they would wait for ever",
+                message="the pods mount the nodes' local disks, which no layer prepares: the pods would stay pending",
                 expected=f"true with {switch}: true" if switch else "false",
                 hint=f"set {switch} to true, or this to false" if switch else "set it to false",
             )
 
 
 def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[ConfigError]:
-    """Yield the problem of a model that no GPU holds, each of which has all of it; or else no volume, or no pod."""
+    """Yield the error of a model that does not fit into a GPU's memory, or else not into its volume or pod."""
     path: Path = ("workloads", "pretraining")
     memory = gpu_bytes(partial.pool) if partial.pool is not None else None
     weights, size = training.model.weights, training.checkpoints.size
@@ -558,9 +558,9 @@ def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[
         yield ConfigError(
             path=(*path, "embedding"),
             value=training.embedding,
-            message=f"weights, gradients and optimizer of the model take {needed / 1e9:.0f} GB, and each GPU, which "
-            f"has all of them, has {memory / (1 << 30):.0f} GiB",
-            expected=f"a model of {memory / pretraining.BYTES_PER_WEIGHT / 1e9:.1f} billion weights at most",
+            message=f"weights, gradients and optimizer of the model need {needed / 1e9:.0f} GB on each GPU, and a GPU "
+            f"has {memory / (1 << 30):.0f} GiB",
+            expected=f"a model of at most {memory / pretraining.BYTES_PER_WEIGHT / 1e9:.1f} billion weights",
             hint=f"lower it, or {key((*path, 'layers'))}",
         )
     elif size.nano < training.model.checkpoint_bytes * 10**9:
@@ -578,7 +578,7 @@ def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[
 
 
 def _going_on(partial: PartialSettings, training: PretrainingSettings, pool: NodePool) -> Iterator[ConfigError]:
-    """Yield memory in which a training starts, and never goes on: there is one process for each GPU of the node."""
+    """Yield the error of memory that is enough to start a training but not to resume it: each GPU has one process."""
     settings = partial.section(WorkloadsSettings)
     memory = training.memory or (settings.memory if settings is not None else None)
     processes = pool.shape.resources[names.GPU].nano // 10**9
@@ -592,37 +592,37 @@ def _going_on(partial: PartialSettings, training: PretrainingSettings, pool: Nod
         path=path,
         value=str(memory),
         message=f"a pod has {processes} processes, each of which reads a checkpoint of {each / 1e9:.1f} GB when the "
-        "job is started anew: it would go on from none",
+        "restart: the job could not resume",
         expected=f"{least}Gi or more",
         hint=f"set it to {more}, or train a smaller model"
         if room >= least
-        else f"train a smaller model, or take larger nodes: {_has(pool, names.MEMORY)}",
+        else f"train a smaller model, or use larger nodes: {_has(pool, names.MEMORY)}",
     )
 
 
 def _tuning(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
-    """Yield why the workers of a fine-tuning could never run, or else its head, or else both at once."""
+    """Yield errors of a fine-tuning whose workers, or else head, or else both together, could never run."""
     problems = [*_together(partial, tuning)] or [*_workers(partial, tuning)] or [*_head(partial, tuning)]
     yield from problems or [*_beside(partial, tuning)][:1]
 
 
 def _together(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
-    """Yield workers that may meet on a GPU that is shared: nothing keeps them apart.
+    """Yield the error of several workers on shared GPUs: two workers may get the same GPU.
 
-    NCCL refuses a GPU that two processes of one training have (NVIDIA/nccl, src/init.cc: Duplicate GPU detected).
+    NCCL rejects a GPU that two processes of one training use (NVIDIA/nccl, src/init.cc: Duplicate GPU detected).
     """
     if _shares(partial) and tuning.workers != 1:
         yield ConfigError(
             path=("workloads", "finetuning", "workers"),
             value=tuning.workers,
-            message="workers that share a GPU cannot train together: NCCL takes each GPU once",
+            message="workers that share a GPU cannot train together: NCCL needs a separate GPU for each",
             expected="1",
             hint=f"set it to 1, or remove {key(('nvshare', 'enabled'))}",
         )
 
 
 def _shares(partial: PartialSettings) -> bool:
-    """Return whether several pods share each GPU; what takes whole nodes is then refused (`nvshare.py`)."""
+    """Return whether several pods share each GPU. Jobs on whole nodes are then rejected (`nvshare.py`)."""
     return partial.gpu_resource == names.SHARED_GPU
 
 
@@ -634,7 +634,7 @@ def _head(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Conf
 
 
 def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
-    """Yield why no node has room for the head beside the workers, or no queue: they start together or not at all."""
+    """Yield the error of a head that does not fit next to the workers, on nodes or in the queue. All start together."""
     path: Path = ("workloads", "finetuning")
     head, worker, pool = tuning.head_amounts(), tuning.amounts(), partial.pool
     if pool is not None and pool.count:
@@ -650,12 +650,12 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
             yield ConfigError(
                 path=(*path, "workers"),
                 value=tuning.workers,
-                message=f"{pool.count} nodes hold {fitting} such workers beside the head: {_has(pool, scarce)}, a "
-                f"worker asks for {worker[scarce]} and the head for {head.get(scarce, ZERO)}",
+                message=f"{pool.count} nodes fit {fitting} such workers next to the head: {_has(pool, scarce)}, a "
+                f"worker requests {worker[scarce]} and the head {head.get(scarce, ZERO)}",
                 expected=f"at most {fitting} workers"
                 if fitting
-                else f"a worker and a head that ask for at most {room[scarce]} {scarce} together",
-                hint=("ask for fewer workers, or for less" if fitting else "ask for less")
+                else f"a worker and a head that together request at most {room[scarce]} {scarce}",
+                hint=("request fewer workers, or less" if fitting else "request less")
                 + f" for each or for the head, or {_more_room(partial)}",
             )
     if _is_queued(partial, tuning):
@@ -666,7 +666,7 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
 
 
 def _rooms(partial: PartialSettings, pool: NodePool) -> list[Quota]:
-    """Return what each node has for jobs: each as it is, where that was read off them, for they may differ."""
+    """Return what each node has for jobs. Values read from the cluster may differ by node."""
     labels = pool.nodes.node_selector
     nodes = partial.facts.nodes_with(labels) if pool.is_read and partial.facts is not None else ()
     has = [{name: Quantity.parse(node.allocatable.get(name, "0")) for name in names.RESOURCES} for node in nodes]
@@ -675,7 +675,7 @@ def _rooms(partial: PartialSettings, pool: NodePool) -> list[Quota]:
 
 
 def _fitting(room: Quota, pod: Quota) -> tuple[int, str]:
-    """Return how many such pods fit, and the resource that lets no more of them."""
+    """Return how many such pods fit, and the resource that limits them."""
     return min((room[resource] // amount, resource) for resource, amount in pod.items())
 
 
@@ -687,21 +687,21 @@ def _workers(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[C
 
 
 def _in_team(partial: PartialSettings, workload: str, job: WorkloadSettings) -> Iterator[ConfigError]:
-    """Yield the problem of a job outside of teams' namespaces, where its operator may not act (operator_scope.py)."""
+    """Yield the error of a job outside teams' namespaces, where its operator has no access (operator_scope.py)."""
     tenancy = partial.section(TenancySettings)
     if job.submission.gang is SubmissionMode.NONE and tenancy is not None and tenancy.enabled:
         path: Path = ("workloads", workload, "submission", "gang")
         yield ConfigError(
             path=path,
             value=str(job.submission.gang),
-            message="its pods are made by an operator that acts in the namespaces of teams alone",
+            message="the operator that makes its pods works in team namespaces only",
             expected=str(SubmissionMode.MLBATCH),
             hint=f"set {key(path)} to mlbatch, and name a team",
         )
 
 
 def _operator(partial: PartialSettings, workload: str, operator: str, what: str) -> Iterator[ConfigError]:
-    """Yield the problem of a job whose pods nobody makes. operator: the section of who would; what: job and kind."""
+    """Yield the error of a job whose operator is off. operator: its section. what: job and kind."""
     queueing = partial.section(QueueingSettings)
     if queueing is None or partial.target is None or not partial.target.installs_operators(partial):
         return
@@ -716,7 +716,7 @@ def _operator(partial: PartialSettings, workload: str, operator: str, what: str)
     yield ConfigError(
         path=("workloads", workload, "enabled"),
         value=True,
-        message=f"{what}, whose pods nobody makes without its operator",
+        message=f"{what}, and its operator is not installed",
         expected=f"true with {switch}: true",
         hint=f"set {switch} to true, or this to false",
     )
@@ -725,7 +725,7 @@ def _operator(partial: PartialSettings, workload: str, operator: str, what: str)
 def _data(
     partial: PartialSettings, settings: WorkloadsSettings, path: Path, job: WorkloadSettings, data: str | None
 ) -> Iterator[ConfigError]:
-    """Yield the problem of a job whose volume with data is not there, or in another namespace. path: of the job."""
+    """Yield the error of a job whose data volume is missing or in another namespace. path: of the job."""
     volumes = partial.target.volumes(partial) if partial.target is not None else None
     if partial.target is None or volumes is None:
         return
@@ -734,7 +734,7 @@ def _data(
             path=(*path, "data"),
             value=data,
             message=f"target {partial.target.name} has no volumes with data",
-            expected="no key: it then trains on made-up texts",
+            expected="no key: the job then trains on generated texts",
             hint="remove the key",
         )
         return
@@ -747,7 +747,7 @@ def _data(
         yield ConfigError(
             path=(*path, "data"),
             value=MISSING if data is None else data,
-            message=f"{job.what} reads its data from a volume, and "
+            message=f"{job.what} reads its data from a volume, but "
             + ("no volume is named" if data is None else "there is no such volume"),
             expected=allowed,
             hint=f"did you mean {meant}?" if meant else first,
@@ -756,14 +756,14 @@ def _data(
         yield ConfigError(
             path=(*path, "data"),
             value=data,
-            message=f"this volume is in namespace {volumes[data]}, and the job in {namespace}",
+            message=f"this volume is in namespace {volumes[data]}, the job in {namespace}",
             expected=allowed,
             hint=f"set the volume's namespace to {namespace}, or add one there",
         )
 
 
 def _elsewhere(volumes: Mapping[str, str], namespace: str | None) -> str:
-    """Return that no volume is in a job's namespace, and where those are that there are."""
+    """Return in words that the job's namespace has no volume, and where the volumes are."""
     others = listed(f"{name} is in {home}" for name, home in volumes.items())
     where = f"a volume of namespace {namespace or 'its team'}"
     return f"{where}; there is none" + (f", but {others}" if volumes else "")

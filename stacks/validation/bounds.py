@@ -1,4 +1,4 @@
-"""Whether what the stack itself puts into a team's namespace is within the team's bounds."""
+"""Checks that the stack's own objects in a team's namespace are within the team's bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stacks.validation import objects
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what the API server would refuse for a team's bounds."""
+    """Yield errors of objects that the API server would reject because of a team's bounds."""
     claims = list(_claims(partial))
     for index, team in enumerate(partial.teams):
         if team is not None:
@@ -31,14 +31,14 @@ def _exposure(partial: PartialSettings, index: int, team: TeamSettings) -> Itera
         return
     exposure = workloads.jupyterlab.exposure
     if partial.target is None or not partial.target.has_load_balancers:
-        return  # where nobody makes one, that is what is said
+        return  # another error reports a target without load balancers
     if exposure is not Exposure.CLUSTER:
         allowed = key(("teams", index, "services", "loadBalancers"))
         yield ConfigError(
             path=("workloads", "jupyterlab", "exposure"),
             value=str(exposure),
-            message=f"this takes a load balancer in the namespace of team {team.name}, which may have none: whoever is "
-            "in the team could put another one in its place",
+            message=f"this needs a load balancer in the namespace of team {team.name}, whose limit is 0: a member "
+            "could replace it with another one",
             expected=f"cluster, or a team that may have load balancers ({allowed})",
             hint=f"set {allowed} to 1, or this to cluster and use a port-forward",
         )
@@ -54,17 +54,17 @@ def _storage(index: int, team: TeamSettings, claims: list[Claim]) -> Iterator[Co
         yield ConfigError(
             path=(*path, "size"),
             value=str(team.storage.size),
-            message=f"the stack's own volumes in the team's namespace ask for {total} together: {keys}",
+            message=f"the stack's own volumes in the team's namespace request {total} in total: {keys}",
             expected=f"at least {total}",
-            hint=f"set {key((*path, 'size'))} to what these and the team's own volumes need, or make these smaller",
+            hint=f"raise {key((*path, 'size'))} to fit these and the team's own volumes, or make these smaller",
         )
     if team.storage.claims < len(claims):
         yield ConfigError(
             path=(*path, "claims"),
             value=team.storage.claims,
-            message=f"the stack has {len(claims)} volumes of its own in the team's namespace: {keys}",
+            message=f"the stack itself has {len(claims)} volumes in the team's namespace: {keys}",
             expected=f"at least {len(claims)}",
-            hint=f"set {key((*path, 'claims'))} to as many as these and the team's own",
+            hint=f"raise {key((*path, 'claims'))} to fit these and the team's own volumes",
         )
 
 
@@ -74,10 +74,10 @@ def _services(partial: PartialSettings, index: int, team: TeamSettings) -> Itera
         yield ConfigError(
             path=("teams", index, "services", "total"),
             value=team.services.total,
-            message=f"the stack has {len(own)} Services of its own in the team's namespace: "
+            message=f"the stack itself has {len(own)} Services in the team's namespace: "
             + listed(item.name for item in own),
             expected=f"at least {len(own)}",
-            hint=f"set {key(('teams', index, 'services', 'total'))} to as many as these and those of the team's jobs",
+            hint=f"raise {key(('teams', index, 'services', 'total'))} to fit these and those of the team's jobs",
         )
 
 

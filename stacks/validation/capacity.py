@@ -1,4 +1,4 @@
-"""Whether what the queues promise is there: quotas against nodes, limits against quotas, teams against queues."""
+"""Checks quotas against nodes, limits against quotas, and teams against queues."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from stacks.settings.tenancy import QueueingSettings, TeamPoolSettings, TeamSett
 from stacks.validation import admission, versions
 
 _ALWAYS_NEEDED: Final = (names.CPU, names.MEMORY, names.PODS)
-"""What every pod uses: a queue that has none of it and may borrow none admits nothing."""
+"""Resources that every pod uses. A queue that has and may borrow none of one admits no job."""
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what is wrong with quotas and limits."""
+    """Yield errors of quotas and limits."""
     yield from _layers(partial)
     yield from _uncounted(partial)
     yield from _pools(partial)
@@ -34,7 +34,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return which shares give no GPU, and what quotas leave no room for, in words for the reader of a run."""
+    """Return warnings about shares that give no GPU, and about quotas that ignore the nodes' reserve."""
     return [warning for each in partial.every_pool for warning in _of_pool(each)]
 
 
@@ -52,25 +52,25 @@ def _of_pool(partial: PartialSettings) -> list[str]:
 
 def _empty(empty: EmptyShare, count_key: str, said: str) -> str:
     if empty.enough is not None:
-        advice = f"a share of {empty.enough} would give it one, the other shares as they are"
+        advice = f"raise its share to {empty.enough} to give it one"
     else:
-        advice = f"no share would give it one, the other shares as they are: lower those, or raise {count_key}"
+        advice = f"lower the other shares, or raise {count_key}: no share of its own is large enough"
     return (
-        f"team {empty.team} has none of the GPUs{said}: its share of {empty.share} rounds to none of the {empty.left} "
-        f"that the teams with shares divide; {advice}"
+        f"team {empty.team} gets no GPUs{said}: its share of {empty.share} rounds to 0 of the {empty.left} GPUs that "
+        f"the teams with shares divide; {advice}"
     )
 
 
 def _into_reserve(partial: PartialSettings, pool: NodePool, undivided: Quota) -> Iterator[str]:
-    """Yield the resources of which quotas give away what the nodes keep: jobs are admitted, and have no room."""
+    """Yield warnings about quotas that exceed what the nodes have for jobs: admitted jobs may stay pending."""
     for resource, kept in pool.reserved.items():
         total = _sum(quota[resource] for quota in (undivided, *partial.quotas.values()))
         room = pool.resources[resource]
         if room < total <= pool.allocatable[resource]:
             yield (
-                f"the quotas of {resource}{partial.said} add up to {total}, and jobs have {room}: each of {pool.count} "
-                f"nodes keeps {kept} for its DaemonSets ({key(('queueing', 'nodeReserve', resource))}), so that jobs "
-                "may be admitted for which there is no room"
+                f"the quotas of {resource}{partial.said} add up to {total}, but jobs can use {room}: each of "
+                f"{pool.count} nodes reserves {kept} for its DaemonSets "
+                f"({key(('queueing', 'nodeReserve', resource))}). Admitted jobs may stay pending"
             )
 
 
@@ -83,13 +83,13 @@ def _layers(partial: PartialSettings) -> Iterator[ConfigError]:
     if not partial.team_names:
         return
     if queueing is not None and not queueing.enabled:
-        yield _unqueued("queueing", "there are teams, and teams share the cluster through queues")
+        yield _unqueued("queueing", "there are teams, and they need queues to share the cluster")
     if tenancy is not None and not tenancy.enabled:
-        yield _unqueued("tenancy", "there are teams, and without tenancy the platform makes no queues for them")
+        yield _unqueued("tenancy", "there are teams, and without tenancy they have no queues")
 
 
 def _pools(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what teams have of pools that there are not, or twice of one."""
+    """Yield errors of team entries for unknown or duplicate pools."""
     if partial.target is None:
         return
     known = [pool.name for pool in partial.target.further(partial)]
@@ -103,10 +103,10 @@ def _pools(partial: PartialSettings) -> Iterator[ConfigError]:
                 path=("teams", index, "pools", position, "name"),
                 value=name,
                 message="the team has this pool already" if name in known else "there is no such node pool",
-                expected=listed(known) if known else "no pools, as there is none behind the first",
+                expected=listed(known) if known else "no pools: the stack has one pool only",
                 hint=f"did you mean {meant}?"
                 if meant and name not in known
-                else f"remove the entry; what the team has of the first pool stands in {key(('teams', index))}",
+                else f"remove the entry; the team's quota of the first pool is in {key(('teams', index))}",
             )
 
 
@@ -121,7 +121,7 @@ def _unqueued(section: str, message: str) -> ConfigError:
 
 
 def _uncounted(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield numbers of pods that no queue counts."""
+    """Yield errors of quotas of pods while queues do not count pods."""
     queueing = partial.section(QueueingSettings)
     if queueing is None or queueing.count_pods:
         return
@@ -139,14 +139,14 @@ def _uncounted(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=(*path, names.PODS),
                 value=str(getattr(section, names.PODS)),
-                message=f"{key(('queueing', 'countPods'))} is false, so that no queue counts pods",
+                message=f"{key(('queueing', 'countPods'))} is false: queues do not count pods",
                 expected="nothing",
                 hint=f"remove the key, or {key(('queueing', 'countPods'))}",
             )
 
 
 def _reserve(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what DaemonSets get of a node where it leaves nothing for jobs."""
+    """Yield the error of a reserve for DaemonSets that leaves nothing for jobs."""
     pool = partial.pool
     if pool is None:
         return
@@ -156,9 +156,9 @@ def _reserve(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=("queueing", "nodeReserve", resource),
                 value=str(amount),
-                message=f"a node has {has} {resource} in all, so that nothing would be left for jobs",
+                message=f"a node has {has} {resource} in total, so the reserve leaves none for jobs",
                 expected=f"less than {has}",
-                hint="set it to what the DaemonSets' pods of one node ask for, as `kubectl describe node` adds it up",
+                hint="set it to the requests of the DaemonSets' pods on one node, from `kubectl describe node`",
             )
 
 
@@ -176,7 +176,7 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
                     value=str(limit),
                     message=f"the team cannot lend more than its quota of {quota[resource]}",
                     expected=f"a quantity from 0 to {quota[resource]}",
-                    hint="lower the limit, raise the quota, or remove the limit to lend everything that is idle",
+                    hint="lower the limit, raise the quota, or remove the limit to lend all idle resources",
                 )
         for resource in _needed(partial) if team.quota and partial.which == 0 else ():
             lent = _lent(partial, team, resource)
@@ -187,15 +187,15 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
                     path=(*partial.team_key(index), "quota", resource),
                     value=str(quota[resource]),
                     message=f"the team has no {resource} and "
-                    + ("may borrow none" if borrowing.get(resource) == ZERO else "nobody lends any")
-                    + ", so none of its jobs could ever run",
+                    + ("may not borrow any" if borrowing.get(resource) == ZERO else "no other queue lends any")
+                    + ": its jobs could never run",
                     expected="a quota above 0, or a borrowing limit above 0",
                     hint=f"raise the quota, or {key((*partial.team_key(index), 'borrowingLimit', resource))}",
                 )
 
 
 def _has_or_borrows(partial: PartialSettings, team: TeamSettings, resource: str) -> bool:
-    """Tell whether a team has a quota of a pool's resource or may borrow some; true while that is not known."""
+    """Return whether a team has or may borrow some of a pool's resource. True if that is unknown."""
     quota, limit = partial.quotas.get(team.name), partial.borrowing_limits.get(team.name, {}).get(resource)
     return quota is None or quota[resource] > ZERO or (limit != ZERO and _lent(partial, team, resource) != ZERO)
 
@@ -206,7 +206,7 @@ def _needed(partial: PartialSettings) -> list[str]:
 
 
 def _lent(partial: PartialSettings, team: TeamSettings, resource: str) -> Quantity | None:
-    """Return what the other queues lend of a resource, None while that is not known."""
+    """Return how much of a resource the other queues lend, or None if that is unknown."""
     if partial.slack is None or None in partial.teams:
         return None
     others = [other for other in partial.known_teams if other is not team and other.name in partial.quotas]
@@ -215,7 +215,7 @@ def _lent(partial: PartialSettings, team: TeamSettings, resource: str) -> Quanti
 
 
 def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Hold MLBatch's rule that nominal quotas add up to no more than the cluster has (QUOTA_MAINTENANCE.md)."""
+    """Enforce MLBatch's rule that nominal quotas do not exceed the cluster (QUOTA_MAINTENANCE.md)."""
     pool, queueing = partial.pool, partial.section(QueueingSettings)
     if pool is None or queueing is None or partial.slack is None:
         return
@@ -231,9 +231,9 @@ def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("teams",) if partial.team_names or not partial.queues else (next(iter(partial.queues)),),
             value=f"{resource}: {total}",
-            message=f"the quotas of {resource}{partial.said} add up to {total}, which is {total - available} more than "
-            f"the nodes have: {parted}{default}",
-            expected=f"at most {available} together ({pool.count} nodes with {pool.shape.resources[resource]} each)",
+            message=f"the quotas of {resource}{partial.said} add up to {total}, {total - available} more than the "
+            f"nodes have: {parted}{default}",
+            expected=f"at most {available} in total ({pool.count} nodes with {pool.shape.resources[resource]} each)",
             hint=f"lower quotas by {total - available}, or raise {admission.count_key(partial)}",
         )
 

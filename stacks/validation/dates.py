@@ -1,4 +1,4 @@
-"""Texts of which YAML has made dates, such as 2026-01-05 without quotes."""
+"""Texts that YAML reads as dates, such as 2026-01-05 without quotes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stacks.derived.partial import PartialSettings
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return which values that are allowed are such texts, in words for the reader of a run."""
+    """Return warnings about valid values that YAML read as dates."""
     return [f'{key(path)} is "{text}"; {hint}' for path, text in _texts((), partial.raw) if (hint := date_hint(text))]
 
 

@@ -1,4 +1,4 @@
-"""Whether the health checks can pass: nodes that there are, and figures to hold them to."""
+"""Checks that the health checks can pass: existing nodes, and thresholds that nodes can reach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stacks.validation.admission import count_key, no_image
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what is wrong with the health checks."""
+    """Yield errors of the health checks."""
     settings, pool = partial.section(HealthSettings), partial.pool
     if settings is None:
         return
@@ -40,16 +40,16 @@ def _gpus(pool: NodePool) -> int:
 
 
 def _deep_check(item: AutopilotSettings, pool: NodePool) -> Iterator[ConfigError]:
-    """Yield a deep check that no node has the GPUs for: its pod is refused, and the node keeps the mark TESTING."""
+    """Yield the error of a deep check that needs more GPUs than a node has: the node would keep the mark TESTING."""
     gpus, wanted = pool.shape.resources[names.GPU], autopilot.DEEP_CHECK_GPUS
     if item.deep_check_hours and gpus.nano < wanted * 10**9:
         yield ConfigError(
             path=("health", "autopilot", "deepCheckHours"),
             value=item.deep_check_hours,
-            message=f"Autopilot's deep check asks for {wanted} GPUs of a node, and the nodes have {gpus}: they would "
-            "be kept from jobs for a check that cannot start",
+            message=f"Autopilot's deep check requests {wanted} GPUs, but a node has {gpus}: the check could not start "
+            "and would block the nodes",
             expected="0 on nodes with fewer GPUs",
-            hint="set it to 0; the checks of each round run all the same",
+            hint="set it to 0; the regular checks still run",
         )
 
 
@@ -59,10 +59,8 @@ def _nodes(partial: PartialSettings, path: Path, item: CheckSettings, pool: Node
             path=(*path, "nodes"),
             value=item.nodes,
             message=f"there are {pool.count} GPU nodes",
-            expected=f"a whole number from 1 to {pool.count}"
-            if pool.count
-            else "no check while there are no GPU nodes",
-            hint=f"leave it out for all nodes, or raise {count_key(partial)}",
+            expected=f"a whole number from 1 to {pool.count}" if pool.count else "false while there are no GPU nodes",
+            hint=f"remove the key for all nodes, or raise {count_key(partial)}",
         )
     elif pool.count == 0:
         yield ConfigError(
@@ -70,12 +68,12 @@ def _nodes(partial: PartialSettings, path: Path, item: CheckSettings, pool: Node
             value=True,
             message="there are no GPU nodes to check",
             expected="false while the pool is empty",
-            hint=f"turn the check off, or raise {count_key(partial)}",
+            hint=f"switch the check off, or raise {count_key(partial)}",
         )
 
 
 def _image(partial: PartialSettings, item: NcclGateSettings) -> Iterator[ConfigError]:
-    """Yield the problem of a gate that runs the NCCL test's image, where nothing says from where that comes."""
+    """Yield the error of a gate that runs the NCCL test's image without a registry to pull it from."""
     workloads = partial.section(WorkloadsSettings)
     own = partial.target.node_check_image(partial) if partial.target is not None else None
     runs_test = item.scope is Scope.FABRIC or own is None
@@ -91,17 +89,17 @@ def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[Config
             if value is None:
                 yield ConfigError(
                     path=(*path, name),
-                    message=f"nobody has said what the all-reduce of a healthy {pool.shape.instance_type} reaches",
+                    message=f"there is no default all-reduce bandwidth for {pool.shape.instance_type}",
                     expected="a bus bandwidth in GB/s",
-                    hint=f"set {key((*path, name))} to what your own machines reach, less a tolerance",
+                    hint=f"measure your machines and set {key((*path, name))} to the result, less a tolerance",
                 )
     for name, value in (("failGbs", item.fail_gbs), ("warnGbs", item.warn_gbs)):
         if value is not None and known is not None and value > known.expected:
             yield ConfigError(
                 path=(*path, name),
                 value=value,
-                message=f"a healthy machine of this type reaches {known.expected:g} GB/s, so that every node would "
-                "fail or be warned of",
+                message=f"a healthy machine of this type reaches {known.expected:g} GB/s: every node would fail or "
+                "get a warning",
                 expected=f"at most {known.expected:g}",
                 hint="lower it, or remove the key for the machine type's own",
             )
@@ -113,7 +111,7 @@ def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[Config
         yield ConfigError(
             path=(*path, named),
             value=item.warn_gbs if item.warn_gbs is not None else item.fail_gbs,
-            message=f"nodes would fail below {fail:g} GB/s before they are warned of below {warn:g}",
+            message=f"failGbs ({fail:g} GB/s) is above warnGbs ({warn:g})",
             expected=f"at least {fail:g}" if named == "warnGbs" else f"at most {warn:g}",
             hint="raise warnGbs or lower failGbs",
         )
@@ -127,16 +125,16 @@ def _fabric(partial: PartialSettings, item: NcclGateSettings, pool: NodePool | N
         if own is None and workloads is not None and workloads.nccl.tag is None:
             yield ConfigError(
                 path=("workloads", "nccl", "tag"),
-                message="the gate runs the image of the NCCL test, whose tag is not set",
+                message="the gate runs the NCCL test's image, which has no tag",
                 expected="a tag of that image",
-                hint=f"set {key(('workloads', 'nccl', 'tag'))}, or turn the gate off",
+                hint=f"set {key(('workloads', 'nccl', 'tag'))}, or switch the gate off",
             )
         return
     if partial.fabric is not None and partial.fabric.resource is None:
         yield ConfigError(
             path=(*path, "scope"),
             value=str(item.scope),
-            message="there is no RDMA network between the nodes, whose figures the check holds the nodes to",
+            message="the check measures an RDMA network between the nodes, and there is none",
             expected="node, or fabric with nodes whose network devices pods may ask for",
             hint=f"set {key((*path, 'scope'))} to node, or switch the network on",
         )
@@ -146,7 +144,7 @@ def _fabric(partial: PartialSettings, item: NcclGateSettings, pool: NodePool | N
         yield ConfigError(
             path=(*path, "scope"),
             value=str(item.scope),
-            message="one node has no fabric to test: such a test could only be skipped, which is no pass",
+            message="a fabric test needs at least two nodes: on one node it is skipped, and does not pass",
             expected="fabric with two or more nodes; node with one",
             hint=f"set {key((*path, 'scope'))} to node, or test more nodes",
         )
@@ -154,7 +152,7 @@ def _fabric(partial: PartialSettings, item: NcclGateSettings, pool: NodePool | N
     if workloads is not None and workloads.nccl.tag is None:
         yield ConfigError(
             path=("workloads", "nccl", "tag"),
-            message="the gate over several nodes runs the image of the NCCL test, whose tag is not set",
+            message="the gate over several nodes runs the NCCL test's image, which has no tag",
             expected="a tag of that image",
             hint=f"set {key(('workloads', 'nccl', 'tag'))}, or {key((*path, 'scope'))} to node",
         )

@@ -1,4 +1,4 @@
-"""Whether what teams are promised can be kept: by admission policies, which not every cluster has."""
+"""Checks that the cluster has the admission policies that enforce the promises to teams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ACCEPT = ("tenancy", "acceptUnenforced")
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield the promises that a cluster without admission policies cannot keep, but for those that are accepted."""
+    """Yield the promises that a cluster without admission policies cannot enforce, except the accepted ones."""
     tenancy = _tenancy(partial)
     if tenancy is None or partial.has_admission_policies is not False:
         return
@@ -22,29 +22,30 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if broken:
         yield ConfigError(
             path=("teams",),
-            message="this cluster has no ValidatingAdmissionPolicy, and nothing would hold these promises to teams: "
+            message="this cluster has no ValidatingAdmissionPolicy and cannot enforce these promises to teams: "
             + listed(broken),
-            expected="Kubernetes 1.30 or later with that API on, or no teams, or each of these promises in "
+            expected="Kubernetes 1.30 or later with that API on, or no teams, or all of these promises in "
             + key(_ACCEPT),
-            hint=f"to go without them, set {key(_ACCEPT)} to [{listed(Promise)}]",
+            hint=f"to continue without them, set {key(_ACCEPT)} to [{listed(Promise)}]",
         )
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return which promises to teams nothing holds, by the settings' own word."""
+    """Return a warning about the promises that the settings give up."""
     tenancy = _tenancy(partial)
     if tenancy is None or not tenancy.accept_unenforced:
         return []
     accepted = listed(tenancy.accept_unenforced)
     if partial.has_admission_policies is not False:
         return [f"{key(_ACCEPT)} has no effect here, because the cluster enforces {accepted}"]
-    return [f"nothing holds these promises to teams on this cluster, as {key(_ACCEPT)} accepts: {accepted}"]
+    return [f"this cluster does not enforce these promises to teams, as {key(_ACCEPT)} accepts: {accepted}"]
 
 
 def unenforced(partial: PartialSettings) -> Sequence[str]:
-    """Return the promises that nothing holds to the teams of this cluster.
+    """Return the promises to teams that this cluster does not enforce.
 
-    All of them, which have been accepted by then, or those about operators that somebody else brings.
+    Without admission policies these are all promises. Otherwise they are those about operators that the stack does
+    not install.
     """
     if _tenancy(partial) is None:
         return ()
@@ -55,5 +56,5 @@ def unenforced(partial: PartialSettings) -> Sequence[str]:
 
 
 def _tenancy(partial: PartialSettings) -> TenancySettings | None:
-    """Return the section where there are to be teams."""
+    """Return the section if the stack has teams."""
     return partial.section(TenancySettings) if has_teams(partial) else None

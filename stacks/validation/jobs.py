@@ -1,4 +1,4 @@
-"""Bounds of members' jobs against what the platform itself gives a job time for."""
+"""Checks the bounds of members' jobs against the platform's own timeouts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stacks.validation import network
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield the bounds that would forbid what jobs get that ask for nothing, or that Kueue would cut short."""
+    """Yield bounds that AppWrapper's defaults violate, or that exceed Kueue's timeout."""
     tenancy, recovery = partial.section(TenancySettings), partial.section(RecoverySettings)
     if tenancy is None or recovery is None:
         return
@@ -21,7 +21,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield _conflict(
             ("retryPauseSeconds", jobs.retry_pause_seconds),
             "retryPauseSeconds",
-            message=f"AppWrapper itself gives a job that asks for nothing {pause} seconds",
+            message=f"AppWrapper's default for a job is {pause} seconds",
             expected=f"at least {pause}",
             hint="raise it, or lower",
         )
@@ -29,14 +29,14 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield _conflict(
             ("warmupGraceSeconds", jobs.warmup_grace_seconds),
             "startTimeoutMinutes",
-            message=f"Kueue queues a job anew whose pods do not all run after {timeout} seconds",
+            message=f"Kueue requeues a job whose pods do not all run after {timeout} seconds",
             expected=f"less than {timeout}",
             hint="lower it, or raise",
         )
 
 
 def _conflict(bound: tuple[str, int], recovery: str, *, message: str, expected: str, hint: str) -> ConfigError:
-    """Return the error of a bound that does not go with a key of mlbatch:recovery, which message and hint name last."""
+    """Return the error of a bound that conflicts with a key of mlbatch:recovery. Message and hint end with that key."""
     name, value = bound
     other = key(("recovery", recovery))
     return ConfigError(
@@ -49,7 +49,7 @@ def _conflict(bound: tuple[str, int], recovery: str, *, message: str, expected: 
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return which bounds nobody reaches, in words for the reader of a run."""
+    """Return warnings about bounds that no job can reach."""
     tenancy, recovery = partial.section(TenancySettings), partial.section(RecoverySettings)
     if tenancy is None or recovery is None or not network.has_teams(partial):
         return []
@@ -57,8 +57,8 @@ def warnings(partial: PartialSettings) -> list[str]:
     if recovery.recovery_timeout_seconds >= pause + grace:
         return []
     said = (
-        f"{key(('recovery', 'recoveryTimeoutSeconds'))} is {recovery.recovery_timeout_seconds}: a job whose pods take "
-        f"{grace} seconds to end ({key(('tenancy', 'longestGraceSeconds'))}) and that asks for a pause of {pause} "
-        f"({key(('tenancy', 'jobs', 'retryPauseSeconds'))}) is queued again before it is started anew"
+        f"{key(('recovery', 'recoveryTimeoutSeconds'))} is {recovery.recovery_timeout_seconds}. A job is requeued "
+        f"before it restarts if its pods take {grace} seconds to end ({key(('tenancy', 'longestGraceSeconds'))}) and "
+        f"it asks for a pause of {pause} ({key(('tenancy', 'jobs', 'retryPauseSeconds'))})"
     )
     return [said]

@@ -1,4 +1,4 @@
-"""Whether the OSS MLOps platform goes with what else is on the cluster."""
+"""Checks that the OSS MLOps platform is compatible with the rest of the cluster."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ NAMESPACES: Final = frozenset(
 """Those of all deployments (deployment/, at the pinned commit)."""
 _NEWEST: Final = (1, 26)
 _TRAINS: Final = frozenset({"kubeflow", "kubeflow-monitoring", "integration-kubeflow-monitoring"})
-"""Deployments with a training operator of their own."""
+"""Deployments that include a training operator."""
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield namespaces that two would have, and a second operator of the same jobs."""
+    """Yield errors of namespaces with two owners, and of a second operator for the same jobs."""
     settings, queueing = partial.section(MlopsSettings), partial.section(QueueingSettings)
     if settings is None or not settings.enabled:
         return
@@ -46,14 +46,14 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("queueing", "trainingOperator", "enabled"),
             value=True,
-            message=f"the deployment {deployment.overlay} brings a training operator, and two would act on each job",
+            message=f"the deployment {deployment.overlay} includes a training operator: two would act on each job",
             expected=f"false, or a deployment without Kubeflow ({key(('mlops', 'option'))})",
             hint="remove the key",
         )
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield that teams have to trust the platform, and what is newer than upstream has tried.
+    """Yield warnings: teams must trust the platform, and the cluster is newer than upstream's tests.
 
     Source: the roles knative-serving-core and cert-manager-controller-certificates in the repository's
     deployment/kubeflow/manifests/common, at the pinned commit.
@@ -63,20 +63,20 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
         return
     if partial.known_teams:
         yield (
-            f"{key(('mlops', 'enabled'))} is true beside teams: controllers that it brings, as those of cert-manager "
-            "and Knative, may read and write the secrets of all namespaces. Whoever gets into one of them has those of "
-            "the teams; a cluster of its own keeps them apart"
+            f"{key(('mlops', 'enabled'))} is true on a cluster with teams: its controllers, such as those of "
+            "cert-manager and Knative, can read and write the Secrets of all namespaces. An attacker who controls one "
+            "of them gets the teams' Secrets. Use a separate cluster to protect them"
         )
     if version is not None and tuple(int(part) for part in version.split(".")[:2]) > _NEWEST:
         newest = ".".join(str(part) for part in _NEWEST)
         yield (
-            f"the OSS MLOps platform is of the time of Kubeflow 1.8 and Kubernetes {newest}, and this cluster has "
-            f"{version}: the API server takes its objects, and nobody has said that all of it works there"
+            f"the OSS MLOps platform was made for Kubeflow 1.8 and Kubernetes {newest}, and this cluster has "
+            f"{version}: the API server accepts its objects, but upstream has not tested it there"
         )
 
 
 def chosen(settings: MlopsSettings) -> Deployment | None:
-    """Return the deployment, None where its number is wrong, which is told already."""
+    """Return the deployment, or None if its number is invalid, which another error reports."""
     try:
         return settings.deployment
     except KeyError:

@@ -1,4 +1,4 @@
-"""Whether what is to be watched is there, once, and whoever is to be told can be."""
+"""Checks that monitoring has its sources, once each, and that receivers of alerts have their secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stacks.settings.monitoring import MonitoringSettings
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield receivers that cannot be reached, dashboards that would stay empty, and what would be watched twice."""
+    """Yield errors of receivers without secrets, dashboards without data and duplicate sources."""
     monitoring = partial.section(MonitoringSettings)
     if monitoring is None or not monitoring.enabled:
         return
@@ -28,7 +28,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield secrets that tell nobody, and what is shown or told less of than somebody may wait for."""
+    """Yield warnings about unused secrets, and about missing alerts and dashboards."""
     monitoring = partial.section(MonitoringSettings)
     if monitoring is None or not monitoring.enabled:
         return
@@ -36,22 +36,22 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     receivers = key(("monitoring", "receivers"))
     for kind, name in ALERT_ADDRESSES.items():
         if name in partial.secrets and kind not in kinds:
-            yield f"{key((name,))} is set, and nobody is told there: {receivers} has no receiver of kind {kind}"
+            yield f"{key((name,))} is set but unused: {receivers} has no receiver of kind {kind}"
     if kinds and not monitoring.alerts:
         yield (
-            f"{key(('monitoring', 'alerts'))} is false, so that {receivers} are told the alerts of the chart "
-            "kube-prometheus-stack alone, and nothing of GPUs, queues and health checks"
+            f"{key(('monitoring', 'alerts'))} is false: {receivers} get only the alerts of the chart "
+            "kube-prometheus-stack, and none about GPUs, queues and health checks"
         )
     if (monitoring.alerts or monitoring.dashboards) and _lacks_gpu_metrics(partial, monitoring):
         yield (
-            "nothing reads the metrics of GPUs, so that their dashboard and the alerts on single GPUs are left out: "
-            f"set {key(('monitoring', 'gpuOperatorNamespace'))} to the namespace of the cluster's GPU operator, such "
-            f"as gpu-operator, or have the stack install one ({key(('gpu', 'operator'))})"
+            "Prometheus has no GPU metrics: the GPU dashboard and the alerts on single GPUs are left out. "
+            f"Set {key(('monitoring', 'gpuOperatorNamespace'))} to the namespace of the cluster's GPU operator, such "
+            f"as gpu-operator, or let the stack install one ({key(('gpu', 'operator'))})"
         )
 
 
 def _lacks_gpu_metrics(partial: PartialSettings, monitoring: MonitoringSettings) -> bool:
-    """Return whether there are GPUs that nobody watches."""
+    """Return whether there are GPUs without metrics."""
     gpu, pool = partial.section(GpuSettings), partial.pool
     has_gpus = pool is None or pool.shape.resources[names.GPU].nano > 0
     return gpu is not None and has_gpus and not monitoring.has_gpu_metrics(gpu)
@@ -63,14 +63,14 @@ def _unreachable(partial: PartialSettings, monitoring: MonitoringSettings) -> It
             yield ConfigError(
                 path=("monitoring", "receivers", index, "kind"),
                 value=receiver.kind,
-                message=f"where this receiver is told is a secret of the stack, {key((name,))}, and there is none",
+                message=f"this receiver needs the secret {key((name,))}, which is missing",
                 expected="a receiver with its secret",
                 hint=f"run `pulumi config set --secret {key((name,))}`, which asks for it, or remove the receiver",
             )
 
 
 def _empty(monitoring: MonitoringSettings, gpu: GpuSettings, health: HealthSettings) -> Iterator[ConfigError]:
-    """Yield published dashboards that nothing would be shown in: one reads Autopilot, the other GPU metrics."""
+    """Yield the error of published dashboards without data: one needs Autopilot, the other GPU metrics."""
     operator = key(("monitoring", "gpuOperatorNamespace"))
     sources = {
         key(("health", "autopilot", "enabled")): health.autopilot.enabled,
@@ -80,30 +80,30 @@ def _empty(monitoring: MonitoringSettings, gpu: GpuSettings, health: HealthSetti
         yield ConfigError(
             path=("monitoring", "publishedDashboards"),
             value=True,
-            message="dashboards 23123 and 12239 show Autopilot's checks and the GPU operator's metrics, and one of "
-            "the two is not there",
+            message="dashboards 23123 and 12239 need Autopilot's checks and the GPU operator's metrics, and one of "
+            "the two is missing",
             expected=" and ".join(lacking),
-            hint="set that, or remove the key: the platform's own dashboards show what there is",
+            hint="set that, or remove the key: the platform's own dashboards show the available metrics",
         )
 
 
 def _twice(partial: PartialSettings, monitoring: MonitoringSettings, gpu: GpuSettings) -> Iterator[ConfigError]:
-    """Yield a GPU operator that is said to be there beside one that the stack installs, or where it cannot be."""
+    """Yield the error of an existing GPU operator next to the stack's, or in a namespace where it cannot be."""
     if monitoring.gpu_operator_namespace is None:
         return
     if gpu.brings_metrics:
         yield ConfigError(
             path=("monitoring", "gpuOperatorNamespace"),
             value=monitoring.gpu_operator_namespace,
-            message=f"{key(('gpu', 'operator'))} has the stack install one, whose metrics are read by itself",
-            expected="no namespace with that operator",
-            hint="remove the key, or switch the operator off where the cluster has its own",
+            message=f"the stack installs a GPU operator ({key(('gpu', 'operator'))}) and already reads its metrics",
+            expected="no key if the stack installs the operator",
+            hint="remove the key, or switch the operator off if the cluster has its own",
         )
     if monitoring.gpu_operator_namespace in partial.team_names:
         yield ConfigError(
             path=("monitoring", "gpuOperatorNamespace"),
             value=monitoring.gpu_operator_namespace,
-            message="this is the namespace of a team, whose members could show any figures as those of the GPUs",
+            message="this is a team's namespace, where members could fake GPU metrics",
             expected="the namespace of the cluster's GPU operator",
             hint="write the namespace that `kubectl get clusterpolicies,daemonsets --all-namespaces` shows",
         )

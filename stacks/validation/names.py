@@ -1,4 +1,4 @@
-"""Names that must not collide: of teams, of their namespaces and queues, of what the stack itself makes."""
+"""Checks that names do not collide: of teams, their namespaces and queues, and the stack's own objects."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _RESERVED_PREFIXES: Final = ("kube-", "openshift-")
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield names of namespaces that somebody else has already."""
+    """Yield errors of namespace names that are taken."""
     yield from _teams(partial)
     yield from _workloads(partial)
     yield from _monitoring(partial)
 
 
 def reserved(partial: PartialSettings) -> tuple[str, ...]:
-    """Return the beginnings of names that the cluster's own namespaces have."""
+    """Return the prefixes of the cluster's own namespaces."""
     found = {*_RESERVED_PREFIXES, *(partial.target.namespaces if partial.target is not None else ())}
     return tuple(sorted(each for each in found if not each.startswith(tuple(found - {each}))))
 
@@ -53,12 +53,12 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
         if not isinstance(name, str):
             continue
         path: Path = ("teams", index, "name")
-        yield from label_error(path, name)  # also of a team that could not be read otherwise
+        yield from label_error(path, name)  # also of a team that is invalid otherwise
         yield from not_reserved(
             partial,
             path,
             name,
-            message="a team's name is its namespace's, and this namespace belongs to the cluster or the platform",
+            message="a team's name is also its namespace, and this namespace belongs to the cluster or the platform",
             hint="give the team another name",
         )
         if name == names.SLACK_TEAM:
@@ -73,9 +73,9 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=path,
                 value=name,
-                message=f"{key(('teams', first[name], 'name'))} is {name!r} too",
+                message=f"duplicate team name: {key(('teams', first[name], 'name'))} is {name!r} too",
                 expected="a name that no other team has",
-                hint="give one of the two another name, or make one team of them",
+                hint="rename one of the two, or merge the teams",
             )
         first.setdefault(name, index)
 
@@ -95,12 +95,12 @@ def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
     teams = [name for name in partial.team_names if isinstance(name, str)]
     if settings is None or settings.namespace not in teams:
         return
-    path, message = ("workloads", "namespace"), "jobs that pass its queue by would take GPUs past its quota"
+    path, message = ("workloads", "namespace"), "jobs there that bypass its queue would exceed its quota"
     if partial.written(path) is MISSING:
         yield ConfigError(
             path=("teams", partial.team_names.index(settings.namespace), "name"),
             value=settings.namespace,
-            message=f"this is the namespace of the workloads that no team submits: {message}",
+            message=f"this is the namespace of workloads without a team: {message}",
             expected=f"any name but {settings.namespace}, while {key(path)} is its default",
             hint=f"give the team another name, or name another namespace in {key(path)}",
         )
@@ -134,7 +134,7 @@ def _of_target(partial: PartialSettings) -> Collection[str]:
 def not_reserved(
     partial: PartialSettings, path: Path, name: str, *, message: str, hint: str, own: Collection[str] | None = None
 ) -> Iterator[ConfigError]:
-    """Yield the problem of a name that is somebody's.
+    """Yield the error of a name that is taken.
 
     own: namespaces that settings give the platform; default that of monitoring, and what the target makes.
     """

@@ -1,4 +1,4 @@
-"""Promises about the network that the settings give up."""
+"""Checks the network settings of teams, and warns about promises that they give up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def has_teams(partial: PartialSettings) -> bool:
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse teams' namespaces as those of operators: what runs there is never let in to another team."""
+    """Reject teams' namespaces as operators' namespaces: a team cannot reach another team's pods."""
     tenancy = partial.section(TenancySettings)
     if tenancy is not None and tenancy.network.enabled:
         yield from _denied(partial, tenancy)
@@ -33,14 +33,14 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=("tenancy", "network", "rayOperators", index),
                 value=name,
-                message=f"this is team {name}'s namespace, and no team reaches the pods of another",
+                message=f"this is the namespace of team {name}, and a team cannot reach another team's pods",
                 expected="namespaces of operators",
                 hint="name the namespace in which KubeRay's operator runs, or rename the team",
             )
 
 
 def _denied(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[ConfigError]:
-    """Refuse to allow what is denied: NetworkPolicies only ever allow, and the denial would do nothing."""
+    """Reject networks that are both allowed and denied: NetworkPolicies only allow, so the denial has no effect."""
     egress = tenancy.network.egress
     allowed: list[tuple[Path, tuple[str, ...]]] = [(("tenancy", "network", "egress", "addresses"), egress.addresses)]
     for index, team in enumerate(partial.teams):
@@ -54,16 +54,16 @@ def _denied(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[Conf
                 yield ConfigError(
                     path=(*path, position),
                     value=text,
-                    message=f"{own} denies {found}, which shares addresses with it, and what is allowed is allowed",
-                    expected="networks that nobody denies",
-                    hint="remove one of the two, or make them smaller",
+                    message=f"{own} denies {found}, which overlaps it, and an allowed network overrides a denied one",
+                    expected="networks that are not denied",
+                    hint="remove one of the two, or make them smaller so that they do not overlap",
                 )
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return what does not hold without NetworkPolicies, in words for the reader of a run."""
+    """Return warnings about promises that need NetworkPolicies."""
     tenancy = partial.section(TenancySettings)
     if tenancy is None or tenancy.network.enabled or not has_teams(partial):
         return []
-    given_up = "any pod reaches the pods of every team, and these reach the platform and the nodes' metadata service"
+    given_up = "any pod can reach all teams' pods, which can reach the platform and the nodes' metadata service"
     return [f"{key(('tenancy', 'network', 'enabled'))} is false: {given_up}"]

@@ -1,4 +1,4 @@
-"""Whether GPUs can be shared by NVshare, and whether all that asks for GPUs asks for what is then offered."""
+"""Checks that NVshare can share the GPUs, and that jobs and quotas use the resource that it offers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from stacks.validation.versions import quotas_given
 _SWITCH: Path = ("nvshare", "enabled")
 _STRATEGY = "nvidia.com/gpu.sharing-strategy"
 _MIG = "nvidia.com/mig-"
-"""What nodes show of GPUs that are divided or shared otherwise (NVIDIA/k8s-device-plugin,
+"""Node labels of GPUs that are divided or shared in another way (NVIDIA/k8s-device-plugin,
 docs/gpu-feature-discovery)."""
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield amounts of what no node will offer; and where GPUs are to be shared, what stands in the way."""
+    """Yield errors of amounts of a resource that no node offers, and of nodes on which GPUs cannot be shared."""
     settings = partial.section(NvshareSettings)
     is_on = settings is not None and settings.enabled
     for path, amounts in _amounts(partial):
@@ -36,18 +36,18 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield that teams share a GPU by good will alone.
+    """Yield a warning that NVshare does not isolate teams from each other.
 
-    Source: grgalex/nvshare, src/scheduler.c (process_msg; the socket may be written by all) and
-    kubernetes/device-plugin/server.go (Allocate), which mounts that socket into each pod beside the library.
+    Source: grgalex/nvshare, src/scheduler.c (process_msg; any process can write to the socket) and
+    kubernetes/device-plugin/server.go (Allocate), which mounts that socket and the library into each pod.
     """
     settings = partial.section(NvshareSettings)
     teams = len(partial.known_teams)
     if settings is not None and settings.enabled and teams > 1:
         yield (
-            f"{key(_SWITCH)} is true, and {teams} teams are to share GPUs: NVshare is for pods that trust one another. "
-            "Any of them may switch its turns off for all, leave its library out and take the whole GPU's memory; "
-            f"quotas of {names.SHARED_GPU} count pods alone"
+            f"{key(_SWITCH)} is true, and {teams} teams share GPUs, but NVshare is for pods that trust each other. Any "
+            "pod can switch off the time slices for all, skip NVshare's library and use all memory of the GPU. Quotas "
+            f"of {names.SHARED_GPU} limit the number of pods only"
         )
 
 
@@ -71,9 +71,9 @@ def _offered(path: Path, amounts: QuotaSettings | LimitSettings, is_on: bool) ->
         yield ConfigError(
             path=(*path, wrong),
             value=str(amount),
-            message=f"pods ask for {right} on these nodes: {key(_SWITCH)} is {str(is_on).lower()}",
-            expected=f"0 of it, and an amount of {right}",
-            hint=f"write the amount behind {right}, or set {key(_SWITCH)} to {str(not is_on).lower()}",
+            message=f"pods request {right} on these nodes: {key(_SWITCH)} is {str(is_on).lower()}",
+            expected=f"0, and an amount of {right}",
+            hint=f"move the amount to {right}, or set {key(_SWITCH)} to {str(not is_on).lower()}",
         )
 
 
@@ -87,10 +87,10 @@ def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=_SWITCH,
             value=True,
-            message=f"NVshare shares the first GPU of a node and knows no other one, and these nodes have "
+            message=f"NVshare supports only the first GPU of a node, and these nodes have "
             f"{pool.shape.resources[names.GPU]} each",
             expected="nodes with one GPU each",
-            hint="remove the key; with several GPUs of a node jobs take them one by one",
+            hint="remove the key; jobs can request single GPUs of a node",
         )
     for node in partial.facts.nodes if partial.facts is not None else ():
         parts = [resource for resource in node.allocatable if resource.startswith(_MIG)]
@@ -100,7 +100,7 @@ def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=_SWITCH,
                 value=True,
-                message=f"the GPUs of node {node.name} are {how} already, and NVshare takes whole ones",
+                message=f"the GPUs of node {node.name} are already {how}, and NVshare needs whole GPUs",
                 expected="nodes whose GPUs are neither divided nor shared",
                 hint="remove the key, or switch time slicing, MPS and MIG off in the GPU operator's ClusterPolicy",
             )
@@ -108,7 +108,7 @@ def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _whole_nodes(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse what takes all GPUs of a node and measures, or trains on, what it believes to be its own."""
+    """Reject jobs and checks that need all GPUs of a node for themselves."""
     workloads, health = partial.section(WorkloadsSettings), partial.section(HealthSettings)
     wanted: list[Path] = []
     if workloads is not None:
@@ -119,7 +119,7 @@ def _whole_nodes(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=(*path, "enabled"),
             value=True,
-            message="it takes whole nodes, whose GPUs NVshare shares among many pods",
+            message="this needs whole nodes, but NVshare shares their GPUs among many pods",
             expected=f"false while {key(_SWITCH)} is true",
             hint=f"set it to false, or remove {key(_SWITCH)}",
         )
@@ -127,14 +127,14 @@ def _whole_nodes(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("health", "autopilot", "deepCheckHours"),
             value=health.autopilot.deep_check_hours,
-            message=f"Autopilot's deep check asks for {names.GPU}, all of which NVshare has taken",
-            expected="0 where GPUs are shared",
+            message=f"Autopilot's deep check requests {names.GPU}, but NVshare uses them all",
+            expected="0 if GPUs are shared",
             hint="set it to 0; the checks of each round run all the same",
         )
 
 
 def _several(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse pods that ask for several shares: all of them are of one GPU, and give nothing more."""
+    """Reject pods that request several shares: all shares are of the same GPU."""
     workloads, samples = partial.section(WorkloadsSettings), partial.section(SamplesSettings)
     asked: dict[Path, int] = {}
     if workloads is not None and workloads.vllm.enabled:
@@ -146,7 +146,7 @@ def _several(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=path,
                 value=number,
-                message=f"a pod has all of the one GPU with one {names.SHARED_GPU}, and nothing more with several",
+                message=f"one {names.SHARED_GPU} gives a pod the whole GPU, and several do not give more",
                 expected="1",
                 hint="set it to 1",
             )

@@ -1,7 +1,7 @@
-"""Which objects the settings give their names to, and that no two of them are one.
+"""Lists the objects whose names come from settings, and checks that the names are unique.
 
-An object is its kind, namespace and name. What AppWrapper creates of what it holds is here too, and what Volcano's
-plugins make for a job. Tests compare this list with what the program registers, so that it cannot fall behind.
+Kind, namespace and name identify an object. The list includes objects that AppWrapper creates from its contents and
+that Volcano's plugins create for a job. Tests compare it with the program's registered objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from stacks.validation import network
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield each setting whose name is another object's already, once for whatever it names."""
+    """Yield each setting whose name another object already has, once for each setting."""
     first: dict[tuple[str, str, str], Path] = {}
     told: set[Path] = set()
     for item in planned(partial):
@@ -44,7 +44,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def planned(partial: PartialSettings) -> Iterable[Planned]:
-    """Return the objects whose names follow from settings, and those of the platform's own beside them."""
+    """Return the objects whose names come from settings, and the platform's own objects."""
     return chain(_platform(partial), _members(partial), _workloads(partial), _sample(partial), _target(partial))
 
 
@@ -56,13 +56,13 @@ def _taken(item: Planned, by: Path) -> ConfigError:
         value=item.name,
         message=f"there would be two objects of kind {item.kind} with the name {item.name}{where}: this one and one "
         + whose,
-        expected="a name that nothing else has, nor what is named after it",
+        expected="a unique name, also for objects that are named after it",
         hint="give one of the two another name",
     )
 
 
 def _platform(partial: PartialSettings) -> Iterator[Planned]:
-    """Yield what the platform itself has where settings name objects of the same kinds."""
+    """Yield the platform's own objects of the kinds that settings name."""
     monitoring, volcano = partial.section(MonitoringSettings), partial.section(VolcanoSettings)
     if monitoring is not None and monitoring.enabled and GRAFANA_PASSWORD not in partial.secrets:
         yield Planned("RandomPassword", "", GRAFANA, PLATFORM)
@@ -135,7 +135,7 @@ def _job(partial: PartialSettings, settings: WorkloadsSettings, job: JobSettings
 
 
 def _volcano(namespace: str, name: str, path: Path) -> Iterator[Planned]:
-    """Yield a Volcano Job, and what its plugins make beside it.
+    """Yield a Volcano Job and the objects that its plugins create.
 
     Source: volcano-sh/volcano, pkg/controllers/job/plugins/ssh/ssh.go and svc/svc.go.
     """

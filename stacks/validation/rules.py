@@ -1,6 +1,6 @@
-"""What the settings say as a whole: each section by itself, and what spans several of them.
+"""Checks the settings as a whole: each section, and values that depend on other sections.
 
-A check works on the sections that could be read, and says nothing about those that could not.
+Checks skip invalid sections.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class TargetRules(Protocol):
     """The rules of a target: a module `stacks.targets.<target>.rules`."""
 
     def check(self, partial: PartialSettings) -> Iterable[ConfigError]:
-        """Return what is wrong between the target's sections and others, or with its cluster or cloud."""
+        """Return errors between the target's sections and others, or with its cluster or cloud."""
 
     def warnings(self, partial: PartialSettings) -> Iterable[str]:
-        """Return what is allowed on the target and may not be what was meant, in words for the reader of a run."""
+        """Return warnings about allowed settings on the target that may be unintended."""
 
 
 OF_TARGETS: Final[Mapping[str, TargetRules]] = {
@@ -70,11 +70,11 @@ OF_TARGETS: Final[Mapping[str, TargetRules]] = {
     "openshift": openshift,
     "cpouta": cpouta,
 }
-"""The rules of each target that has some."""
+"""The rules of each target that has any."""
 
 
 def check(partial: PartialSettings) -> list[ConfigError]:
-    """Return what is wrong with the settings as a whole."""
+    """Return the errors of the settings as a whole."""
     errors = [error for path, section in sections(partial) for error in section.check(path)]
     errors += names.check(partial)
     refused = {error.path for error in errors}
@@ -87,7 +87,7 @@ def check(partial: PartialSettings) -> list[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return what is allowed and may not be what was meant, or gives a promise up, in words for the reader of a run."""
+    """Return warnings about allowed settings that may be unintended or that give up a promise."""
     own = _of_target(partial)
     return [
         *versions.warnings(partial),
@@ -107,12 +107,12 @@ def warnings(partial: PartialSettings) -> list[str]:
 
 
 def _of_target(partial: PartialSettings) -> TargetRules | None:
-    """Return the rules of the target, None if it is not known or has none."""
+    """Return the rules of the target, or None if it is unknown or has none."""
     return OF_TARGETS.get(partial.target.name) if partial.target is not None else None
 
 
 def _as_written(partial: PartialSettings, error: ConfigError) -> ConfigError:
-    """Return a problem with the value that its reader finds in the configuration, or said to be a default."""
+    """Return an error with its value from the configuration, or marked as the default."""
     value = partial.written(error.path)
     error = replace(error, hint=date_hint(value) or error.hint)
     if error.value is MISSING:

@@ -1,4 +1,4 @@
-"""Whether ranks and the way of packing go with the cluster: with what it has, its Kubernetes, and how nodes come."""
+"""Checks priority classes and packing against the cluster's classes, version and autoscaler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stacks.targets.spec import TargetSpec
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what keeps the jobs of queues from being made or placed; without queues there are none."""
+    """Yield errors that prevent queued jobs from being created or scheduled."""
     scheduling, queueing = partial.section(SchedulingSettings), partial.section(QueueingSettings)
     if scheduling is None or (queueing is not None and not queueing.enabled):
         return
@@ -28,7 +28,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield what is known of Sakkara to its disadvantage: it is experimental, and made for older clusters."""
+    """Yield warnings about Sakkara: it is experimental, and made for older clusters."""
     scheduling, queueing = partial.section(SchedulingSettings), partial.section(QueueingSettings)
     if scheduling is None or scheduling.packing is not Packing.SAKKARA or (queueing and not queueing.enabled):
         return
@@ -36,20 +36,20 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     version = partial.kubernetes_version
     if version is not None and not goes_with(SAKKARA_KUBERNETES, version):
         yield (
-            f"Sakkara is made for Kubernetes {first} to {last}, and this cluster has {version}: nobody has said that "
-            f"it works there; set {key(('scheduling', 'packing'))} to {Packing.COSCHEDULING} for a scheduler that does"
+            f"Sakkara is made for Kubernetes {first} to {last}, and this cluster has {version}, where it is untested. "
+            f"Set {key(('scheduling', 'packing'))} to {Packing.COSCHEDULING} for a scheduler that supports it"
         )
     yield (
-        "Sakkara ends the pods of other gangs for one of a higher priority, whichever team they are of, and a member "
-        "gives a gang its priority: what a team is promised of its quota holds with "
-        f"{key(('scheduling', 'packing'))} {Packing.COSCHEDULING} alone"
+        "Sakkara preempts other gangs' pods, of any team, for a gang of higher priority, and members choose the "
+        "priority: quotas do not protect a team from that. "
+        f"Set {key(('scheduling', 'packing'))} to {Packing.COSCHEDULING} to enforce quotas"
     )
 
 
 def _ranks(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse to leave out priority classes that the cluster does not have: the API server takes no pod that names one.
+    """Reject missing priority classes: the API server rejects pods that name an unknown class.
 
-    A cluster that the stack makes has none of them yet.
+    A cluster that the stack creates has none of them.
     """
     target, facts = partial.target, partial.facts
     if target is None or (target.has_kubeconfig and facts is None):
@@ -60,27 +60,27 @@ def _ranks(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("scheduling", "priorityClasses"),
             value=False,
-            message=f"the cluster has no priority class {listed(missing)}, which jobs and the rules for teams name",
+            message=f"the cluster has no priority class {listed(missing)}, which jobs and the rules for teams use",
             expected=f"true, or a cluster that has {listed(PRIORITIES)} already",
             hint="remove the key",
         )
 
 
 def _growing(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
-    """Refuse to wait for room on nodes that come only when pods wait for them."""
+    """Reject topology-aware admission on an autoscaled pool: Kueue and the autoscaler would wait for each other."""
     if any(pool.minimum is not None and pool.minimum < pool.count for pool in partial.pools):
         yield ConfigError(
             path=("scheduling", "packing"),
             value=str(scheduling.packing),
-            message="Kueue would admit no job for which the autoscaler has to add nodes first, and the autoscaler adds "
-            "none for a job that is not admitted",
+            message="Kueue does not admit a job before its nodes exist, and the autoscaler does not add nodes before "
+            "the job is admitted",
             expected=listed([Packing.COSCHEDULING, Packing.NONE]),
             hint=f"set it to {Packing.COSCHEDULING}, or give the pool a fixed number of nodes",
         )
 
 
 def _version(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
-    """Refuse a second scheduler that is newer than the cluster's API server, or older than it may be."""
+    """Reject a second scheduler that is newer than the cluster's API server, or too old for it."""
     version, kubernetes = partial.scheduler_version, partial.kubernetes_version
     if kubernetes is None or goes_with(SCHEDULER_PLUGINS_KUBERNETES[version], kubernetes):
         return
@@ -99,7 +99,7 @@ def _version(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterat
     yield ConfigError(
         path=("scheduling", "schedulerVersion"),
         value=version,
-        message=f"scheduler-plugins {version} goes with Kubernetes {first} to {last}, this cluster has {kubernetes}",
+        message=f"scheduler-plugins {version} supports Kubernetes {first} to {last}, this cluster has {kubernetes}",
         expected=listed(suited) if suited else f"a cluster with Kubernetes {first} to {last}",
         hint=other,
     )

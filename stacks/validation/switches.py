@@ -1,4 +1,4 @@
-"""Options of what is switched off: they do nothing, and somebody may wait for what they say."""
+"""Warns about options of disabled features, which have no effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stacks.settings.workloads import ViewerSettings
 from stacks.validation.walk import sections
 
 _KEPT: Final = (WorkloadSettings, ViewerSettings, CheckSettings, GangSettings, SyntheticSettings)
-"""What is switched on and off time and again, and keeps its options meanwhile."""
+"""Features that users switch on and off often, and whose options stay in the file."""
 _SWITCHES: Final = {
     "operator": ("operator_version", "install_driver", "install_toolkit", "driver_version", "drain_for_drivers"),
     "feature_discovery": ("feature_discovery_version",),
@@ -25,18 +25,18 @@ _SWITCHES: Final = {
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield the options that have no effect because somebody switched off what they belong to."""
+    """Yield warnings about options without effect because their feature is off."""
     for path, section in sections(partial):
         for switch, options in _off(section):
             given = [option for option in type(section).model_fields if option in section.model_fields_set & options]
             if given:
                 fields = type(section).model_fields
                 names = listed(fields[option].alias or option for option in given)
-                yield f"{key((*path, fields[switch].alias or switch))} is false, so that these do nothing: {names}"
+                yield f"{key((*path, fields[switch].alias or switch))} is false, so these have no effect: {names}"
 
 
 def _off(section: SettingsModel) -> Iterator[tuple[str, set[str]]]:
-    """Yield the switches of a section that somebody has set to false, with the options that belong to each."""
+    """Yield the switches of a section that are set to false, with the options of each."""
     if isinstance(section, _KEPT):
         return
     if "enabled" in section.model_fields_set and getattr(section, "enabled", True) is False:

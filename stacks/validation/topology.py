@@ -1,4 +1,4 @@
-"""Whether the GPU nodes have a place in the topology that jobs are placed in."""
+"""Checks that each GPU node has a place in the topology."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MOST_NAMED = 5
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield levels of Kueue that no node has a label of, and groups of Sakkara that do not make a tree of the nodes."""
+    """Yield errors of Kueue levels without labeled nodes, and of Sakkara groups that are not a tree of the nodes."""
     scheduling = partial.section(SchedulingSettings)
     for index, (level, without, every) in enumerate(_unlabelled(partial)):
         if without and every:
             yield ConfigError(
                 path=(*_LEVELS, index),
                 value=level,
-                message=f"no GPU node has this label: {_some(without)}; Kueue would place no job",
+                message=f"these GPU nodes lack this label: {_some(without)}; Kueue would not admit any job",
                 expected="a label of GPU nodes",
                 hint="label the nodes, or remove the level",
             )
@@ -42,11 +42,11 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield which GPU nodes lack the label of a level, where others have it: Kueue places no job there."""
+    """Yield a warning for each level whose label some GPU nodes lack: Kueue does not use those nodes."""
     for index, (level, without, every) in enumerate(_unlabelled(partial)):
         if without and not every:
             path = key((*_LEVELS, index))
-            yield f"{path}: these GPU nodes have no label {level}: {_some(without)}; Kueue places no job there"
+            yield f"{path}: these GPU nodes lack the label {level}: {_some(without)}; Kueue does not use them"
 
 
 def _unlabelled(partial: PartialSettings) -> Iterator[tuple[str, list[str], bool]]:
@@ -63,7 +63,7 @@ def _some(nodes: Sequence[str]) -> str:
 
 
 def _twice(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
-    """Yield what has a name that is taken, or is in two groups."""
+    """Yield errors of duplicate group names, and of members of two groups."""
     first: dict[str, Path] = {}
     homes: dict[str, str] = {}
     for index, group in enumerate(sakkara.groups):
@@ -72,9 +72,9 @@ def _twice(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=path,
                 value=group.name,
-                message=f"{key(first[group.name])} has this name already",
+                message=f"{key(first[group.name])} already has this name",
                 expected="one group of each name",
-                hint="put the members of both together, or give one of them another name",
+                hint="merge the two groups, or rename one",
             )
             continue
         for position, member in enumerate(group.members):
@@ -82,7 +82,7 @@ def _twice(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
                 yield ConfigError(
                     path=(*_GROUPS, index, "members", position),
                     value=member,
-                    message=f"it is in {homes[member]} already, and a tree has each of its nodes once",
+                    message=f"this member is already in {homes[member]}",
                     expected="each node, and each group, in one group",
                     hint=f"remove it here, or from {homes[member]}",
                 )
@@ -94,7 +94,7 @@ def _members(sakkara: SakkaraSettings) -> Mapping[str, Sequence[str]]:
 
 
 def _cycles(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
-    """Yield one group of each ring of groups that are in each other."""
+    """Yield one group of each cycle of groups."""
     members, told = _members(sakkara), set[str]()
     for index, group in enumerate(sakkara.groups):
         ring = _way_back(group.name, members)
@@ -103,14 +103,14 @@ def _cycles(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=(*_GROUPS, index, "members"),
                 value=list(group.members),
-                message=f"{' is in '.join([*reversed(ring), ring[-1]])}: nothing can be in itself",
+                message=f"{' is in '.join([*reversed(ring), ring[-1]])}: a group cannot contain itself",
                 expected="groups of nodes, and groups of such groups",
                 hint=f"remove {ring[1] if len(ring) > 1 else ring[0]} from {group.name}",
             )
 
 
 def _way_back(name: str, members: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the groups on a way from a group down to itself, nothing where there is none."""
+    """Return the groups on a path from a group down to itself, or no groups if there is no such path."""
     ways, seen = [[name]], {name}
     for way in ways:
         for member in members.get(way[-1], ()):
@@ -123,7 +123,7 @@ def _way_back(name: str, members: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _levels(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
-    """Yield members that stand higher or lower in the tree than the levels say."""
+    """Yield errors of groups at the wrong level of the tree."""
     members, depth = _members(sakkara), len(sakkara.levels)
     inner = {member for names in members.values() for member in names}
     at = {name: 1 for name in members if name not in inner}
@@ -141,14 +141,14 @@ def _levels(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=(*_GROUPS, index, "members"),
                 value=list(group.members),
-                message=f"this group stands at level {level}, and the levels are {listed(sakkara.levels)}",
+                message=f"this group is at level {level}, and the levels are {listed(sakkara.levels)}",
                 expected=f"nodes in groups of level {sakkara.levels[-2]}, and groups in all others",
                 hint=f"put groups between, take some out, or name other {key(('scheduling', 'sakkara', 'levels'))}",
             )
 
 
 def _nodes(sakkara: SakkaraSettings, known: Sequence[str]) -> Iterator[ConfigError]:
-    """Yield leaves that are no GPU node, and GPU nodes that are in no group: Sakkara would place nothing there."""
+    """Yield errors of leaves that are not GPU nodes, and of GPU nodes without a group, which Sakkara does not use."""
     members = _members(sakkara)
     for index, group in enumerate(sakkara.groups):
         for position, member in enumerate(group.members):
@@ -157,7 +157,7 @@ def _nodes(sakkara: SakkaraSettings, known: Sequence[str]) -> Iterator[ConfigErr
                 yield ConfigError(
                     path=(*_GROUPS, index, "members", position),
                     value=member,
-                    message="the cluster has no GPU node of this name, and there is no group of it",
+                    message="there is no GPU node and no group with this name",
                     expected=_some(known),
                     hint=f"did you mean {meant}?" if meant else "write it as `kubectl get nodes` shows it",
                 )

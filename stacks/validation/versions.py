@@ -1,4 +1,4 @@
-"""Versions that go together: of operators, drivers and Kubernetes; and quotas for what the versions offer."""
+"""Checks that versions of operators, drivers and Kubernetes are compatible, and that quotas match them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VERSION = "the cluster's Kubernetes version"
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what is known not to work together."""
+    """Yield errors of versions that do not work together."""
     yield from _combination(partial)
     yield from _too_old_for_kueue(partial)
     yield from _older_kueue(partial)
@@ -43,7 +43,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return what nobody knows to work, or is known to work in part, in words for the reader of a run."""
+    """Return warnings about combinations that are untested or work only partly."""
     return [*_network_driver(partial), *_unknown(partial)]
 
 
@@ -61,8 +61,8 @@ def _network_driver(partial: PartialSettings) -> Iterator[str]:
     own = Reference.parse(catalogue.find_nic_software(gpu.fabric.operator_version).driver).tag
     if gpu.fabric.driver_version != own:
         yield (
-            f"network operator {gpu.fabric.operator_version} was released with driver {own}, and nobody has said that "
-            f"it goes with {gpu.fabric.driver_version}: remove {key(('gpu', 'fabric', 'driverVersion'))} for its own"
+            f"network operator {gpu.fabric.operator_version} was released with driver {own} and is untested with "
+            f"{gpu.fabric.driver_version}. Remove {key(('gpu', 'fabric', 'driverVersion'))} to use driver {own}"
         )
 
 
@@ -81,7 +81,7 @@ def _combination(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _too_old_for_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse a cluster on which Kueue does not run, whatever goes without enforcement there."""
+    """Reject a cluster on which Kueue does not run, even if the settings accept unenforced promises."""
     queueing, cluster = partial.section(QueueingSettings), partial.kubernetes_version
     if queueing is None or not queueing.enabled or cluster is None:
         return
@@ -97,7 +97,7 @@ def _too_old_for_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _too_old_for_monitoring(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse a cluster for which Helm would refuse the chart, after all else was made."""
+    """Reject a cluster for which Helm would reject the chart late in the deployment."""
     monitoring, cluster = partial.section(MonitoringSettings), partial.kubernetes_version
     if monitoring is None or not monitoring.enabled or cluster is None:
         return
@@ -113,9 +113,9 @@ def _too_old_for_monitoring(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None:
-    """Return what the stack installs and what is known of it; None while sections are missing.
+    """Return the versions that the stack installs and their assessment, or None if sections are missing.
 
-    None also on a target for whose releases operators are certified.
+    None also on a target with certified operators.
     """
     gpu = partial.section(GpuSettings)
     if gpu is None or not gpu.operator or partial.kubernetes_version is None:
@@ -139,7 +139,7 @@ def _format(combination: Combination) -> str:
 
 
 def offers_ports(partial: PartialSettings) -> bool:
-    """Whether InfiniBand ports are offered one by one, by the platform's operator or by the nodes as they are."""
+    """Whether nodes offer single InfiniBand ports, through the platform's operator or already."""
     gpu = partial.section(GpuSettings)
     if gpu is None or partial.target is None or (gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV):
         return True
@@ -162,36 +162,36 @@ def quotas_given(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings
 
 
 def _older_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what only Kueue v0.19 does right.
+    """Yield errors of settings that need Kueue v0.19.
 
-    An older one does not compare shares by flavor, so that an owner may wait for its GPUs
-    (`pkg/cache/scheduler/fair_sharing.go`). It loses small amounts of use, or records none
+    Older versions do not compare shares by flavor, so an owner may wait for its GPUs
+    (`pkg/cache/scheduler/fair_sharing.go`). They also lose small amounts of usage, or record none
     (kubernetes-sigs/kueue#13763).
     """
     version = partial.target.kueue_version(partial) if partial.target is not None else None
     if partial.target is None or version is None or reclaims_while_borrowing(version):
         return
-    hint = f"remove it, or run a newer Kueue ({key(('queueing', 'kueueVersion'))})"
+    hint = f"remove it, or use a newer Kueue ({key(('queueing', 'kueueVersion'))})"
     for index, team in enumerate(partial.teams):
         if team is not None and team.user_fair_sharing:
             yield ConfigError(
                 path=("teams", index, "userFairSharing"),
                 value=True,
-                message=f"Kueue {version} does not record correctly what users have used",
+                message=f"Kueue {version} does not record the usage of users correctly",
                 expected="false",
                 hint=hint,
             )
     if partial.target.further(partial):
         yield ConfigError(
             path=(*partial.target.pools_key, 0),
-            message=f"with several node pools, Kueue {version} does not always give an owner its GPUs back",
+            message=f"with several node pools, Kueue {version} does not always return GPUs to their owner",
             expected="one node pool",
             hint=hint,
         )
 
 
 def _quotas_for_ports(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse quotas for ports that no node offers: jobs that ask for them would be admitted and never start."""
+    """Reject quotas for ports that no node offers: jobs that request them would never start."""
     gpu = partial.section(GpuSettings)
     if gpu is None or offers_ports(partial):
         return
@@ -207,14 +207,14 @@ def _quotas_for_ports(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=(*path, names.INFINIBAND),
                 value=str(amount),
-                message=f"no node will offer {names.INFINIBAND}: {because}",
+                message=f"no node offers {names.INFINIBAND}: {because}",
                 expected="0",
                 hint=f"remove the key, or set {key(('gpu', 'fabric'))} to enabled with devicePlugin sriov",
             )
 
 
 def too_new(version: str, kubernetes: str) -> str | None:
-    """Return which Kubernetes version a Volcano chart ends at, None where it is made for the given one as well.
+    """Return the newest Kubernetes version that a Volcano chart supports, or None if it supports the given one.
 
     kubernetes: with or without the patch version, such as 1.34 or 1.34.2.
     """
@@ -224,7 +224,7 @@ def too_new(version: str, kubernetes: str) -> str | None:
 
 
 def volcano_error(version: str, kubernetes: str) -> ConfigError | None:
-    """Return the problem of a chart that is not made for a cluster's Kubernetes version."""
+    """Return the error of a chart that does not support the cluster's Kubernetes version."""
     newest = too_new(version, kubernetes)
     if newest is None:
         return None
@@ -232,7 +232,7 @@ def volcano_error(version: str, kubernetes: str) -> ConfigError | None:
     return ConfigError(
         path=("volcano", "version"),
         value=version,
-        message=f"Volcano {version} is made for Kubernetes up to {newest}, and this cluster has {kubernetes}",
+        message=f"Volcano {version} supports Kubernetes up to {newest}, this cluster has {kubernetes}",
         expected=listed(suited),
-        hint=f"set {key(('volcano', 'version'))} to {suited[0]}" if suited else "take an older Kubernetes version",
+        hint=f"set {key(('volcano', 'version'))} to {suited[0]}" if suited else "use an older Kubernetes version",
     )

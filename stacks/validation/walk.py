@@ -10,7 +10,7 @@ from stacks.settings.model import SettingsModel
 
 
 def sections(partial: PartialSettings) -> Iterator[tuple[Path, SettingsModel]]:
-    """Yield all sections that could be read, with those in them, and where they stand."""
+    """Yield all valid sections and their nested sections, with their paths."""
     for name, section in partial.sections.items():
         yield from _nested((name,), section)
     for index, team in enumerate(partial.teams):

@@ -202,7 +202,7 @@ def test_a_changed_flavor_says_what_is_replaced_and_what_is_kept(project: Projec
     replaced, said = planned(project)
     assert {each for each, operation in replaced.items() if operation == "replace"} == ANOTHER_VM
     assert not {each.partition(" ")[0] for each in replaced} & {"Volume", "Port", "FloatingIp", "Keypair", "SecGroup"}
-    assert "the VM is replaced; its address, its volume and what is on that stay" in said
+    assert "the VM is replaced. Its address and its volume with its data remain" in said
 
 
 def test_another_generation_is_another_vm_though_its_first_boot_is_the_same(project: Project) -> None:
@@ -215,7 +215,7 @@ def test_what_others_do_is_found_and_put_right(project: Project, cloud: Connecti
     project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
     act(paths, "open", "--group", NAME)
     act(paths, "detach", "--volume", NAME)
-    opened = f"the security group {NAME} lets in 0.0.0.0/0 (port: 22), which the settings do not say"
+    opened = f"the security group {NAME} allows 0.0.0.0/0 (port: 22), which is not in the settings"
     refreshed = project.run("refresh", "--preview-only", "--run-program", "--diff")
     assert "openstack:compute/volumeAttach:VolumeAttach" in refreshed.stdout
     assert opened in refreshed.stdout + refreshed.stderr

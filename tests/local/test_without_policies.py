@@ -52,7 +52,7 @@ def test_who_accepts_that_by_name_gets_teams_and_is_warned(
 ) -> None:
     project.configure({**settings, "tenancy": {"acceptUnenforced": [str(promise) for promise in Promise]}})
     said = project.up()
-    assert "nothing holds these promises to teams" in said
+    assert "this cluster does not enforce these promises to teams" in said
     assert not [item for item in project.resources() if "AdmissionPolicy" in item["type"]]
     project.unchanged()
     (stack,) = [item for item in project.resources() if item["type"] == "pulumi:pulumi:Stack"]

@@ -119,7 +119,7 @@ def test_the_shipped_stack_runs_nothing_whose_image_nobody_can_have_pushed_yet(r
         ({"users": ["ada@example.org", "44444444-5555-6666-7777-888888888888"]}, ""),
         ({"groups": ["44444444-5555-6666-7777-888888888888"]}, ""),
         ({"users": ["ada@example.org", "alice"]}, "users: Entra presents users by principal names"),
-        ({"groups": ["ml-blue"]}, "groups: Entra presents groups by object ids, so that ml-blue will be nobody"),
+        ({"groups": ["ml-blue"]}, "groups: Entra presents groups by object IDs, so ml-blue will never match"),
     ],
 )
 def test_members_that_entra_presents_as_nobody_are_warned_of(

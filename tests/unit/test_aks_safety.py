@@ -68,7 +68,7 @@ def test_the_api_server_answers_named_networks_only_and_policies_between_pods_ho
     assert cluster["networkProfile"]["networkPolicy"] == "cilium"
     raw = settings()
     del raw["azure"]["apiServer"]
-    assert "nothing says who may reach the API server" in refused(mirror, raw)
+    assert "access to the API server is not restricted" in refused(mirror, raw)
 
 
 def test_data_is_read_with_an_identity_and_over_the_nodes_network_and_not_with_a_key(record: Record) -> None:

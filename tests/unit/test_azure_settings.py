@@ -299,13 +299,13 @@ def test_the_largest_and_the_smallest_network_of_services_that_aks_takes(network
 
 LATER: list[tuple[date, dict[str, Any], str]] = [
     (date(2027, 3, 1), {}, ""),
-    (date(2027, 3, 2), {}, 'which AKS supports until 2027-03-31 only.* set it to "1.36", or support to longTerm'),
-    (date(2027, 4, 1), {}, 'which AKS supports until 2027-03-31 only.* set it to "1.36", or support to longTerm'),
+    (date(2027, 3, 2), {}, 'which AKS supports until 2027-03-31.* set it to "1.36", or support to longTerm'),
+    (date(2027, 4, 1), {}, 'which AKS supports until 2027-03-31.* set it to "1.36", or support to longTerm'),
     (date(2027, 4, 1), {"kubernetesVersion": "1.36"}, ""),
     (date(2026, 12, 1), {"kubernetesVersion": "1.34.3", "osSku": "Ubuntu"}, 'is 1.34.3, which .* set it to "1.35"'),
-    (date(2028, 4, 1), {"support": "longTerm", "tier": "Premium"}, 'until 2028-03-31 only.* set it to "1.36"$'),
-    (date(2030, 1, 1), {}, "until 2027-03-31 only.* take a later release of this program"),
-    (date(2030, 1, 1), {"kubernetesVersion": "1.37", "osSku": "Ubuntu"}, "take a later release of this program"),
+    (date(2028, 4, 1), {"support": "longTerm", "tier": "Premium"}, 'until 2028-03-31.* set it to "1.36"$'),
+    (date(2030, 1, 1), {}, "until 2027-03-31.* use a later release of this program"),
+    (date(2030, 1, 1), {"kubernetesVersion": "1.37", "osSku": "Ubuntu"}, "use a later release of this program"),
 ]
 
 
@@ -327,9 +327,9 @@ def test_no_date_takes_the_updates_from_a_cluster_that_runs(
     [
         (PRIVATE, "this is a private key"),
         (PRIVATE.replace("\n", " "), "this is a private key"),
-        (f"{PUBLIC}x$ somebody", "no public key as OpenSSH writes them"),
-        ("MIIEpAIBAAKCAQEA7", "no public key as OpenSSH writes them"),
-        (f"{PUBLIC}\n{PUBLIC}", "these are several lines"),
+        (f"{PUBLIC}x$ somebody", "not a public key in OpenSSH format"),
+        ("MIIEpAIBAAKCAQEA7", "not a public key in OpenSSH format"),
+        (f"{PUBLIC}\n{PUBLIC}", "this has several lines"),
     ],
     ids=["private", "private in one line", "malformed", "something else", "several"],
 )

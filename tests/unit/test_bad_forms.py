@@ -226,7 +226,7 @@ def test_a_password_in_a_registrys_name_is_told_and_not_shown(user: str, kubecon
         interpret({**valid(), "mirror": {"images": f"{user}@registry.example.org"}}, kubeconfig, tmp_path)
     assert PASSWORD not in str(error.value)
     assert 'mlbatch:mirror.images = "robot:[secret]@registry.example.org"' in str(error.value)
-    assert "an image's name has no password" in str(error.value)
+    assert "an image's name cannot have a password" in str(error.value)
 
 
 def test_a_folder_that_no_system_can_have_is_one_problem(kubeconfig: Path, tmp_path: Path) -> None:
@@ -253,10 +253,10 @@ def test_a_date_that_yaml_makes_of_a_tag_is_told_with_its_way_out() -> None:
         changed(("teams", 0, "name"), midnight),
     ):
         hints = {problem.hint for problem in errors_of(raw)}
-        assert 'YAML makes a date of it: write it in quotes, as "2024-01-02"' in hints
+        assert 'YAML reads it as a date: write it in quotes, as "2024-01-02"' in hints
     for text in (noon, elsewhere):
         (problem,) = errors_of(aks({"storage": {"account": "abc", "container": text}}))
-        assert problem.hint == "YAML makes a date of it: write it in quotes, as it was written"
+        assert problem.hint == "YAML reads it as a date: write it in quotes, as it was written"
 
 
 def test_a_text_that_only_looks_like_a_date_is_none() -> None:
@@ -268,7 +268,7 @@ def test_a_text_that_only_looks_like_a_date_is_none() -> None:
 def test_a_date_that_is_allowed_is_warned_of() -> None:
     (date,) = engine_yaml.load("[2024-01-02]")
     raw = aks({"tags": {"since": date}}, health={"nodeCheck": {"enabled": True, "trigger": date}})
-    hint = 'is "2024-01-02 00:00:00 +0000 UTC"; YAML makes a date of it: write it in quotes, as "2024-01-02"'
+    hint = 'is "2024-01-02 00:00:00 +0000 UTC"; YAML reads it as a date: write it in quotes, as "2024-01-02"'
     found = [warning for warning in rules.warnings(partial_of(raw)) if "YAML" in warning]
     assert found == [f"mlbatch:azure.tags.since {hint}", f"mlbatch:health.nodeCheck.trigger {hint}"]
 
@@ -279,7 +279,7 @@ def test_a_key_under_a_misspelt_project_is_refused(namespace: str, kubeconfig: P
     raw = inputs.configuration()
     with pytest.raises(Exception, match="1 problem") as error:
         interpret(dict(raw), kubeconfig, kubeconfig.parent)
-    assert f"it stands in the configuration as {namespace}:teams, which nobody reads" in str(error.value)
+    assert f"the configuration has {namespace}:teams, which is ignored" in str(error.value)
     assert f"rename {namespace}:teams to mlbatch:teams" in str(error.value)
 
 
@@ -298,7 +298,7 @@ def test_a_secret_without_a_value_is_refused(tmp_path: Path, monkeypatch: pytest
 
 def test_a_secret_that_the_target_has_no_use_for_is_refused() -> None:
     (problem,) = errors_of(valid(), "blobSasToken")
-    assert problem.message == "target simulated has no use for this secret"
+    assert problem.message == "target simulated does not use this secret"
 
 
 def test_a_misspelt_secret_is_told_the_right_one() -> None:

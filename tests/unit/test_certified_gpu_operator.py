@@ -148,7 +148,7 @@ def mistakes() -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:
     yield (
         {"operator": True},
         {"gpu_policies": (there,)},
-        "GPU operator already, with the ClusterPolicy gpu-cluster-policy",
+        "GPU operator, with the ClusterPolicy gpu-cluster-policy",
     )
     yield {"operator": True, "catalog": "Certified"}, {}, "mlbatch:gpu.catalog"
     yield {"operator": True, "installMinutes": 1}, {}, "mlbatch:gpu.installMinutes"
@@ -169,6 +169,6 @@ def test_the_one_that_the_stack_has_made_is_no_reason_to_stop(mirror: Mirror, ku
 
 def test_nodes_that_nothing_has_made_ready_yet_are_described_by_the_settings(mirror: Mirror, kubeconfig: Path) -> None:
     raw = {**chosen(), "cluster": {"pool": {"nodeSelector": DISCOVERED}}, "samples": {}}
-    assert "with mlbatch:gpu.operator: true give the nodes' shape" in refused(
+    assert "with mlbatch:gpu.operator: true set the nodes' shape" in refused(
         raw, mirror, kubeconfig, nodes=(WORKER,) * 3
     )

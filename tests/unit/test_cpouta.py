@@ -103,7 +103,7 @@ def test_a_name_that_is_ones_own_is_taken(owner: str) -> None:
 
 
 def test_a_name_that_another_stack_has_is_refused_before_anything_is_registered() -> None:
-    with pytest.raises(pulumi.RunError, match="stack acme/mlbatch/other has a VM") as caught:
+    with pytest.raises(pulumi.RunError, match="stack acme/mlbatch/other already has a VM") as caught:
         Run(replace(FACTS, has_group=True, owner="acme/mlbatch/other"))
     assert 'mlbatch:openstack.name = "mlops-platform"' in str(caught.value)
     assert "Nothing was created or changed" in str(caught.value)

@@ -43,7 +43,7 @@ def test_another_pairs_private_half_is_told(tmp_path: Path) -> None:
     pair(tmp_path / "key")
     other = pair(tmp_path / "other")
     found = told(tmp_path / "key", other)
-    assert "is not the private half of sshPublicKey" in found.message
+    assert "is not the private key of sshPublicKey" in found.message
     assert f"`ssh-keygen -y -f {tmp_path / 'key'}`" in found.hint
 
 
@@ -57,7 +57,7 @@ def test_what_ssh_would_not_read_is_told(tmp_path: Path) -> None:
     public = pair(tmp_path / "key")
     (tmp_path / "key").chmod(0o644)
     assert told(tmp_path / "key", public) == Obstacle(
-        "others may read it, and ssh takes no such key", f"chmod 600 {tmp_path / 'key'}"
+        "other users can read the file, and ssh rejects such a key", f"run `chmod 600 {tmp_path / 'key'}`"
     )
     (tmp_path / "text").write_text("hunter2\n")
     (tmp_path / "text").chmod(0o600)
@@ -82,7 +82,7 @@ def test_programs_that_do_not_answer_are_told(tmp_path: Path, monkeypatch: pytes
     assert given == [10, 10]
     monkeypatch.setenv("PATH", str(tmp_path))
     assert told(tmp_path / "key", public) == Obstacle(
-        "there is no `ssh-keygen` on PATH that could read it", "install OpenSSH's client"
+        "`ssh-keygen`, which reads the file, is not on PATH", "install OpenSSH's client"
     )
 
 

@@ -167,8 +167,8 @@ def test_a_volume_of_another_stack_is_told_to_have_that_ones_password() -> None:
         return [text for text in every.warnings(partial) if "password" in text]
 
     (text,) = told(raw)
-    assert text.startswith("mlbatch:openstack.volume.existing names a volume with a cluster on it")
-    assert "`pulumi config set --secret mlbatch:mlopsPassword` takes it" in text
+    assert text.startswith("mlbatch:openstack.volume.existing names a volume with a cluster")
+    assert "`pulumi config set --secret mlbatch:mlopsPassword`" in text
     own = ServerFacts(flavor="standard.xxlarge", id="vm")
     for fine in (
         told(raw, "mlopsPassword"),
@@ -276,7 +276,7 @@ class TestCredentials:
         monkeypatch.setattr(pulumi.log, "warn", said.append)
         if is_preview:
             inputs.load()
-            assert said[0].startswith("Not checked in this preview, and refused in an update: mlbatch:openstack")
+            assert said[0].startswith("This preview skips a check that an update requires: mlbatch:openstack")
         else:
             with pytest.raises(pulumi.RunError, match="Nothing was created or changed"):
                 inputs.load()
@@ -291,28 +291,28 @@ class TestCredentials:
         [
             (
                 signing.Unauthorized("nobody\nat all"),
-                "nobody could sign in: nobody; the credentials are wrong or expired",
+                "cannot sign in: nobody; the credentials are wrong or expired",
                 project_facts.OPENRC,
             ),
             (
                 answers.ConfigException("no cloud"),
-                "the credentials are not whole: no cloud",
+                "the credentials are incomplete: no cloud",
                 project_facts.OPENRC,
             ),
             (
                 answers.ForbiddenException("not you"),
-                "the project lets these credentials not look: not you",
-                "make an application credential with the role member, and no access rules",
+                "these credentials cannot read the project: not you",
+                "create an application credential with the role member and without access rules",
             ),
             (
                 answers.SDKException("broken"),
                 "no answer from csc: broken",
-                "look at the address in OS_AUTH_URL, at the network, and at CSC's service breaks; then try again",
+                "check the address in OS_AUTH_URL, the network, and CSC's service breaks; then try again",
             ),
             (
                 RequestException(),
                 "no answer from csc: RequestException",
-                "look at the address in OS_AUTH_URL, at the network, and at CSC's service breaks; then try again",
+                "check the address in OS_AUTH_URL, the network, and CSC's service breaks; then try again",
             ),
         ],
     )

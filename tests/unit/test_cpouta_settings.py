@@ -134,7 +134,7 @@ class TestKeys:
         assert taken == f"{kind} {blob} me at home"
         error = only(shipped(sshPublicKey=f"{kind} {blob}"))
         assert key(error.path) == "mlbatch:openstack.sshPublicKey"
-        assert error.message == "somebody has to touch this key at each use, and nobody does for the stack"
+        assert error.message == "this key must be touched at each use, which the stack cannot do"
         for wrong in (f"{kind} hunter2", f"{kind} {blob[8:]}", f"{kind} {blob[:-8]}", kind):
             assert "hunter2" not in str(only(shipped(otherPublicKeys=[wrong])))
 
@@ -144,13 +144,13 @@ class TestKeys:
         mine = public(ed25519.Ed25519PrivateKey.generate()) if kind == "ssh-ed25519" else f"{kind} {touched(kind)}"
         error = only(shipped(otherPublicKeys=[f"{mine} me{line}{public(ed25519.Ed25519PrivateKey.generate())}"]))
         assert key(error.path) == "mlbatch:openstack.otherPublicKeys[0]"
-        assert error.message in ("these are several lines", "there are characters in it that nobody sees")
+        assert error.message in ("this has several lines", "this contains invisible characters")
 
     def test_more_keys_than_a_vm_is_handed_are_refused(self) -> None:
         large = public(rsa.generate_private_key(65537, 4096))
         error = only(shipped(otherPublicKeys=[large] * (MOST_KEYS // len(large) + 1)))
         assert key(error.path) == "mlbatch:openstack.otherPublicKeys"
-        assert error.expected == "at most 12000 characters together"
+        assert error.expected == "at most 12000 characters in total"
         assert errors_of(shipped(otherPublicKeys=[large] * (MOST_KEYS // len(large)))) == []
 
     def test_nova_gets_one_blank_between_type_and_key(self) -> None:
@@ -168,12 +168,12 @@ class TestKeys:
     )
     def test_a_private_key_in_another_form_is_not_repeated(self, pasted: str) -> None:
         error = only(shipped(privateKeyFile=pasted))
-        assert error.message.startswith("this is a private key itself")
+        assert error.message.startswith("this is a private key instead of its file")
         assert "hunter2" not in str(error)
 
     def test_what_is_no_key_is_refused_and_not_repeated(self) -> None:
         error = only(shipped(sshPublicKey="ssh-ed25519 hunter2"))
-        assert error.message == "this is no public key as OpenSSH writes them"
+        assert error.message == "this is not a public key in OpenSSH format"
         assert "hunter2" not in str(error)
 
     def test_a_key_with_a_short_remark_is_taken(self) -> None:

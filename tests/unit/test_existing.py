@@ -120,8 +120,8 @@ def test_another_cluster_than_the_stacks_is_refused_and_nothing_else_is_said_of_
     raw = {**shipped(), "kubernetes": {"identifier": "8e0c6f0e-0000-4000-8000-000000000000"}}
     said = refused(raw, mirror, kubeconfig, nodes=())
     assert 'mlbatch:kubernetes.identifier = "8e0c6f0e-0000-4000-8000-000000000000"' in said
-    assert re.search(rf"leads to another cluster: \S+ at https://\S+ is {UID}\n", said)
-    assert "fix:     take that cluster's kubeconfig or context" in said
+    assert re.search(rf"names another cluster: \S+ at https://\S+ has the UID {UID}\n", said)
+    assert "fix:     use that cluster's kubeconfig or context" in said
     assert loaded({**raw, "kubernetes": {"identifier": UID}}, mirror, kubeconfig).require_cluster().facts.nodes == NODES
 
 
@@ -147,7 +147,7 @@ def test_a_job_that_takes_a_whole_node_leaves_its_daemon_sets_theirs(mirror: Mir
         return {**shipped(), "samples": {"gang": {"team": "blue", "pods": 1, "gpusPerPod": 8, "cpuPerPod": cpu}}}
 
     assert loaded(asking(184), mirror, kubeconfig).resolved.pool.count == 3
-    assert "a node has 184 cpu and 2 for its DaemonSets, a pod asks for 185" in refused(asking(185), mirror, kubeconfig)
+    assert "a node has 184 cpu and 2 for its DaemonSets, a pod requests 185" in refused(asking(185), mirror, kubeconfig)
 
 
 def test_members_data_is_protected_unless_the_settings_say_otherwise(mirror: Mirror, kubeconfig: Path) -> None:
@@ -196,8 +196,8 @@ def alerts_of(record: Record) -> set[str]:
 def test_gpus_whose_metrics_nobody_reads_have_no_dashboard_and_no_alerts(mirror: Mirror, kubeconfig: Path) -> None:
     stack = loaded({**shipped(), "monitoring": {"enabled": True}}, mirror, kubeconfig)
     (warning,) = stack.warnings
-    assert warning.startswith("nothing reads the metrics of GPUs")
-    assert "set mlbatch:monitoring.gpuOperatorNamespace to the namespace of the cluster's GPU operator" in warning
+    assert warning.startswith("Prometheus has no GPU metrics")
+    assert "Set mlbatch:monitoring.gpuOperatorNamespace to the namespace of the cluster's GPU operator" in warning
     record = registered(stack)
     shown = {item.object_name for item in record.of("ConfigMap")}
     assert "mlbatch-nodes" in shown
@@ -286,7 +286,7 @@ def test_the_networks_resource_and_variables_are_the_sites(mirror: Mirror, kubec
 
 def test_the_kubernetes_version_is_the_clusters(mirror: Mirror, kubeconfig: Path) -> None:
     raw = {**shipped(), "volcano": {"enabled": True, "version": "1.14.2"}}
-    with pytest.raises(SettingsError, match=r"Volcano 1\.14\.2 is made for Kubernetes up to 1\.34"):
+    with pytest.raises(SettingsError, match=r"Volcano 1\.14\.2 supports Kubernetes up to 1\.34"):
         loaded(raw, mirror, kubeconfig, version="1.35")
     assert loaded(raw, mirror, kubeconfig, version="1.34").require_cluster().facts.version == "1.34"
 
@@ -363,7 +363,7 @@ class TestMistakes:
         lab["sourceRanges"] = ["10.0.0.0/8", "fd00::/8"]
         assert loaded(raw, mirror, kubeconfig).settings.workloads.jupyterlab.enabled
         lab["sourceRanges"] = ["2000::/8"]
-        assert "next to every address" in refused(raw, mirror, kubeconfig)
+        assert "almost all addresses" in refused(raw, mirror, kubeconfig)
 
     def test_viewers_in_a_teams_namespace_on_tainted_nodes(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = shipped()
@@ -427,12 +427,12 @@ class TestPromisesToTeams:
             assert {item.urn for item in bound} <= record.closure(queue)
 
     def test_without_the_api_teams_come_by_name_and_policies_not_at_all(self, mirror: Mirror, kubeconfig: Path) -> None:
-        with pytest.raises(SettingsError, match="nothing would hold these promises to teams"):
+        with pytest.raises(SettingsError, match="cannot enforce these promises to teams"):
             loaded(shipped(), mirror, kubeconfig, version="1.29")
         by_name = {"acceptUnenforced": [str(promise) for promise in Promise]}
         accepted = {**shipped(), "tenancy": by_name, "scheduling": {"packing": "none"}}
         stack = loaded(accepted, mirror, kubeconfig, version="1.29")
-        assert any("nothing holds these promises to teams" in warning for warning in stack.warnings)
+        assert any("this cluster does not enforce these promises to teams" in warning for warning in stack.warnings)
         record = registered(stack)
         assert not record.of("ValidatingAdmissionPolicy")
         assert {item.inputs["metadata"]["namespace"] for item in record.of("LocalQueue")} == {"blue", "red"}

@@ -186,11 +186,11 @@ def test_the_head_has_room_beside_the_workers() -> None:
     assert (problem.path[-1], problem.expected) == ("workers", "at most 15 workers")
     (problem,) = errors_of(cpouta(finetuning=queued(workers=1, cpu=10, memory="64Gi", headCpu=4)))
     assert problem.message == (
-        "1 nodes hold 0 such workers beside the head: a node has 12 cpu and 2 for its DaemonSets, a worker asks for 10 "
-        "and the head for 4"
+        "1 nodes fit 0 such workers next to the head: a node has 12 cpu and 2 for its DaemonSets, a worker "
+        "requests 10 and the head 4"
     )
-    assert problem.expected == "a worker and a head that ask for at most 12 cpu together"
-    assert problem.hint == "ask for less for each or for the head, or take a larger mlbatch:openstack.flavor"
+    assert problem.expected == "a worker and a head that together request at most 12 cpu"
+    assert problem.hint == "request less for each or for the head, or use a larger mlbatch:openstack.flavor"
 
 
 def test_of_nodes_that_differ_the_head_has_the_one_with_room(mirror: Mirror, kubeconfig: Path) -> None:
@@ -216,8 +216,7 @@ def test_the_quota_has_room_for_the_head_beside_the_workers() -> None:
     (problem,) = errors_of({**raw(workers=8, cpu=5, headCpu=9), "teams": [team]})
     assert problem.path == ("workloads", "finetuning", "workers")
     assert problem.message == (
-        "the fine-tuning with its head needs 49 cpu, and team blue can never have more than 48: 48 of its own and 0 "
-        "that it may borrow"
+        "the fine-tuning with its head needs 49 cpu, but team blue can have at most 48: a quota of 48, and 0 borrowed"
     )
 
 

@@ -440,7 +440,7 @@ def test_a_trace_of_ones_own_is_held_to_the_cluster(tmp_path: Path, capsys: pyte
     file.write_text("arrival,team,pods,gpus,seconds\n0,blue,1,1,60\n9,blue,7,8,60\n")
     assert main(["--trace", str(file)]) == 1
     assert capsys.readouterr().err.endswith(
-        "day.csv:3: 7 pods of 8 GPUs never run together on 6 nodes of 8 GPUs; ask for at most 6 such pods\n"
+        "day.csv:3: 7 pods of 8 GPUs cannot run together on 6 nodes of 8 GPUs; request at most 6 such pods\n"
     )
 
 

@@ -32,7 +32,7 @@ def with_autopilot(**values: Any) -> dict[str, Any]:
 
 def test_gpus_past_a_request_are_told_by_the_policys_name_with_the_fix() -> None:
     (text,) = said(shipped(), OPEN)
-    assert text.startswith("the GPU operator's ClusterPolicy gpu-cluster-policy lets a pod take GPUs")
+    assert text.startswith("the GPU operator's ClusterPolicy gpu-cluster-policy lets a pod use GPUs")
     assert f'set {VARIABLE} to "false" in its spec.toolkit.env' in text
 
 
@@ -71,7 +71,7 @@ def test_mounts_are_nvshares_way_and_nobody_elses() -> None:
 )
 def test_autopilot_that_would_see_no_gpu(values: dict[str, Any], policy: GpuPolicy, settings: str | None) -> None:
     texts = said(with_autopilot(**values), policy)
-    assert [text.partition("mark no node: ")[2] for text in texts] == ([settings] if settings else [])
+    assert [text.partition("cannot mark nodes: ")[2] for text in texts] == ([settings] if settings else [])
 
 
 def test_autopilot_sees_all_gpus_where_variables_give_them() -> None:

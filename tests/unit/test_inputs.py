@@ -59,7 +59,7 @@ def test_a_secret_never_reaches_a_message(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(pulumi.RunError) as error:
         inputs.load()
     assert "correct-horse-battery" not in str(error.value)
-    assert "mlbatch:token\n    wrong:   there is no key 'token' here" in str(error.value)
+    assert "mlbatch:token\n    wrong:   unknown key 'token'" in str(error.value)
 
 
 def test_mistakes_end_the_program_with_the_message_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_a_secret_in_plain_text_is_refused_and_not_shown(
     for target in TARGETS.values():
         for value in ("correct-horse-battery", "[secret]", "[empty secret]"):
             said = problems_of({"target": target.name, name: value}, tmp_path, monkeypatch, [])
-            assert f"mlbatch:{name}\n    wrong:   this is a secret, and it stands in plain text" in said
+            assert f"mlbatch:{name}\n    wrong:   this secret is in plain text" in said
             command = "set --secret" if name in secrets.of_target(target) else "rm"
             assert f"pulumi config {command} mlbatch:{name}" in said
             assert value not in said
@@ -126,7 +126,8 @@ def test_a_target_that_is_encrypted_is_told(tmp_path: Path, monkeypatch: pytest.
 def test_a_secret_that_is_one_is_no_mistake(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = "aks" if name == secrets.BLOB_SAS_TOKEN else "simulated"
     raw: dict[str, object] = {"target": target, name: "correct-horse-battery"}
-    assert f"mlbatch:{name}\n    wrong:   this is a secret" not in problems_of(raw, tmp_path, monkeypatch, [name])
+    said = problems_of(raw, tmp_path, monkeypatch, [name])
+    assert f"mlbatch:{name}\n    wrong:   this secret is in plain text" not in said
 
 
 @pytest.mark.parametrize("section", ["mirror", "samples", "teams"])
@@ -140,11 +141,11 @@ def test_a_secret_inside_of_a_section_is_one_mistake_and_told_with_its_way_out(
     said = problems_of(raw, tmp_path, monkeypatch, [section])
     assert "has 2 problems" in said, "the other one is that there is no cluster"
     assert (
-        f"mlbatch:{section}\n    wrong:   a value in this section is encrypted, and Pulumi makes a secret of the whole "
-        "section\n    allowed: plain values in sections; what is secret has a key of its own: mlbatch:jupyterToken, "
+        f"mlbatch:{section}\n    wrong:   a value in this section is encrypted, which makes the whole section a secret"
+        "\n    allowed: plain values in sections; secrets have separate keys: mlbatch:jupyterToken, "
         "mlbatch:grafanaPassword, mlbatch:alertSlackUrl, mlbatch:alertTeamsUrl, "
         "mlbatch:alertWebhookUrl, mlbatch:alertPagerdutyKey\n"
-        "    fix:     write what stands under `secure` in plain, or move it to its own key"
+        "    fix:     write the value under `secure` in plain text, or move it to its own key"
     ) in said
     assert "s3cr3t" not in said
 
@@ -167,17 +168,17 @@ def test_a_signature_anywhere_in_the_configuration_is_refused_and_not_shown(
     [
         (
             {"target": "aks", "storage": {"volumes": [{"name": SIGNED}]}},
-            "remove it, take back the token, and run `pulumi config set --secret mlbatch:blobSasToken` with a new one",
+            "remove it, revoke the token, and run `pulumi config set --secret mlbatch:blobSasToken` with a new one",
         ),
         (
             {"target": "aks", "mirror": {"artifacts": SIGNED}},
-            "remove it, take back the token, and copy the files to a folder",
+            "remove it, revoke the token, and copy the files to a folder",
         ),
         (
             {"target": "existing", "mirror": {"artifacts": SIGNED}},
-            "remove it, take back the token, and copy the files to a folder",
+            "remove it, revoke the token, and copy the files to a folder",
         ),
-        ({"target": "existing", "cluster": {"registry": SIGNED}}, "remove it, take back the token"),
+        ({"target": "existing", "cluster": {"registry": SIGNED}}, "remove it, revoke the token"),
     ],
 )
 def test_a_signature_goes_where_it_is_used(raw: dict[str, object], fix: str) -> None:

@@ -48,7 +48,7 @@ def test_a_promise_that_is_not_accepted_is_one_too_few(missing: str) -> None:
 def test_who_accepts_all_is_warned_of_each() -> None:
     errors, (warning,) = judged(has_policies=False, **accepted(*PROMISES))
     assert errors == []
-    assert "nothing holds these promises" in warning
+    assert "this cluster does not enforce these promises" in warning
     assert all(promise in warning for promise in PROMISES)
 
 

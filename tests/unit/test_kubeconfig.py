@@ -137,8 +137,8 @@ CONTENTS = yaml.safe_dump({"kind": "Config", "users": [{"name": "admin", "user":
 )
 def test_the_contents_in_the_place_of_the_path_are_refused_and_not_shown(text: str) -> None:
     (problem,) = errors_of({"target": "simulated", "kubernetes": {"kubeconfig": text}})
-    assert str(problem).startswith("mlbatch:kubernetes.kubeconfig\n    wrong:   these are a kubeconfig's contents")
-    with pytest.raises(KubeconfigError, match="has a kubeconfig's contents") as error:
+    assert str(problem).startswith("mlbatch:kubernetes.kubeconfig\n    wrong:   this is a kubeconfig's content")
+    with pytest.raises(KubeconfigError, match="contains a kubeconfig") as error:
         kubeconfigs.read(settings(), base=Path("/"), environment={"KUBECONFIG": text})
     for said in (str(problem), str(error.value)):
         assert "hunter2" not in said
@@ -252,7 +252,7 @@ def test_a_cluster_that_refuses_the_connection_is_named() -> None:
         port = unused.getsockname()[1]
     with pytest.raises(KubeconfigError, match=r"does not answer: no answer within 1 s: .*refused") as error:
         ask(f"https://127.0.0.1:{port}")
-    assert "a preview needs it as much as an update" in str(error.value)
+    assert "a preview needs it too" in str(error.value)
 
 
 def test_a_cluster_that_says_nothing_is_given_up_on_within_bounds() -> None:

@@ -272,4 +272,4 @@ def warned(raw: dict[str, Any], facts: ClusterFacts | None = None) -> str:
 def test_what_is_switched_off_for_a_while_keeps_its_options() -> None:
     off = {"enabled": False}
     raw = aks(workloads={"nccl": {**off, "nodes": 1}}, health={"nodeCheck": {**off, "trigger": "2"}}, gpu={})
-    assert "do nothing" not in warned(raw)
+    assert "have no effect" not in warned(raw)

@@ -635,9 +635,9 @@ class TestSource:
     @pytest.mark.parametrize(
         ("key", "value", "said"),
         [
-            ("revision", "studying", "a branch or a tag is another one tomorrow"),
-            ("repository", "git@github.com:someone/platform.git", "no address of a repository at GitHub"),
-            ("digest", "sha256:0", "this is no digest of files"),
+            ("revision", "studying", "branches and tags can move"),
+            ("repository", "git@github.com:someone/platform.git", "not an address of a GitHub repository"),
+            ("digest", "sha256:0", "this is not a digest of files"),
         ],
     )
     def test_what_is_no_commit_no_repository_and_no_digest(
@@ -711,15 +711,15 @@ class TestNeighbours:
     def test_teams_beside_it_are_told_whom_they_trust(self, filled: Mirror, kubeconfig: Path) -> None:
         def said(**sections: Any) -> list[str]:
             warnings = loaded({**shipped(), "samples": {}, **sections}, filled, kubeconfig).warnings
-            return [text for text in warnings if "may read and write the secrets of all namespaces" in text]
+            return [text for text in warnings if "can read and write the Secrets of all namespaces" in text]
 
         (warning,) = said(mlops={"enabled": True})
-        assert warning.startswith("mlbatch:mlops.enabled is true beside teams")
+        assert warning.startswith("mlbatch:mlops.enabled is true on a cluster with teams")
         assert said() == []
         assert said(mlops={"enabled": True}, teams=[]) == []
 
     def test_a_newer_kubernetes_is_said(self, filled: Mirror, kubeconfig: Path) -> None:
-        said = "nobody has said that all of it works there"
+        said = "upstream has not tested it there"
         assert any(said in warning for warning in loaded(config(), filled, kubeconfig).warnings)
         old = loaded(config(), filled, kubeconfig, version="1.26")
         assert not any(said in warning for warning in old.warnings)

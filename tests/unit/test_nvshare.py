@@ -169,12 +169,12 @@ class TestPlatform:
 def test_teams_that_share_a_gpu_are_told_that_nothing_keeps_them_apart(mirror: Mirror, kubeconfig: Path) -> None:
     def said(**sections: Any) -> list[str]:
         warnings = loaded(config(**sections), mirror, kubeconfig, NODES).warnings
-        return [text for text in warnings if "NVshare is for pods that trust one another" in text]
+        return [text for text in warnings if "NVshare is for pods that trust each other" in text]
 
     teams = shipped()["teams"]
     assert len(teams) == 2
     (warning,) = said()
-    assert warning.startswith("mlbatch:nvshare.enabled is true, and 2 teams are to share GPUs")
+    assert warning.startswith("mlbatch:nvshare.enabled is true, and 2 teams share GPUs")
     assert said(teams=[team for team in teams if team["name"] == "blue"]) == []
     assert said(nvshare={}) == []
 
@@ -190,12 +190,12 @@ class TestRefusals:
         raw["teams"][0]["quota"] = {**quota, "nvidia.com/gpu": 5, "nvshare.com/gpu": 0}
         said = refused(raw, mirror, kubeconfig, NODES)
         assert "mlbatch:teams[0].quota" in said
-        assert "pods ask for nvshare.com/gpu on these nodes: mlbatch:nvshare.enabled is true" in said
+        assert "pods request nvshare.com/gpu on these nodes: mlbatch:nvshare.enabled is true" in said
         raw["nvshare"] = {"enabled": False}
         raw["teams"][0]["quota"] = {**quota, "nvshare.com/gpu": 0}
         raw["teams"][1]["quota"] = {**quota, "nvidia.com/gpu": 0, "nvshare.com/gpu": 1}
         said = refused(raw, mirror, kubeconfig, NODES)
-        assert "pods ask for nvidia.com/gpu on these nodes: mlbatch:nvshare.enabled is false" in said
+        assert "pods request nvidia.com/gpu on these nodes: mlbatch:nvshare.enabled is false" in said
 
 
 def ended_pod(code: int | None, message: str = "", image: str = "sha256:1") -> dict[str, Any]:

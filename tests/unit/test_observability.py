@@ -489,7 +489,7 @@ class TestReceivers:
     def test_a_secret_that_nobody_is_told_by_is_warned_of(self) -> None:
         one = {"receivers": [{"kind": "slack"}]}
         (warning,) = rules.warnings(partial_of(aks(), "alertSlackUrl"))
-        assert warning.startswith("mlbatch:alertSlackUrl is set, and nobody is told there")
+        assert warning.startswith("mlbatch:alertSlackUrl is set but unused")
         assert errors_of(aks(monitoring=one), "alertSlackUrl") == []
         assert rules.warnings(partial_of(aks(monitoring=one), "alertSlackUrl")) == []
         (warning,) = rules.warnings(partial_of(aks(monitoring=one), "alertSlackUrl", "alertPagerdutyKey"))
@@ -500,7 +500,7 @@ class TestReceivers:
         off = {"alerts": False, "receivers": [{"kind": "slack"}]}
         (warning,) = rules.warnings(partial_of(aks(monitoring=off), "alertSlackUrl"))
         assert "mlbatch:monitoring.alerts is false" in warning
-        assert "alerts of the chart kube-prometheus-stack alone" in warning
+        assert "alerts of the chart kube-prometheus-stack, and none about GPUs" in warning
         assert rules.warnings(partial_of(aks(monitoring={"alerts": False}))) == []
 
     @pytest.mark.parametrize(

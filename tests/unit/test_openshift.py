@@ -243,7 +243,7 @@ class TestQuotas:
         self, raw: dict[str, Any], mirror: Mirror, kubeconfig: Path
     ) -> None:
         warnings = loaded(raw, mirror, kubeconfig).warnings
-        assert any("the quotas of cpu add up to 672, and jobs have 666" in text for text in warnings)
+        assert any("the quotas of cpu add up to 672, but jobs can use 666" in text for text in warnings)
 
     def test_the_guides_slack_queue_covers_roce_devices(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = {**shipped(), "queueing": {"slack": GUIDE}}

@@ -579,13 +579,13 @@ class TestMistakes:
     def test_a_version_that_the_clusters_catalog_does_not_have(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused(chosen(version="2.16"), mirror, kubeconfig, openshift="4.22.1", version="1.35")
         assert 'mlbatch:openshift.version = "2.16"' in text
-        assert "OpenShift 4.22.1, which this cluster has" in text
+        assert "this cluster has OpenShift 4.22.1" in text
         assert "set mlbatch:openshift.operators to plain" in text
 
     def test_a_cluster_that_has_it_already(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused(chosen(), mirror, kubeconfig, data_science=("default-dsc",))
         assert 'mlbatch:openshift.operators = "openshift-ai"' in text
-        assert "OpenShift AI already, with the DataScienceCluster default-dsc" in text
+        assert "already has OpenShift AI, with the DataScienceCluster default-dsc" in text
         assert loaded(shipped(), mirror, kubeconfig, data_science=("default-dsc",))
 
     @pytest.mark.parametrize("version", ["4.21.0-rc.1", "4.21.0-okd-scos.3", "4.21.0-0.nightly-2026-01-02-030405"])
@@ -594,4 +594,4 @@ class TestMistakes:
     ) -> None:
         assert loaded(chosen({"gpu": {"operator": True}}), mirror, kubeconfig, openshift=version)
         text = refused(chosen(), mirror, kubeconfig, openshift=version.replace("4.21", "4.22"), version="1.35")
-        assert "no catalog of OpenShift 4.22.0-" in text
+        assert "this cluster has OpenShift 4.22.0-" in text

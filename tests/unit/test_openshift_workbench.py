@@ -85,7 +85,7 @@ class TestStack:
         text = refused(raw, mirror, kubeconfig)
         assert 'mlbatch:workbench.version = "2025.1"' in text
         assert "from OpenShift AI 2.19 on, and the stack installs 2.16" in text
-        assert "take 2024.2, or a later mlbatch:openshift.version" in text
+        assert "use 2024.2, or a later mlbatch:openshift.version" in text
         raw["openshift"]["version"] = "2.19"
         record = registered(loaded(raw, mirror, kubeconfig))
         (server,) = record.one("Notebook", "demo-workbench").inputs["spec"]["template"]["spec"]["containers"]
@@ -123,7 +123,7 @@ class TestMistakes:
             ),
             (
                 {**wanted(), SECRET_KEY: secrets.HIDDEN},
-                (f"mlbatch:{SECRET_KEY}", "makes its keys itself", f"pulumi config rm mlbatch:{SECRET_KEY}"),
+                (f"mlbatch:{SECRET_KEY}", "creates its keys itself", f"pulumi config rm mlbatch:{SECRET_KEY}"),
             ),
             (
                 {**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.EMPTY},
@@ -142,7 +142,7 @@ class TestMistakes:
     def test_a_cluster_whose_registry_is_off_has_no_image_of_it(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused(wanted(), mirror, kubeconfig, has_registry=False)
         assert "mlbatch:workbench.enabled = true" in text
-        assert "this cluster's is Removed" in text
+        assert "is Removed on this cluster" in text
         assert "set managementState of configs.imageregistry.operator.openshift.io cluster to Managed" in text
         assert loaded(chosen(), mirror, kubeconfig, has_registry=False).settings.openshift.operators == "openshift-ai"
 

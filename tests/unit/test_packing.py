@@ -236,7 +236,7 @@ class TestTopology:
         nodes = (replace(first, labels={**first.labels, "rack": "r1"}), *others)
         said = [text for text in test_existing.loaded(raw, mirror, kubeconfig, nodes).warnings if "rack" in text]
         assert said == [
-            "mlbatch:scheduling.topology.levels[0]: these GPU nodes have no label rack: b, c; Kueue places no job there"
+            "mlbatch:scheduling.topology.levels[0]: these GPU nodes lack the label rack: b, c; Kueue does not use them"
         ]
 
     def test_without_one_the_flavor_keeps_its_name(self) -> None:
@@ -256,7 +256,7 @@ class TestSettings:
         if found:
             text = str(found[0])
             assert f"this cluster has {kubernetes}" in text
-            assert "goes with Kubernetes 1.34 to 1.35" in text
+            assert "supports Kubernetes 1.34 to 1.35" in text
             assert "mlbatch:azure.kubernetesVersion to 1.35" in text
 
     @pytest.mark.parametrize(

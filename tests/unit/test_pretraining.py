@@ -186,7 +186,7 @@ def test_a_pod_that_holds_its_processes_checkpoints_is_let() -> None:
     [
         ("2Ti", "set it to 866Gi or more, or train a smaller model"),
         ("500Gi", "set it to 496Gi, or train a smaller model"),
-        ("256Gi", "train a smaller model, or take larger nodes: a node has 252Gi memory and 4Gi for its DaemonSets"),
+        ("256Gi", "train a smaller model, or use larger nodes: a node has 252Gi memory and 4Gi for its DaemonSets"),
     ],
 )
 def test_a_pod_is_told_no_more_memory_than_a_node_has(node: str, fix: str) -> None:
@@ -207,7 +207,7 @@ def test_a_pod_is_told_no_more_memory_than_a_node_has(node: str, fix: str) -> No
 
 def test_a_train_job_needs_trainer(mirror: Mirror) -> None:
     (problem,) = errors_of(raw(kind="TrainJob"))
-    assert problem.message == "the pre-training is a TrainJob, whose pods nobody makes without its operator"
+    assert problem.message == "the pre-training is a TrainJob, and its operator is not installed"
     assert "set mlbatch:queueing.trainer.enabled to true" in problem.hint
     own = {**raw(kind="TrainJob"), "queueing": {"trainer": {"enabled": True}}}
     assert [item["kind"] for item in documents(loaded(mirror, own), "pretraining")][-1] == "TrainJob"

@@ -136,8 +136,8 @@ def test_nothing_left_is_nothing_shared() -> None:
 @pytest.mark.parametrize(
     ("shares", "said"),
     [
-        ({"small": 1, "large": 1000}, "its share of 1 rounds to none of the 16 .* a share of 33 would give it one"),
-        ({f"t{index:02}": 1000 for index in range(17)}, "no share would give it one, .* or raise mlbatch:nodes.count"),
+        ({"small": 1, "large": 1000}, "its share of 1 rounds to 0 of the 16 .* raise its share to 33 to give it one"),
+        ({f"t{index:02}": 1000 for index in range(17)}, "lower the other shares, or raise mlbatch:nodes.count"),
         ({"small": 63, "large": 1000}, None),
     ],
 )

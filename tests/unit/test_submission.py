@@ -140,14 +140,14 @@ def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureF
         (["nccl", "--team", "bleu", "--set", "tag=1"], "mlbatch:workloads.nccl.submission.team"),
         (["nccl", "--set", "node=2", "--set", "tag=1"], "mlbatch:workloads.nccl.node"),
         (["nccl", "--team", "blue"], "mlbatch:workloads.nccl.tag"),
-        (["nccl", "--set", "nodes"], "--set nodes is no KEY=VALUE"),
-        (["nccl", "--set", "nodes=[2"], "--set nodes=[2: line 1 is no YAML: expected ',' or ']'"),
-        (["nccl", "--set", "nodes={a: b: c}"], "is no YAML"),
+        (["nccl", "--set", "nodes"], "--set nodes is not KEY=VALUE"),
+        (["nccl", "--set", "nodes=[2"], "--set nodes=[2: line 1 is not valid YAML: expected ',' or ']'"),
+        (["nccl", "--set", "nodes={a: b: c}"], "is not valid YAML"),
         (["nccl", "--team", "blue", "--set", "tag=1", "--set", "submission=[]"], "mlbatch:workloads.nccl.submission"),
         (["nccl", "--set", "tag=1", "--set", "submission.priority=high"], "workloads.nccl.submission.priority"),
         (["nccl", "--set", "tag=1", "--set", "nodes.most=2"], "mlbatch:workloads.nccl.nodes"),
-        (["nccl", "--set", "enabled=false"], "--set enabled=false: what is printed is on"),
-        (["nccl", "--team", "blue", "--set", "submission.gang=none"], "leave --set submission.gang out"),
+        (["nccl", "--set", "enabled=false"], "--set enabled=false: a printed job is always enabled"),
+        (["nccl", "--team", "blue", "--set", "submission.gang=none"], "omit --set submission.gang"),
         (["nccl", "--team", "blue", "--set", "tag=1", "--set", "submission.gang=no"], "nccl.submission.gang"),
         (["olmo", "--team", "blue", "--set", "tag=1"], "there is none, but data is in workloads"),
     ],
@@ -167,7 +167,7 @@ def test_no_job_is_printed_that_passes_by_the_queues(team: str | None) -> None:
         manifest(raw(nccl={"tag": "1"}), "nccl", {"submission.gang": "none"}, {"team": team, "user": None})
     (problem,) = refused.value.problems
     assert problem.path == ("workloads", "nccl", "submission", "gang")
-    assert problem.hint == "leave --set submission.gang out, and name the team with --team"
+    assert problem.hint == "omit --set submission.gang, and name the team with --team"
 
 
 def test_whose_settings_has_to_be_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,11 +214,14 @@ def test_logs_go_where_the_stack_makes_their_claim(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("config:\n  mlbatch:target: aks\n  mlbatch:grafanaPassword: [hunter2\n", "line 4 is no YAML"),
-        ("config:\n  mlbatch:target: aks\n mlbatch:teams: []\n", "line 3 is no YAML"),
+        ("config:\n  mlbatch:target: aks\n  mlbatch:grafanaPassword: [hunter2\n", "line 4 is not valid YAML"),
+        ("config:\n  mlbatch:target: aks\n mlbatch:teams: []\n", "line 3 is not valid YAML"),
         ("config: [mlbatch:target]\n", "no mapping `config`"),
         ("- config\n", "no mapping `config`"),
-        ("config:\n  mlbatch:teams: []\n  mlbatch:teams: []\n", "line 3 is no YAML: the key 'mlbatch:teams' stands"),
+        (
+            "config:\n  mlbatch:teams: []\n  mlbatch:teams: []\n",
+            "line 3 is not valid YAML: duplicate key 'mlbatch",
+        ),
     ],
 )
 def test_a_slip_in_the_stacks_file_names_the_file_and_the_line(
@@ -241,7 +244,7 @@ def test_a_stack_without_a_file_is_told_those_that_have_one(
         (tmp_path / name).write_text("")
     monkeypatch.chdir(tmp_path)
     assert main(["jobs", "nccl", "--stack", "nowhere"]) == 2
-    said = "error: there is no Pulumi.nowhere.yaml here; the stacks that have a file: aks, mysite\n"
+    said = "error: there is no Pulumi.nowhere.yaml here; stacks with a file: aks, mysite\n"
     assert capsys.readouterr().err == said
 
 

@@ -156,7 +156,7 @@ def test_nobody_else_submits_jobs_of_a_team(user: str) -> None:
     given = {**settings(), "teams": teams}
     with pytest.raises(ValueError, match=f"--user '{user}': this user is not in team blue, .*its users are blues-own"):
         manifest(given, "synthetic", load, {"team": "blue", "user": user})
-    with pytest.raises(ValueError, match=r"not in team red, .*; --team blue prints the jobs of blue alone$"):
+    with pytest.raises(ValueError, match=r"not in team red, .*; --team blue prints only the jobs of blue$"):
         manifest(given, "synthetic", load, {"team": None, "user": "blues-own"})
     assert "submitted-for: blues-own" in manifest(given, "synthetic", load, {"team": "blue", "user": "blues-own"})
 
@@ -187,7 +187,7 @@ def test_what_is_no_mapping_is_refused_as_by_the_program(job: str, wrong: dict[s
 MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
     (TRACE.replace("blue,1", "bleu,1"), {}, "trace", "day.csv:3: there is no team 'bleu'; did you mean blue?"),
     (TRACE.replace("5,blue", "-5,blue"), {}, "trace", "day.csv:3: arrival is '-5'"),
-    (TRACE.replace("2,8", "300,8"), {}, "trace", "day.csv:2: 300 pods of 8 GPUs never run together on "),
+    (TRACE.replace("2,8", "300,8"), {}, "trace", "day.csv:2: 300 pods of 8 GPUs cannot run together on "),
     (TRACE, {"cpuPerGpu": 90}, "cpuPerGpu", "such pods at once: a node has "),
     (TRACE, {"trace": "/nowhere.csv"}, "trace", "the file cannot be read: No such file or directory"),
     (TRACE, {"name": "Load"}, "name", "Kubernetes would reject this name"),

@@ -72,14 +72,14 @@ def test_time_may_pass_faster() -> None:
 MISTAKES = [
     ("arrival,tema,pods,gpus,seconds\n0,blue,1,1,1\n", "1: there is no column 'tema'; did you mean team?"),
     ("arrival,team,pods,gpus\n0,blue,1,1\n", "1: the header lacks seconds; it has arrival, team, pods, gpus, "),
-    ("arrival,team,pods,gpus,seconds,pods\n", "1: a column stands there twice; name each once"),
+    ("arrival,team,pods,gpus,seconds,pods\n", "1: duplicate column; name each column once"),
     ("", "1: the header lacks arrival, team, pods, gpus, seconds; "),
-    (HEADER, "1: no job follows; write at least one line under the header"),
-    (HEADER + "0,blue,1,1\n", "2: 4 values stand under 7 columns; write one for each"),
-    (HEADER + '0,blue,1,1,60,"a"b,none\n', "2: this is no line of CSV: "),
+    (HEADER, "1: there are no jobs; write at least one line under the header"),
+    (HEADER + "0,blue,1,1\n", "2: 4 values for 7 columns; write one value a column"),
+    (HEADER + '0,blue,1,1,60,"a"b,none\n', "2: this is not a line of CSV: "),
     (
         HEADER + "5,blue,1,1,9,,\n# noon\n4,blue,1,1,9,,\n",
-        "4: arrival 4 lies before that of the job above, 5; sort the lines by arrival",
+        "4: arrival 4 is earlier than 5 in the line above; sort the lines by arrival",
     ),
     (HEADER + "-1,blue,1,1,9,,\n", "2: arrival is '-1'; write a number of seconds from 0 to 31622400"),
     (HEADER + "nan,blue,1,1,9,,\n", "2: arrival is 'nan'; write a number of seconds from 0 to 31622400"),
@@ -89,21 +89,21 @@ MISTAKES = [
     (HEADER + "0,blue,1.5,1,9,,\n", "2: pods is '1.5'; write a whole number from 1 to 10000"),
     (HEADER + "0,blue,0,1,9,,\n", "2: pods is '0'; write a whole number from 1 to 10000"),
     (HEADER + "0,blue,1,1,0,,\n", "2: seconds is '0'; write a whole number from 1 to "),
-    (HEADER + "0,blue,1,1,9,hihg-priority,\n", "2: priority 'hihg-priority' is not known; did you mean high-priority?"),
+    (HEADER + "0,blue,1,1,9,hihg-priority,\n", "2: unknown priority 'hihg-priority'; did you mean high-priority?"),
     (HEADER + "0,blue,1,1,9,,sometimes\n", "2: failure is 'sometimes'; write none, hang, crash@<second>, "),
     (HEADER + "0,blue,1,1,9,,crash@3x0\n", "2: failure is 'crash@3x0'; write none, hang, crash@<second>, "),
-    (HEADER + "0,blue,1,1,9,,crash@9\n", "2: it crashes after 9 s and runs for 9 s; let it crash before its end"),
+    (HEADER + "0,blue,1,1,9,,crash@9\n", "2: the job crashes after 9 s but runs for 9 s; make it crash before its end"),
     (HEADER + "1e9,blue,1,1,9,,\n", "2: arrival is '1e9'; write a number of seconds from 0 to 31622400"),
-    (HEADER + "0,blue,1,1,9,,crash@3x1001\n", "2: it crashes 1001 times; write at most 1000"),
+    (HEADER + "0,blue,1,1,9,,crash@3x1001\n", "2: the job crashes 1001 times; write at most 1000"),
     (
         HEADER + "0,red,1,1,9,,\n" + "0,blue,1,1,9,,\n" * 1001,
-        "1003: these are more than 1000 jobs of team blue, and its namespace holds no more, those that have ended",
+        "1003: team blue has more than 1000 jobs, the limit of its namespace, which includes finished jobs",
     ),
     ("# my day\narrival,tema,pods,gpus,seconds\n", "2: there is no column 'tema'; did you mean team?"),
-    (HEADER + "0,blue,1,9,9,,\n", "2: a pod asks for 9 GPUs, and a node has 8; ask for at most 8"),
+    (HEADER + "0,blue,1,9,9,,\n", "2: a pod requests 9 GPUs, a node has 8; request at most 8"),
     (
         HEADER + "0,blue,4,5,9,,\n",
-        "2: 4 pods of 5 GPUs never run together on 3 nodes of 8 GPUs; ask for at most 3 such pods",
+        "2: 4 pods of 5 GPUs cannot run together on 3 nodes of 8 GPUs; request at most 3 such pods",
     ),
 ]
 
@@ -126,11 +126,11 @@ def test_a_mistake_is_told_with_its_line(text: str, said: str) -> None:
         ("31622400,blue,1,1,9,,", None),
         ("31622401,blue,1,1,9,,", "arrival is '31622401'; write a number of seconds from 0 to 31622400"),
         ("0,blue,1,1,9,,crash@8", None),
-        ("0,blue,1,1,9,,crash@9", "it crashes after 9 s and runs for 9 s; let it crash before its end"),
+        ("0,blue,1,1,9,,crash@9", "the job crashes after 9 s but runs for 9 s; make it crash before its end"),
         ("0,blue,1,1,9,,crash@08x1", None),
         ("0,blue,1,1,9,,crash", "failure is 'crash'; write none, hang, crash@<second>, crash@<second>x<times>"),
         ("0,blue,1,1,9,,hang@3", "failure is 'hang@3'; write none, hang, crash@<second>, crash@<second>x<times>"),
-        ("0,blue,1,1,9,urgent,", "priority 'urgent' is not known; write low-priority, default-priority, high-priority"),
+        ("0,blue,1,1,9,urgent,", "unknown priority 'urgent'; write low-priority, default-priority, high-priority"),
     ],
 )
 def test_a_line_has_bounds(line: str, refused: str | None) -> None:
@@ -160,5 +160,5 @@ def test_a_gang_of_all_the_nodes_is_let_through() -> None:
 
 def test_a_trace_has_an_end() -> None:
     lines = "".join(f"0,team-{number // 1000},1,1,9,,\n" for number in range(MOST_JOBS + 1))
-    with pytest.raises(TraceError, match=f"day.csv:{MOST_JOBS + 2}: these are more than {MOST_JOBS} jobs; cut"):
+    with pytest.raises(TraceError, match=f"day.csv:{MOST_JOBS + 2}: the trace has more than {MOST_JOBS} jobs; shorten"):
         parse(HEADER + lines, "day.csv")

@@ -82,7 +82,7 @@ def test_use_is_sampled_often_enough(minutes: int, sampling: str) -> None:
     ("raw", "said"),
     [
         ({**dev(), "teams": [{**BLUE, "users": [], "userFairSharing": True}]}, "the team lists none"),
-        (chosen({"teams": [{**BLUE, "userFairSharing": True}]}), "does not record correctly what users have used"),
+        (chosen({"teams": [{**BLUE, "userFairSharing": True}]}), "does not record the usage of users correctly"),
     ],
 )
 def test_where_there_is_none_it_is_refused(raw: dict[str, Any], said: str) -> None:

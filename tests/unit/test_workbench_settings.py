@@ -111,7 +111,7 @@ def test_credentials_in_an_address_are_not_shown() -> None:
     own = {"kind": "external", "endpoint": "https://me:hunter2@s3.example.org", "accessKey": "k"}
     (problem,) = problems(objectStore=own)
     assert "hunter2" not in str(problem)
-    assert "credentials stand in the address" in problem.message
+    assert "the address shows credentials" in problem.message
 
 
 def test_a_workbench_that_is_off_is_not_judged() -> None:
@@ -121,11 +121,11 @@ def test_a_workbench_that_is_off_is_not_judged() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"bucket": "My_bucket"}, "no bucket has such a name"),
-        ({"bucket": "ab"}, "no bucket has such a name"),
-        ({"bucket": "a..b"}, "no bucket has such a name"),
-        ({"kind": "external", "accessKey": "two words"}, "a store would refuse this"),
-        ({"kind": "external", "region": ""}, "a store would refuse this"),
+        ({"bucket": "My_bucket"}, "this name is invalid for a bucket"),
+        ({"bucket": "ab"}, "this name is invalid for a bucket"),
+        ({"bucket": "a..b"}, "this name is invalid for a bucket"),
+        ({"kind": "external", "accessKey": "two words"}, "an object store would reject this"),
+        ({"kind": "external", "region": ""}, "an object store would reject this"),
     ],
 )
 def test_what_a_store_refuses(values: dict[str, Any], said: str) -> None:

@@ -198,7 +198,7 @@ def test_with_nvshare_jobs_ask_for_shares_printed_or_not(mirror: Mirror, kubecon
     assert amounts(worker(elsewhere["RayJob"]))["nvshare.com/gpu"] == "1"
 
 
-GANG = "target cpouta is one machine with a cluster of one node, on which no gang of 2 nodes starts"
+GANG = "2 nodes requested, but target cpouta has one machine with a cluster of one node"
 IMAGE = {"image": "registry.example.org/nccl", "tag": "1"}
 LAB = {"scratch": False, "exposure": "public", "sourceRanges": ["203.0.113.0/24"]}
 MISTAKES: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""What target `aks` creates in Azure, in the order in which one stands on the other."""
+"""Creates the Azure resources of target `aks`, in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from stacks.targets.aks.settings.options import GpuPoolSettings
 from stacks.targets.aks.settings.storage import VolumeSettings
 
 _NODES: Final = ""
-"""Stands for the nodes where others stand by their namespace."""
+"""Key of the nodes, among keys that are namespaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Infrastructure:
-    """What the layers in the cluster stand on.
+    """Azure resources that the layers in the cluster need.
 
-    cluster: the managed cluster, with which they go. identifier: names it whatever its address is.
+    cluster: the managed cluster. identifier: independent of the cluster's address.
     kubeconfig: secret. ready: before anything runs in the cluster. pool: before anything runs on GPU nodes.
     registry: where the site's own images are pulled from. kubelet_client: client id of the nodes' identity.
-    identities: those of namespaces, by namespace, for volumes that are mounted as them.
-    account: the storage account's name, None without one; storage: before anything mounts its containers.
+    identities: of namespaces, by namespace, for volumes that are mounted with them.
+    account: the storage account's name, None without one. storage: before anything mounts its containers.
     """
 
     cluster: pulumi.Resource
@@ -59,9 +59,9 @@ class Infrastructure:
 
 
 def create(settings: AksSettings) -> Infrastructure:
-    """Register the Azure resources; what holds data, and the cluster, is protected unless the settings say otherwise.
+    """Register the Azure resources. The cluster and resources with data are protected unless the settings disable it.
 
-    The stack's volumes decide which containers there are, and who needs what rights on each.
+    The stack's volumes determine the containers, and the rights on them.
     """
     azure = settings.azure
     subscription = azure_provider("azure", subscription=azure.subscription_id, location=azure.location)
@@ -258,7 +258,7 @@ def _gpu_pool(
 def _workload_identities(
     settings: AksSettings, scope: ResourceScope, cluster: AksCluster, options: pulumi.ResourceOptions
 ) -> Mapping[str, WorkloadIdentity]:
-    """Register an identity for each namespace with a volume that is mounted as one."""
+    """Register an identity for each namespace with a volume that uses workload identity."""
     volumes, workloads = settings.storage.volumes, settings.workloads
     wanted = dict.fromkeys(volume.home(workloads) for volume in volumes if volume.uses_namespace)
     return {
@@ -282,7 +282,7 @@ def _grants(
     identities: ClusterIdentities,
     namespaces: Mapping[str, WorkloadIdentity],
 ) -> list[Grant]:
-    """Return what each identity needs in the containers of the stack's own account that are mounted as it."""
+    """Return the grants of each identity on the containers of the stack's own account."""
     writes: dict[tuple[str, str], bool] = {}
     for volume in mounted:
         if not volume.uses_token:

@@ -1,4 +1,4 @@
-"""What spans sections of target `aks`: volumes against namespaces, accounts and tokens, checks against machines."""
+"""Rules between sections of target `aks`: volumes, namespaces, accounts and tokens, and checks of machines."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from stacks.targets.aks.settings.values import GUID
 from stacks.validation import network
 
 _SHARES: Final = (FILES, FILES_NFS)
-"""Storage classes of the stack whose volumes many nodes mount."""
+"""The stack's storage classes for volumes that many nodes mount."""
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what is wrong between the target's sections and others."""
+    """Yield errors between the target's sections and others."""
     storage, health, pool = partial.section(StorageSettings), partial.section(AksHealthSettings), partial.pool
     if storage is not None:
         yield from _namespaces(partial, storage)
@@ -49,16 +49,16 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("health", "nodeCheck", "enabled"),
             value=True,
-            message=f"nobody has said what a healthy {pool.shape.instance_type} is",
+            message=f"there is no baseline for {pool.shape.instance_type}",
             expected=f"false, or nodes of {listed(BASELINES)}",
-            hint="turn the check off, or take other machines",
+            hint="switch the check off, or use other machines",
         )
 
 
 def _parts(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse to leave out what a new cluster has from nobody else: drivers, and the labels of nodes to install them on.
+    """Reject a cluster without drivers, or without the node labels that the drivers' operators need.
 
-    The pool's nodes come without a driver (`components.azure.gpu_pool`), and both operators look for nodes by the
+    The pool's nodes have no driver (`components.azure.gpu_pool`), and both operators select nodes by the
     labels of Node Feature Discovery.
     """
     gpu = partial.section(AksGpuSettings)
@@ -68,8 +68,8 @@ def _parts(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("gpu", "operator"),
             value=False,
-            message=f"the nodes come without a driver and a device plugin, and nobody else would offer {names.GPU}",
-            expected="true on nodes that the stack makes",
+            message=f"the nodes have no driver and no device plugin of their own, and would not offer {names.GPU}",
+            expected="true on nodes that the stack creates",
             hint="remove the key",
         )
     for name, brought in (("installDriver", gpu.install_driver), ("installToolkit", gpu.install_toolkit)):
@@ -77,36 +77,36 @@ def _parts(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=("gpu", name),
                 value=False,
-                message="the nodes come without it, and nobody else would bring it",
-                expected="true on nodes that the stack makes",
+                message="the nodes do not have it, and only the operator installs it",
+                expected="true on nodes that the stack creates",
                 hint="remove the key",
             )
     if not gpu.feature_discovery:
         yield ConfigError(
             path=("gpu", "featureDiscovery"),
             value=False,
-            message="the operators of drivers go to the nodes that it labels, and nobody else would label any",
-            expected="true on nodes that the stack makes",
+            message="the drivers' operators select nodes by its labels, and the nodes have no such labels of their own",
+            expected="true on nodes that the stack creates",
             hint="remove the key",
         )
 
 
 def _network(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse NetworkPolicies that nothing enforces."""
+    """Reject NetworkPolicies without an engine that enforces them."""
     azure = partial.section(AzureSettings)
     if azure is not None and azure.network.policy == "none" and network.has_policies(partial):
         yield ConfigError(
             path=("azure", "network", "policy"),
             value=azure.network.policy,
-            message="nothing would enforce the NetworkPolicies that keep the teams' pods apart",
-            expected=f"{listed(NETWORK_POLICIES[:-1])}; none with {key(('tenancy', 'network', 'enabled'))}: false, by "
-            "which any pod reaches any other",
+            message="AKS would not enforce the NetworkPolicies that isolate the teams' pods",
+            expected=f"{listed(NETWORK_POLICIES[:-1])}; or none with {key(('tenancy', 'network', 'enabled'))}: false, "
+            "and any pod can reach any other",
             hint="remove the key",
         )
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield what is allowed and most likely not meant, or will not do for long."""
+    """Yield warnings about allowed settings that are probably unintended or will fail soon."""
     azure = partial.section(AzureSettings)
     if azure is not None:
         yield from support.warnings(azure)
@@ -115,10 +115,10 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
 
 
 def _members(partial: PartialSettings) -> Iterator[str]:
-    """Yield members of teams as Entra presents nobody.
+    """Yield warnings about team members whose names Entra never presents.
 
-    Source: learn.microsoft.com/azure/aks/azure-ad-rbac, which binds users by principal name or, guests, by object id,
-    and groups by object id.
+    Source: learn.microsoft.com/azure/aks/azure-ad-rbac: users are bound by principal name, guests by object ID,
+    and groups by object ID.
     """
     azure = partial.section(AzureSettings)
     if azure is None or not azure.access.admin_groups:
@@ -128,29 +128,29 @@ def _members(partial: PartialSettings) -> Iterator[str]:
             (
                 "users",
                 [name for name in team.users if "@" not in name and not GUID.fullmatch(name)],
-                "principal names, such as ada@example.org, or guests' object ids",
+                "principal names, such as ada@example.org, or guests' object IDs",
             ),
-            ("groups", [name for name in team.groups if not GUID.fullmatch(name)], "object ids"),
+            ("groups", [name for name in team.groups if not GUID.fullmatch(name)], "object IDs"),
         ):
             if unknown:
                 yield (
-                    f"{key(('teams', index, field))}: Entra presents {field} by {presented}, so that {listed(unknown)} "
-                    "will be nobody; members also need Azure Kubernetes Service Cluster User Role on the cluster"
+                    f"{key(('teams', index, field))}: Entra presents {field} by {presented}, so {listed(unknown)} will "
+                    "never match; members also need Azure Kubernetes Service Cluster User Role on the cluster"
                 )
 
 
 def _classes(partial: PartialSettings) -> Iterator[str]:
-    """Yield storage classes that neither AKS nor the stack makes: a claim would wait for somebody to make them."""
+    """Yield warnings about storage classes that neither AKS nor the stack creates: claims would stay pending."""
     for path, name, good in _claimed(partial):
         if name not in (*DISKS, *_SHARES, *SHARES):
             yield (
-                f"{key(path)}: neither AKS nor the stack makes a storage class {name}, and the volume waits until "
-                f"somebody does; there are {listed(good)}"
+                f"{key(path)}: neither AKS nor the stack creates the storage class {name}, and the volume stays "
+                f"pending until it exists. Create it, or use one of {listed(good)}"
             )
 
 
 def _claimed(partial: PartialSettings) -> Iterator[tuple[Path, str, Sequence[str]]]:
-    """Yield the storage classes that the settings name for the stack's own claims, with those that can do it."""
+    """Yield the storage classes that the settings name for the stack's own claims, with the suitable classes."""
     monitoring, workloads = partial.section(MonitoringSettings), partial.section(WorkloadsSettings)
     wanted: list[tuple[Path, str | None, Sequence[str]]] = []
     if monitoring is not None and monitoring.enabled:
@@ -163,25 +163,25 @@ def _claimed(partial: PartialSettings) -> Iterator[tuple[Path, str, Sequence[str
 
 
 def _purposes(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse disks for what several nodes mount, shares for metrics, AKS's own shares, and a disk that is too large.
+    """Reject disks for volumes that several nodes mount, shares for metrics, AKS's own shares, and too large disks.
 
     With AKS's own classes for shares, the driver stores the account's key in the claim's namespace. Prometheus supports
-    neither file systems that are not POSIX's nor NFS (prometheus.io/docs/prometheus/latest/storage).
+    neither NFS nor file systems that are not POSIX-compliant (prometheus.io/docs/prometheus/latest/storage).
     """
     for path, name, good in _claimed(partial):
         if name in (*DISKS, *_SHARES, *SHARES) and name not in good:
             if name in DISKS:
-                wrong = "volumes of this class are disks, which one node mounts, and several nodes mount this one"
+                wrong = "volumes of this class are disks for one node, but several nodes mount this volume"
             elif good is DISKS:
-                wrong = "volumes of this class are shares, on which Prometheus loses what it records"
+                wrong = "volumes of this class are shares, on which Prometheus loses data"
             else:
-                wrong = "with this class, the team's pods can read the key of a storage account that teams share"
+                wrong = "with this class, the team's pods can read the key of a storage account that all teams use"
             yield ConfigError(
                 path=path,
                 value=name,
                 message=wrong,
                 expected=f"{listed(good)}, or a class of your own",
-                hint="take one of those, or remove the key",
+                hint="use one of those, or remove the key",
             )
     monitoring = partial.section(MonitoringSettings)
     if monitoring is None or not monitoring.enabled or (monitoring.storage_class or BLOCK_CLASS) not in DISKS:
@@ -195,14 +195,14 @@ def _purposes(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=("monitoring", name),
                 value=str(size),
-                message="Azure makes no disk of this size",
+                message="Azure does not have disks of this size",
                 expected=f"at most {LARGEST_DISK}",
                 hint="lower it",
             )
 
 
 def _addresses(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse IPv6 where the load balancer has none: the cluster's network is of IPv4 alone."""
+    """Reject IPv6 networks: the cluster's network and load balancer have only IPv4."""
     workloads = partial.section(WorkloadsSettings)
     lab = workloads.jupyterlab if workloads is not None else None
     for index, text in enumerate(lab.source_ranges if lab is not None and lab.enabled else ()):
@@ -210,16 +210,16 @@ def _addresses(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=("workloads", "jupyterlab", "sourceRanges", index),
                 value=text,
-                message="the cluster's network has no IPv6, so that nobody comes from there",
+                message="the cluster's network does not support IPv6, so no client could connect from there",
                 expected="IPv4 networks, such as 203.0.113.0/24",
                 hint="remove it, or write the IPv4 network",
             )
 
 
 def _autoscale(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse an empty pool that nothing would ever fill.
+    """Reject an empty pool that the autoscaler would never fill.
 
-    What the autoscaler knows of a node that is yet to be comes from the VM's size and the scale set's tags, and a
+    The autoscaler derives a new node's resources from the VM's size and the scale set's tags, and a
     size's InfiniBand ports are not in it (kubernetes/autoscaler, cloudprovider/azure/azure_template.go).
     """
     azure = partial.section(AzureSettings)
@@ -232,15 +232,15 @@ def _autoscale(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=(*path, "autoscale", "min"),
             value=pool.autoscale.min,
-            message=f"without a node the autoscaler does not know that one would have {fabric.resource}, so that a job "
-            "which asks for it waits for ever",
+            message=f"without nodes, the autoscaler does not know that a new one has {fabric.resource}: a job that "
+            "requests it would stay pending",
             expected="1 or more with InfiniBand",
             hint=f"set it to 1, or {key(('gpu', 'fabric', 'enabled'))} to false for jobs on single nodes",
         )
 
 
 def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
-    """Refuse a namespace that the stack does not create: the claim would have no place."""
+    """Reject a namespace that the stack does not create: the claim could not be created."""
     workloads = partial.section(WorkloadsSettings)
     if workloads is None or None in partial.team_names:
         return
@@ -251,14 +251,14 @@ def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[
             yield ConfigError(
                 path=("storage", "volumes", index, "namespace"),
                 value=volume.namespace,
-                message="the stack has no such namespace",
+                message="the stack does not create this namespace",
                 expected=f"{listed(known)} (that of the workloads, and the teams')",
                 hint=f"did you mean {meant}?" if meant else f"set it to {known[0]}",
             )
 
 
 def _accounts(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
-    """Refuse a volume of the stack's own account where the stack makes none, or under that account's name."""
+    """Reject a volume of the stack's own account if there is none, or if the volume names it explicitly."""
     azure = partial.section(AzureSettings)
     if azure is None:
         return
@@ -281,14 +281,14 @@ def _own_account(index: int, volume: VolumeSettings, own: BlobStorageSettings) -
         yield ConfigError(
             path=(*path, "account"),
             value=volume.account,
-            message="this is the stack's own account, and as another's the nodes get no rights on it",
-            expected=f"the name of another account, or nothing for {key(('azure', 'storage', 'account'))}",
+            message="this is the stack's own account, and with its name here the nodes get no rights on it",
+            expected=f"the name of another account, or no key for {key(('azure', 'storage', 'account'))}",
             hint="remove the key",
         )
 
 
 def _identities(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
-    """Refuse a volume whose namespace's identity would have a longer name than Azure takes."""
+    """Reject a volume whose namespace's identity would have a name that is too long for Azure."""
     azure, workloads = partial.section(AzureSettings), partial.section(WorkloadsSettings)
     if azure is None:
         return
@@ -298,14 +298,14 @@ def _identities(partial: PartialSettings, storage: StorageSettings) -> Iterator[
             yield ConfigError(
                 path=("storage", "volumes", index, "access"),
                 value=volume.access,
-                message=f"the identity of its namespace would be called {name}, which is {len(name)} characters long",
+                message=f"the identity of its namespace would have the name {name}, with {len(name)} characters",
                 expected=f"a name of at most {LONGEST_IDENTITY} characters",
                 hint=f"shorten {key(('azure', 'clusterName'))} or the namespace",
             )
 
 
 def _drain(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse upgrades that wait less than a pod may take to end."""
+    """Reject upgrades that wait for a shorter time than a pod may take to end."""
     azure, tenancy = partial.section(AzureSettings), partial.section(TenancySettings)
     if azure is None or tenancy is None or not network.has_teams(partial):
         return
@@ -314,15 +314,15 @@ def _drain(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("azure", "upgrades", "drainTimeoutMinutes"),
             value=minutes,
-            message=f"pods of teams may take {grace} seconds to end ({key(('tenancy', 'longestGraceSeconds'))}), and "
-            "the upgrade of a node would fail before",
+            message=f"teams' pods may take {grace} seconds to end ({key(('tenancy', 'longestGraceSeconds'))}), and "
+            "the upgrade of a node would fail earlier",
             expected=f"at least {-(-grace // 60)}",
             hint=f"raise it, or lower {key(('tenancy', 'longestGraceSeconds'))}",
         )
 
 
 def _disks(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Refuse system nodes that cannot attach the premium disk that Prometheus asks for."""
+    """Reject system nodes that cannot attach the premium disk that Prometheus requests."""
     azure, monitoring = partial.section(AzureSettings), partial.section(MonitoringSettings)
     if azure is None or monitoring is None or not monitoring.enabled:
         return
@@ -331,9 +331,9 @@ def _disks(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("azure", "systemPool", "vmSize"),
             value=size,
-            message=f"it cannot attach premium disks, and Prometheus asks for one of class {BLOCK_CLASS}",
-            expected="a VM size with an s behind the number of its vCPUs, such as Standard_D4s_v5",
-            hint=f"take such a size, or set {key(('monitoring', 'storageClass'))} to managed-csi",
+            message=f"this VM size cannot attach premium disks, and Prometheus requests one of class {BLOCK_CLASS}",
+            expected="a VM size with an s after the number of its vCPUs, such as Standard_D4s_v5",
+            hint=f"use such a size, or set {key(('monitoring', 'storageClass'))} to managed-csi",
         )
 
 
@@ -342,15 +342,15 @@ def _token(storage: StorageSettings, has_token: bool) -> Iterator[ConfigError]:
     if has_token and not users:
         yield ConfigError(
             path=(BLOB_SAS_TOKEN,),
-            message="there is a SAS token that no volume uses",
-            expected="a token only where a volume has access: sas",
+            message="no volume uses this SAS token",
+            expected="a token only if a volume has access: sas",
             hint=f"run `pulumi config rm {key((BLOB_SAS_TOKEN,))}`, or set access of a volume to sas",
         )
     for index in [] if has_token else users:
         yield ConfigError(
             path=("storage", "volumes", index, "access"),
             value="sas",
-            message="the volume is to be reached with a SAS token, and the stack has none",
+            message="this volume needs a SAS token, and the stack has none",
             expected=f"managedIdentity, or sas together with the secret key {key((BLOB_SAS_TOKEN,))}",
             hint=f"run `pulumi config set --secret {key((BLOB_SAS_TOKEN,))}`, which asks for the token (read and list "
             "are enough), or remove the key access",

@@ -84,7 +84,7 @@ def _claims(sections: Sections) -> Iterator[Claim]:
 
 
 def _planned(sections: Sections) -> Iterator[Planned]:
-    """Yield what stands for blob containers; a volume's name goes on behind this with a digest of what it is."""
+    """Yield the objects of blob containers. A volume's full name also has a digest of its contents."""
     storage, workloads = sections.section(StorageSettings), sections.section(WorkloadsSettings)
     for index, volume in enumerate(storage.volumes if storage is not None else ()):
         path, namespace = ("storage", "volumes", index, "name"), volume.home(workloads)

@@ -25,9 +25,9 @@ from stacks.targets.cpouta.target import KIND_CLASS
 def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[str, Any]:
     """Register what OpenStack gives and the platform on it; return the stack's outputs.
 
-    The cluster lives on the volume: a VM in another's place has the same one, so that nothing in it goes with a VM.
-    Neither does anything with the stack: claims that were deleted would take the data of the platform's pods with them,
-    and the volume is protected for their sake. docs/cpouta.md says how the next update takes over what it finds there.
+    The cluster is on the volume, so a replaced VM keeps it. Objects in the cluster also remain when the stack is
+    destroyed: deleted claims would delete the data of the platform's pods, and the volume is protected.
+    docs/cpouta.md describes how the next update adopts the cluster.
     """
     resolved = inputs.resolved
     facts = inputs.site if isinstance(inputs.site, ProjectFacts) else None
@@ -54,10 +54,10 @@ def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[s
 
 
 def _data_password(inputs: StackInputs[CpoutaSettings]) -> pulumi.Output[str]:
-    """Return what opens the data on the volume.
+    """Return the password of the data on the volume.
 
-    It is protected as the volume is, and made whether or not anything asks for it today: the databases there know no
-    other one, and a stack that was destroyed and comes up again has to have it.
+    It is protected like the volume, and always created: the databases accept no other password, and a stack that was
+    destroyed and deployed again needs the same one.
     """
     made = password(MLOPS, opts=pulumi.ResourceOptions(protect=inputs.settings.openstack.volume.protect))
     given = inputs.secrets.get(MLOPS_PASSWORD)

@@ -1,4 +1,4 @@
-"""Rules of the VM's firewall: who may come in, and by which port."""
+"""Rules of the VM's firewall: allowed networks by port."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stacks.settings.model import SettingsModel
 from stacks.targets.cpouta import values
 
 SSH_PORT: Final = 22
-_OWN: Final = "write the address that `curl -4 https://api.ipify.org` prints, with /32 behind it"
+_OWN: Final = "write the address that `curl -4 https://api.ipify.org` prints, followed by /32"
 
 
 class OpeningSettings(SettingsModel):
@@ -31,7 +31,7 @@ class OpeningSettings(SettingsModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A network that may reach a port. path: of the entry below section openstack, whose last part names it."""
+    """A network that may connect to a port. path: of the entry below section openstack, with its name as last part."""
 
     path: Path
     port: int
@@ -45,7 +45,7 @@ def rules(ssh_from: Mapping[str, str], ports: Sequence[OpeningSettings]) -> list
 
 
 def check(path: Path, found: Sequence[Rule], *, allow_any_source: bool) -> Iterator[ConfigError]:
-    """Yield rules that OpenStack refuses, that let in nobody, or that let in everybody. path: of section openstack."""
+    """Yield errors of rules that OpenStack rejects, or that allow no client or all. path: of section openstack."""
     ssh = [rule for rule in found if rule.path[0] == "sshFrom"]
     yield from _reachable(path, ssh)
     yield from _twice(path, found)
@@ -54,7 +54,7 @@ def check(path: Path, found: Sequence[Rule], *, allow_any_source: bool) -> Itera
 
 
 def same_names(path: Path, ports: Sequence[OpeningSettings]) -> Iterator[ConfigError]:
-    """Yield entries of ports that have another one's name."""
+    """Yield errors of ports with duplicate names."""
     names = [opening.name for opening in ports]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -68,13 +68,13 @@ def same_names(path: Path, ports: Sequence[OpeningSettings]) -> Iterator[ConfigE
 
 
 def _reachable(path: Path, ssh: Sequence[Rule]) -> Iterator[ConfigError]:
-    """Yield sources from which nobody reaches the VM's floating address, which is one of IPv4."""
-    allowed = "networks as the internet sees them, one of IPv4 among them: the VM has a floating address of IPv4"
+    """Yield errors of sources that cannot connect to the VM's floating IPv4 address."""
+    allowed = "public networks, at least one of IPv4, because the VM has a floating IPv4 address"
     if not ssh:
         yield ConfigError(
             path=(*path, "sshFrom"),
             value={},
-            message="nobody could sign in, and the stack itself could not reach the cluster",
+            message="no user could sign in, and the stack itself could not connect to the cluster",
             expected="at least one network",
             hint="write the address of the machine that runs the engine, such as me: 203.0.113.7/32",
         )
@@ -83,22 +83,22 @@ def _reachable(path: Path, ssh: Sequence[Rule]) -> Iterator[ConfigError]:
         yield ConfigError(
             path=(*path, *rule.path),
             value=rule.source,
-            message="nobody comes to the VM's floating address from this network: it is none of the internet",
+            message="this private network does not exist on the internet and cannot reach the VM's floating address",
             expected=allowed,
-            hint=f"{_OWN}; for VMs of the same network write an entry of ports with port {SSH_PORT}",
+            hint=f"{_OWN}; for VMs in the same network, add an entry of ports with port {SSH_PORT}",
         )
     if ssh and not inside and all(":" in rule.source for rule in ssh):
         yield ConfigError(
             path=(*path, "sshFrom"),
             value=[rule.source for rule in ssh],
-            message="these are IPv6 alone, and the VM's floating address is one of IPv4",
+            message="these are only IPv6 networks, and the VM's floating address is IPv4",
             expected=allowed,
             hint=_OWN,
         )
 
 
 def _twice(path: Path, found: Sequence[Rule]) -> Iterator[ConfigError]:
-    """Yield rules that differ from another one by their name alone, which Neutron leaves out of account.
+    """Yield errors of rules that differ only by name, which Neutron ignores.
 
     Source: neutron, db/securitygroups_db.py, _rule_to_key.
     """
@@ -109,15 +109,15 @@ def _twice(path: Path, found: Sequence[Rule]) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=(*path, *rule.path),
                 value=rule.source,
-                message=f"{key((*path, *other.path))} lets in the same network by port {rule.port} already, and "
-                "OpenStack refuses a second rule of it",
-                expected="each network once for a port",
+                message=f"duplicate rule: {key((*path, *other.path))} already allows this network on port {rule.port}, "
+                "and OpenStack rejects a second rule",
+                expected="each network once per port",
                 hint="remove one of them",
             )
 
 
 def _wide(path: Path, found: Sequence[Rule]) -> Iterator[ConfigError]:
-    """Yield the ports that next to everybody may reach, by all rules of a port together."""
+    """Yield errors of ports whose rules together allow almost all addresses."""
     by_port: dict[int, list[Rule]] = {}
     for rule in found:
         by_port.setdefault(rule.port, []).append(rule)
@@ -125,12 +125,12 @@ def _wide(path: Path, found: Sequence[Rule]) -> Iterator[ConfigError]:
         sources = [rule.source for rule in together]
         wide = too_wide(sources)
         if wide or too_many(sources):
-            more = "more than a /8 (IPv6: /32) has"
+            more = "more addresses than a /8 (IPv6: /32)"
             yield ConfigError(
                 path=(*path, together[-1].path[0]),
                 value=sources,
-                message=f"together these let in {listed(wide) if wide else more}, which is next to everybody",
-                expected="networks of no more than a /8 (IPv6: /32) together, or "
+                message=f"together these allow {listed(wide) if wide else more}, which is almost everyone",
+                expected="networks with at most the addresses of a /8 (IPv6: /32) in total, or "
                 f"{key((*path, 'allowAnySource'))}: true",
-                hint="write the addresses of your own, such as 203.0.113.7/32",
+                hint="write your own addresses, such as 203.0.113.7/32",
             )

@@ -1,4 +1,4 @@
-"""What target `cpouta` creates in OpenStack, in the order in which one stands on the other."""
+"""Creates the OpenStack resources of target `cpouta`, in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from stacks.targets.cpouta.settings import CpoutaSettings, OpenstackSettings
 class Infrastructure:
     """The VM and the cluster on it.
 
-    address: the VM's floating address. host_key: by which it is known. volume_id: of the volume, on which the cluster
-    lives. cluster: how it is reached, once the first boot is done.
+    address: the VM's floating address. host_key: of its SSH server. volume_id: of the volume with the cluster.
+    cluster: access to it, after the first boot.
     """
 
     address: pulumi.Output[str]
@@ -35,9 +35,9 @@ class Infrastructure:
 
 
 def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructure:
-    """Register the VM and all around it. facts: what the project says, None in a preview where nobody could ask it.
+    """Register the VM and its resources. facts: about the project, None in a preview if the project did not answer.
 
-    Raises pulumi.RunError where another stack has the name.
+    Raises pulumi.RunError if another stack has the name.
     """
     openstack = settings.openstack
     ownership.check(openstack, facts)
@@ -104,7 +104,7 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
 def _user_data(
     settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[str], image_id: pulumi.Input[str]
 ) -> KeptUserDataArgs:
-    """Return the user data with all that the VM is replaced for, so that no new VM has an old first boot."""
+    """Return the user data, with everything that causes a replacement of the VM."""
     openstack = settings.openstack
     return KeptUserDataArgs(
         first_boot=_first_boot(settings, key, volume_id),
@@ -153,7 +153,7 @@ def _volume(openstack: OpenstackSettings, options: pulumi.ResourceOptions) -> pu
 
 
 def _known(identifier: str | None) -> pulumi.Input[str]:
-    """Return an id, or what stands for one that only an update will know."""
+    """Return an ID, or a placeholder in a preview."""
     if identifier is not None:
         return identifier
     value: asyncio.Future[str] = asyncio.Future()

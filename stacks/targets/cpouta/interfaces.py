@@ -1,4 +1,4 @@
-"""User interfaces in the VM's cluster, and how one gets to them: through SSH alone."""
+"""User interfaces in the VM's cluster, which are reachable only through SSH."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Interface:
 
     @property
     def command(self) -> str:
-        """What brings it to http://localhost:<local>, until it is interrupted."""
+        """The command that forwards it to http://localhost:<local> until it is interrupted."""
         return (
             f"ssh -t -L {self.local}:localhost:{self.local} {HOSTS[0]} kubectl --kubeconfig {KUBECONFIG} "
             f"--namespace {self.namespace} port-forward service/{self.service} {self.local}:{self.port}"
@@ -54,7 +54,7 @@ LOCAL_PORTS: Final = frozenset(
 
 
 def interfaces(settings: CpoutaSettings) -> Mapping[str, Interface]:
-    """Return the user interfaces of what is switched on, by name."""
+    """Return the user interfaces of the enabled layers, by name."""
     if not settings.mlops.enabled:
         return {}
     overlay = settings.mlops.deployment.overlay

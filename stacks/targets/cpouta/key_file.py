@@ -1,4 +1,4 @@
-"""Whether the machine that runs the engine has the private half of the key pair, before a VM is made that it awaits."""
+"""Checks, before a VM is created, that the machine that runs Pulumi has the private key."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Final
 from components.openstack.access.host import KEY_VARIABLE
 
 _SECONDS: Final = 10
-_NONE: Final = "`ssh-keygen -t ed25519 -N '' -f {file}` makes a pair; put the content of {file}.pub into sshPublicKey"
+_NONE: Final = "run `ssh-keygen -t ed25519 -N '' -f {file}` and write the content of {file}.pub into sshPublicKey"
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why nobody can sign in by a file, and what to do; in the words of a ConfigError."""
+    """Why a private key file cannot be used, and the fix, in the words of a ConfigError."""
 
     message: str
     hint: str
 
 
 def obstacle(written: str, public: str, environment: Mapping[str, str]) -> Obstacle | None:
-    """Return why ssh cannot sign in by a file where the VM lets in who has a public key, None where it can.
+    """Return why ssh cannot sign in to the VM with a private key file, or None if it can.
 
-    ssh-keygen reads the file as ssh does: with the same formats, and the same care for who else may read it. A file
-    with a passphrase needs an agent that has the key, for nobody is asked while the engine runs (ssh(1), BatchMode).
+    ssh-keygen reads the file like ssh: with the same formats and the same check of permissions. A file with a
+    passphrase needs an agent with the key, because ssh cannot ask for it here (ssh(1), BatchMode).
     """
     file = environment.get(KEY_VARIABLE) or written
     if (found := _no_file(Path(file).expanduser(), file)) is not None:
@@ -34,16 +34,16 @@ def obstacle(written: str, public: str, environment: Mapping[str, str]) -> Obsta
     try:
         done = _run("ssh-keygen", "-y", "-P", "", "-f", str(Path(file).expanduser()))
     except (FileNotFoundError, subprocess.TimeoutExpired):
-        return Obstacle("there is no `ssh-keygen` on PATH that could read it", "install OpenSSH's client")
+        return Obstacle("`ssh-keygen`, which reads the file, is not on PATH", "install OpenSSH's client")
     if done.returncode == 0:
         return None if environment.get(KEY_VARIABLE) or _same(done.stdout, public) else _another(file)
     if "incorrect passphrase" in done.stderr:
         return None if _has_agent(public, environment) else _locked(file)
     if "bad permissions" in done.stderr:
-        return Obstacle("others may read it, and ssh takes no such key", f"chmod 600 {file}")
+        return Obstacle("other users can read the file, and ssh rejects such a key", f"run `chmod 600 {file}`")
     said = done.stderr.strip().rpartition("\n")[2]
     return Obstacle(
-        f"OpenSSH cannot read {file} as a private key: {said}", "name the file of sshPublicKey's private half"
+        f"OpenSSH cannot read {file} as a private key: {said}", "name the file of sshPublicKey's private key"
     )
 
 
@@ -57,15 +57,15 @@ def _no_file(path: Path, file: str) -> Obstacle | None:
 
 def _another(file: str) -> Obstacle:
     return Obstacle(
-        f"{file} is not the private half of sshPublicKey, so that the VM would let nobody in by it",
-        f"set sshPublicKey to what `ssh-keygen -y -f {file}` prints, or name the file of its private half",
+        f"{file} is not the private key of sshPublicKey, so the VM would reject it",
+        f"set sshPublicKey to the output of `ssh-keygen -y -f {file}`, or name the file of its private key",
     )
 
 
 def _locked(file: str) -> Obstacle:
     return Obstacle(
-        f"{file} has a passphrase, nobody is asked for it while the engine runs, and no ssh-agent has this key",
-        f"run `ssh-add {file}` first, or take the passphrase off with `ssh-keygen -p -f {file}`",
+        f"{file} has a passphrase, which ssh cannot ask for here, and no ssh-agent has this key",
+        f"run `ssh-add {file}` first, or remove the passphrase with `ssh-keygen -p -f {file}`",
     )
 
 
@@ -80,7 +80,7 @@ def _has_agent(public: str, environment: Mapping[str, str]) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two lines are the same key, whatever is remarked behind it."""
+    """Whether two lines have the same key, regardless of its comment."""
     return one.split()[:2] == other.split()[:2]
 
 

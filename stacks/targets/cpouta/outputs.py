@@ -1,4 +1,4 @@
-"""The outputs of target `cpouta`: how the VM is reached, and what it costs."""
+"""The outputs of target `cpouta`: access to the VM, and its costs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def outputs(settings: CpoutaSettings, made: Infrastructure) -> Mapping[str, Any]
     """Return the outputs.
 
     address: the floating address. sshConfig: for ~/.ssh/config. knownHosts: for ~/.ssh/known_hosts, so that the first
-    connection is verified. tunnels: commands that bring a user interface to this machine.
-    kubeconfig: of the cluster, a secret; whoever uses it opens a tunnel by it. versions: of what the first boot
-    installed, and of what the cluster has on top of it. checks: what the first boot tried. volume: its id; it stays
-    when the stack goes. billingUnits: in an hour, by what is charged for and in all.
+    connection is verified. tunnels: commands that forward a user interface to this machine.
+    kubeconfig: of the cluster, a secret. It needs an SSH tunnel. versions: of the software that the first boot and the
+    layers install. checks: results of the first boot. volume: its ID. The volume remains when the stack is destroyed.
+    billingUnits: per hour, by resource and in total.
     """
     openstack = settings.openstack
     return {

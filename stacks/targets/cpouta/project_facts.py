@@ -1,4 +1,4 @@
-"""What an OpenStack project says of itself: what it offers, what it still has room for, what is there already."""
+"""Facts about an OpenStack project: its offers, free quotas and existing resources."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from openstack.connection import Connection
 
 SECONDS: Final = 30
-"""How long a service may take for each answer."""
+"""Seconds that a service may take for each answer."""
 OPENRC: Final = (
-    "make an application credential (cPouta's dashboard, Identity, Application Credentials), download its openrc file, "
-    "and `source` it in the shell that runs Pulumi; OS_CLOUD with clouds.yaml does as well"
+    "create an application credential (cPouta's dashboard, Identity, Application Credentials), download its openrc "
+    "file, and `source` it in the shell that runs Pulumi; OS_CLOUD with clouds.yaml works too"
 )
 
 
@@ -29,7 +29,7 @@ PREFERRED: Final = ("OS_PASSWORD", "OS_TOKEN", "OS_AUTH_TOKEN")
 
 
 class ProjectError(Exception):
-    """Nobody could ask the project; the message says why, hint what to do. Neither shows a credential."""
+    """The project did not answer. message: the reason. hint: the fix. Neither shows a credential."""
 
     def __init__(self, message: str, hint: str = OPENRC) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class ProjectError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """A quota. limit: None for none. used: by everything in the project."""
+    """A quota. limit: None for unlimited. used: by all resources of the project."""
 
     limit: int | None
     used: int
@@ -54,10 +54,10 @@ class FlavorFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerFacts:
-    """A VM that is there.
+    """An existing VM.
 
-    cluster: which one it was asked to have, as `cluster_note` writes it; empty where nobody noted it. boot_volume_gib:
-    of the volume that it boots from, 0 where that is the flavor's own disk.
+    cluster: its configured cluster, as `cluster_note` writes it, or empty if it is not recorded. boot_volume_gib: of
+    the volume that it boots from, 0 if that is the flavor's own disk.
     """
 
     flavor: str
@@ -71,7 +71,7 @@ class VolumeFacts:
     """A volume.
 
     size_gib: as it is. status: available, in-use and so on. has_system: an image was written to it. kind: its type.
-    servers: the ids of the VMs that have it. cluster: which one is on it, as of a VM; empty where nobody noted it.
+    servers: the IDs of the VMs that use it. cluster: on it, as for a VM, or empty if it is not recorded.
     """
 
     size_gib: int
@@ -84,7 +84,7 @@ class VolumeFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleFacts:
-    """Who may come in. ports: such as 22, 80 to 90, all. source: a network, or a group's id; None for everybody."""
+    """Allowed connections. ports: such as 22, 80 to 90, all. source: a network or a group's ID, None for everyone."""
 
     ports: str
     source: str | None
@@ -92,7 +92,7 @@ class RuleFacts:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it lets in next to everybody, and not a group of the project."""
+        """Whether it allows almost all addresses, and not a group of the project."""
         if self.source is None:
             return True
         try:
@@ -105,22 +105,22 @@ class RuleFacts:
 class ProjectFacts:
     """A project.
 
-    flavors, images, networks: what there is, by name, of images and networks with their ids. pools, volume_types: the
+    flavors, images, networks: by name; of images and networks with their IDs. pools, volume_types: the
         names of external networks and of types. zones: names of the availability zones of VMs.
-    own_images: names that no public image has, so that one of the project's own, or one shared with it, is meant.
+    own_images: names that no public image has, only images of the project or shared with it.
     ambiguous: names that several networks have, which OpenStack allows.
-    routes: the pools that routers lead to, by the name of each network of the project's own; of others nobody can say.
-    quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
+    routes: the pools that routers lead to, by name of the project's own networks. Unknown for other networks.
+    quotas: by resource, such as cores. server, volume: with the stack's name, None if there is none.
     has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
-    doubles: the ids of what is noted as the stack's, where there are several of a kind; by what the command `openstack`
-        calls that kind. Of one whose creation was not answered nobody but the project knows.
-    owner: the stack whose group it is, empty where it does not say so. rules: of that group, those that let in.
-    other_groups: those of the VM's ports beside that one, by name, with their rules that let in. unguarded: the ids of
-        its ports with port security switched off, for which no rule holds. is_left_out: its own port is not in the
-        stack's group. No refresh finds any of this (terraform-provider-openstack, resourceNetworkingPortV2Read).
-    existing: the volume that the settings name, None where there is none of its id.
-    obstacle: why this machine could not sign in to a VM of the project, None where it could.
-    key_pair: the public key in the user's key pair of the stack's name, None where there is none.
+    doubles: the IDs of the stack's resources of which there are several, by kind, as in the command `openstack`. A
+        resource whose creation was not answered is not in the state.
+    owner: the stack of the security group, or empty if it is not recorded. rules: of that group, for ingress.
+    other_groups: other groups of the VM's ports, by name, with their ingress rules. unguarded: the IDs of its ports
+        without port security, to which no rule applies. is_left_out: the VM's own port is not in the stack's group. A
+        refresh does not find any of this (terraform-provider-openstack, resourceNetworkingPortV2Read).
+    existing: the volume that the settings name, None if no volume has the ID.
+    obstacle: why this machine could not sign in to a VM of the project, None if it can.
+    key_pair: the public key in the user's key pair with the stack's name, None if there is none.
     """
 
     flavors: Mapping[str, FlavorFacts]
@@ -150,12 +150,12 @@ class ProjectFacts:
 
 
 def has_credentials(environment: Mapping[str, str]) -> bool:
-    """Whether the environment says how to sign in."""
+    """Whether the environment has credentials."""
     return bool(environment.get("OS_CLOUD") or environment.get("OS_AUTH_URL"))
 
 
 def ask(environment: Mapping[str, str], *, name: str, existing: str | None) -> ProjectFacts:
-    """Return what the project of the OS_* variables says of itself; raises ProjectError without an answer.
+    """Return facts about the project of the OS_* variables. Raises ProjectError if it does not answer.
 
     name: of the stack's resources. existing: the id of a volume to look at.
     """
@@ -168,7 +168,7 @@ def ask(environment: Mapping[str, str], *, name: str, existing: str | None) -> P
             f"{names} and an application credential are set; the provider for OpenStack uses {names} to sign in",
             f"`unset {' '.join(preferred)}` in the shell that runs Pulumi",
         )
-    # A second of import that only this target needs.
+    # Imported here, because it takes a second and only this target needs it.
     from keystoneauth1 import exceptions as signing
     from openstack import exceptions as answers
     from requests import RequestException
@@ -176,32 +176,30 @@ def ask(environment: Mapping[str, str], *, name: str, existing: str | None) -> P
     try:
         return _facts(_connect(environment), name, existing)
     except (signing.Unauthorized, signing.MissingRequiredOptions, signing.MissingAuthPlugin) as error:
-        raise ProjectError(
-            f"nobody could sign in: {_first_line(error)}; the credentials are wrong or expired"
-        ) from None
+        raise ProjectError(f"cannot sign in: {_first_line(error)}; the credentials are wrong or expired") from None
     except answers.ConfigException as error:
-        raise ProjectError(f"the credentials are not whole: {_first_line(error)}") from None
+        raise ProjectError(f"the credentials are incomplete: {_first_line(error)}") from None
     except answers.ForbiddenException as error:
         raise ProjectError(
-            f"the project lets these credentials not look: {_first_line(error)}",
-            "make an application credential with the role member, and no access rules",
+            f"these credentials cannot read the project: {_first_line(error)}",
+            "create an application credential with the role member and without access rules",
         ) from None
     except (signing.ClientException, answers.SDKException, RequestException) as error:
         raise ProjectError(
             f"no answer from {environment.get('OS_AUTH_URL') or environment.get('OS_CLOUD')}: {_first_line(error)}",
-            "look at the address in OS_AUTH_URL, at the network, and at CSC's service breaks; then try again",
+            "check the address in OS_AUTH_URL, the network, and CSC's service breaks; then try again",
         ) from None
 
 
 def _connect(environment: Mapping[str, str]) -> Connection:
-    """Sign in as the SDK does by itself, by the variables that were given."""
+    """Sign in like the SDK, with the given variables."""
     from openstack.config import OpenStackConfig, loader
     from openstack.connection import Connection
 
     given = {key.removeprefix("OS_").lower(): text for key, text in environment.items() if key.startswith("OS_")}
     cloud = given.pop("cloud", None)
-    # The SDK looks for it in its own environment, and only together with all others of it. OS_CLIENT_SECURE_FILE counts
-    # for nothing, for the official provider does not read it (gophercloud/utils, openstack/clientconfig/utils.go).
+    # The SDK reads it only from its own environment, together with all others. OS_CLIENT_SECURE_FILE is ignored,
+    # because the official provider does not read it (gophercloud/utils, openstack/clientconfig/utils.go).
     files = given.pop("client_config_file", None)
     given.pop("client_secure_file", None)
     config = OpenStackConfig(
@@ -212,7 +210,7 @@ def _connect(environment: Mapping[str, str]) -> Connection:
     options: dict[str, Any] = {**given, "api_timeout": SECONDS}
     region = config.get_one(cloud=cloud, **options)
     connection = Connection(config=region)
-    connection.session.get_token()  # which says why it cannot sign in, where `authorize` does not
+    connection.session.get_token()  # its error has the reason, unlike that of `authorize`
     return connection
 
 
@@ -271,16 +269,16 @@ def _routes(cloud: Connection, networks: Sequence[Any]) -> Iterator[tuple[str, f
     ports = list(cloud.network.ports(project_id=cloud.current_project_id))
     for network in networks:
         if not network.is_router_external and network.project_id == cloud.current_project_id:
-            # Whatever kind of interface a router has in a network, its port says which router's it is.
+            # The port of any kind of router interface names its router.
             joined = {port.device_id for port in ports if port.network_id == network.id}
             yield network.name, frozenset(gateways[router] for router in joined & gateways.keys())
 
 
 def _images(oldest_first: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Yield images by name with their ids, of several of one name last the one that is meant.
+    """Yield images by name with their IDs. If several images have a name, the one to use comes last.
 
-    That is the newest public one, which CSC alone makes (CSCfi/csc-user-guide, docs/cloud/pouta/adding-images.md):
-    whoever works in the project can give an image of their own the name of one of CSC's.
+    That is the newest public one, which only CSC can create (CSCfi/csc-user-guide, docs/cloud/pouta/adding-images.md).
+    Members of the project can give their own images the name of one of CSC's.
     """
     yield from ((item.name, item.id) for item in sorted(oldest_first, key=_is_public))
 
@@ -290,8 +288,8 @@ def _is_public(image: Any) -> bool:
 
 
 def _servers(cloud: Connection, name: str) -> Iterator[Any]:
-    """Yield the VMs that stacks have made under a name; Nova has several VMs of one name."""
-    # Nova reads the name as a regular expression, and whoever made other VMs did not note their image.
+    """Yield the VMs that stacks have created with a name. Several VMs can have the same name."""
+    # Nova reads the name as a regular expression, and VMs that no stack created do not record their image.
     for item in cloud.compute.servers(name=f"^{re.escape(name)}$"):
         if item.name == name and IMAGE in (item.metadata or {}):
             yield item
@@ -325,7 +323,7 @@ def _rules(cloud: Connection, group: str) -> Iterator[RuleFacts]:
 
 
 def _other_groups(cloud: Connection, ports: Iterable[Any], own: Any) -> Iterator[tuple[str, tuple[RuleFacts, ...]]]:
-    """Yield the groups that somebody else has put ports into. own: the stack's, None before it is made."""
+    """Yield the groups of the ports other than the stack's. own: the stack's group, None before it exists."""
     found = {identifier for item in ports for identifier in item.security_group_ids}
     for identifier in sorted(found - {own.id if own is not None else None}):
         group = cloud.network.find_security_group(identifier)
@@ -333,7 +331,7 @@ def _other_groups(cloud: Connection, ports: Iterable[Any], own: Any) -> Iterator
 
 
 def _data_volumes(cloud: Connection, name: str) -> Iterator[Any]:
-    """Yield the volumes that stacks have made under a name; Cinder has several volumes of one name."""
+    """Yield the volumes that stacks have created with a name. Several volumes can have the same name."""
     own = notes.data_volume(name)
     return (item for item in cloud.block_storage.volumes(name=name) if item.description == own)
 
@@ -373,7 +371,7 @@ def _quotas(cloud: Connection) -> Iterator[tuple[str, Room]]:
 
 
 def _room(limit: int, used: int) -> Room:
-    """Return a quota: a negative limit stands for none."""
+    """Return a quota. A negative limit means unlimited."""
     return Room(limit=None if limit < 0 else limit, used=used or 0)
 
 

@@ -1,4 +1,4 @@
-"""What the project has to offer before anything is made: flavor, image, network, pool, and room in its quotas."""
+"""Checks that the project has the flavor, image, network, pool and quotas, before anything is created."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from stacks.targets.cpouta.settings import IMAGES, LEAST_VOLUME, SECTION, TOO_SL
 from stacks.validation.mlops import chosen
 
 _RAY_CORES: Final = 4
-"""What the platform's setup.sh wants on top for Ray."""
+"""Additional resources that the platform's setup.sh requires for Ray."""
 
 _REGISTRY: Final = 5001
-"""Of the VM's loopback, where the registry beside kind listens (components/openstack/first_boot/files/registry.sh)."""
+"""Port of the registry next to kind on the VM's loopback (components/openstack/first_boot/files/registry.sh)."""
 _RULES_OF_A_GROUP: Final = 2
-"""Neutron gives each new security group two, which let out everything by IPv4 and IPv6, and counts them."""
+"""Neutron adds two egress rules, for IPv4 and IPv6, to each new security group, and counts them."""
 
 
 def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[ConfigError]:
-    """Yield what the settings ask of the VM and its cluster, and neither can give.
+    """Yield errors of settings that the VM or its cluster cannot support.
 
-    NVshare says itself which nodes it needs.
+    NVshare's own rules check its nodes.
     """
     gpu, mlops, queueing = (
         partial.section(CpoutaGpuSettings),
@@ -49,9 +49,9 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
         yield ConfigError(
             path=("nvshare", "enabled"),
             value=True,
-            message=f"NVshare takes the GPU as a pod does, and nobody offers it to pods while {operator} is false",
-            expected=f"{operator} and {key(('gpu', 'featureDiscovery'))} true beside it",
-            hint="set both, or remove the key",
+            message=f"NVshare requests the GPU like a pod, and pods cannot request GPUs while {operator} is false",
+            expected=f"true together with {operator} and {key(('gpu', 'featureDiscovery'))}",
+            hint="set both to true, or remove the key",
         )
     if gpu is not None and gpu.operator and not flavor.gpus:
         yield ConfigError(
@@ -65,17 +65,17 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
         yield ConfigError(
             path=("gpu", "installDriver"),
             value=True,
-            message="the VM's first boot installs the driver, and a second one would break it",
-            expected=f"false; {key((*SECTION, 'gpu', 'driver'))} says which",
+            message="the VM's first boot installs the driver, and a second driver would break it",
+            expected=f"false; {key((*SECTION, 'gpu', 'driver'))} sets the driver",
             hint="remove the key",
         )
     if gpu is not None and gpu.operator and not gpu.install_toolkit:
         yield ConfigError(
             path=("gpu", "installToolkit"),
             value=False,
-            message="the first boot sets up NVIDIA's runtime for Docker alone: kind's node is a container with a "
-            "containerd of its own, and pods there would see no GPU",
-            expected="true where the operator offers the GPUs",
+            message="the first boot configures NVIDIA's runtime only for Docker. kind's node is a container with its "
+            "own containerd, so pods would not see GPUs",
+            expected="true if the operator offers the GPUs",
             hint="remove the key",
         )
     if mlops is None or not mlops.enabled or (deployment := chosen(mlops)) is None:
@@ -88,56 +88,56 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
             value=mlops.option,
             message=f"{deployment.overlay} needs {deployment.cores + ray} cores, and flavor {flavor.name} has "
             f"{flavor.cores}",
-            expected=f"a smaller deployment, or a flavor with as many: {listed(enough)}",
+            expected=f"a smaller deployment, or a flavor with enough cores: {listed(enough)}",
             hint=f"remove the key for pipelines with KServe, or set {key((*SECTION, 'flavor'))} to {enough[0]}",
         )
 
 
 def _api_port(openstack: OpenstackSettings) -> Iterator[ConfigError]:
-    """Yield a port of the API server that the VM needs otherwise, now or later: kind cannot change it any more."""
+    """Yield the error of an API server port that the VM needs for something else. kind cannot change it later."""
     port = openstack.kind.api_port
     if port in {_REGISTRY, *LOCAL_PORTS}:
         yield ConfigError(
             path=(*SECTION, "kind", "apiPort"),
             value=port,
-            message="the registry beside kind has this port"
+            message="the registry next to kind uses this port"
             if port == _REGISTRY
-            else "a user interface of the MLOps platform is forwarded by this port of the VM",
-            expected=f"another port than {listed(sorted({_REGISTRY, *LOCAL_PORTS}))}",
+            else "a user interface of the MLOps platform is forwarded to this port of the VM",
+            expected=f"any port except {listed(sorted({_REGISTRY, *LOCAL_PORTS}))}",
             hint="remove the key for 6443",
         )
 
 
 def unoffered(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[str]:
-    """Yield that teams have GPUs which nobody offers to pods."""
+    """Yield a warning about teams on a VM whose GPUs pods cannot request."""
     gpu, flavor = partial.section(CpoutaGpuSettings), openstack.machine
     if gpu is not None and not gpu.operator and flavor.gpus and partial.known_teams:
         yield (
-            f"{key(('gpu', 'operator'))} is false, so that nobody offers the GPUs of {flavor.name} to pods: jobs of "
-            f"teams that ask for one wait; set it and {key(('gpu', 'featureDiscovery'))} to true"
+            f"{key(('gpu', 'operator'))} is false, so pods cannot request the GPUs of {flavor.name}: teams' GPU jobs "
+            f"stay pending. Set it and {key(('gpu', 'featureDiscovery'))} to true"
         )
 
 
 def ended(openstack: OpenstackSettings) -> Iterator[str]:
-    """Yield that the Kubernetes of the cluster gets no fixes any more, where kind has a later one."""
+    """Yield a warning about a Kubernetes version that no longer gets fixes, if kind has a later one."""
     version = openstack.kind.kubernetes
     since = catalogue.ENDED.get(version.rpartition(".")[0])
     if since is not None:
         yield (
-            f"{key((*SECTION, 'kind', 'kubernetes'))}: Kubernetes {version} gets no fixes since {since}, not even of "
-            "security; take an older one than the default where something needs it, and let nobody in but those you "
+            f"{key((*SECTION, 'kind', 'kubernetes'))}: Kubernetes {version} gets no fixes since {since}, not even for "
+            "security. Use a version older than the default only if necessary, and give access only to people whom you "
             "trust"
         )
 
 
 def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
-    """Yield what the settings name and the project does not have, and why nobody could sign in to its VM."""
+    """Yield errors of names that the project does not have, and of a private key that cannot be used."""
     if facts.obstacle is not None:
         yield ConfigError(
             path=(*SECTION, "privateKeyFile"),
             value=openstack.private_key_file,
             message=facts.obstacle.message,
-            expected="the file of sshPublicKey's private half, which the stack reaches the VM by",
+            expected="the file of sshPublicKey's private key, with which the stack signs in to the VM",
             hint=facts.obstacle.hint,
         )
     wanted = (
@@ -155,9 +155,9 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
             yield ConfigError(
                 path=(*SECTION, field),
                 value=name,
-                message="the project sees several networks of this name, and nothing says which one is meant",
-                expected="a name that one network has",
-                hint="give one of them another name: `openstack network list`, then `openstack network set --name`",
+                message="the project has several networks with this name",
+                expected="the name of exactly one network",
+                hint="rename one of them: `openstack network list`, then `openstack network set --name`",
             )
     volume = openstack.volume
     if volume.existing is None and volume.type not in facts.volume_types:
@@ -169,23 +169,23 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
 
 
 def _key_pair(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
-    """Yield a key pair of the user's that is in the way: Nova keeps them by user, and takes no second one of a name."""
+    """Yield the error of an existing key pair: Nova stores them by user, and names must be unique."""
     there = facts.key_pair
     if facts.server is not None or there is None or there.split()[:2] == openstack.ssh_public_key.split()[:2]:
         return
     yield ConfigError(
         path=(*SECTION, "name"),
         value=openstack.name,
-        message="the user of these credentials has a key pair of this name, with another key, and no VM that it "
-        "belongs to: OpenStack would refuse a second one, half-way",
+        message="the user of these credentials already has a key pair with this name, another key and no VM: "
+        "OpenStack would reject a second one in the middle of the update",
         expected="a name that no key pair has",
-        hint=f"set another name; or, if nobody needs that key pair, `openstack keypair delete {openstack.name}`, which "
-        "takes no key from any VM",
+        hint=f"set another name, or, if the key pair is unused, run `openstack keypair delete {openstack.name}`, which "
+        "does not remove keys from VMs",
     )
 
 
 def _route(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
-    """Yield a network that no router joins to the pool: a floating address could not be given to anything in it."""
+    """Yield the error of a network without a router to the pool: its VMs could not get a floating address."""
     network, pool = openstack.network, openstack.pool
     led = facts.routes.get(network)
     if led is None or pool in led or pool not in facts.pools:
@@ -195,22 +195,22 @@ def _route(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
     yield ConfigError(
         path=(*SECTION, "network"),
         value=network,
-        message=f"no router leads from this network to {pool}, so that no floating address would reach the VM",
+        message=f"no router connects this network to {pool}, so the VM could not get a floating address",
         expected=listed(fit) if fit else f"a network with a router to {pool}",
         hint=f"`openstack router create --external-gateway {pool} {router}`, then "
-        f"`openstack router add subnet {router} <subnet>` with the subnet that `openstack subnet list` has of it",
+        f"`openstack router add subnet {router} <subnet>` with the network's subnet from `openstack subnet list`",
     )
 
 
 def _cluster(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
-    """Yield a cluster that the VM's volume does not have: a first boot would refuse it, with the old VM gone."""
+    """Yield the error of a cluster that differs from that on the volume: the first boot of a new VM would reject it."""
     kind, had = openstack.kind, _noted(openstack, facts)
     if had in ("", kind.note) or kind.recreate:
         return
     moved = had.startswith(cluster_note(kind.kubernetes, 0).removesuffix("0"))
     volume = openstack.volume.existing or openstack.name
     by_now = (
-        f"; or, where that is on it by now, `openstack volume set --property '{CLUSTER}={kind.note}' {volume}`"
+        f"; or, if the volume already has that, run `openstack volume set --property '{CLUSTER}={kind.note}' {volume}`"
         if facts.server is None
         else ""
     )
@@ -218,17 +218,17 @@ def _cluster(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Conf
         path=(*SECTION, "kind", "apiPort" if moved else "kubernetes"),
         value=kind.api_port if moved else kind.kubernetes,
         message=f"the cluster on the volume has {had}, which kind cannot change, and the first boot of a new VM would "
-        "refuse it",
+        "reject it",
         expected=had,
-        hint=f"write what it has; or save what is in the cluster and set {key((*SECTION, 'kind', 'recreate'))} to "
-        f"true, which removes it with all of its data{by_now}",
+        hint=f"write what it has, or save the cluster's data and set {key((*SECTION, 'kind', 'recreate'))} to "
+        f"true, which deletes the cluster with all of its data{by_now}",
     )
 
 
 def _noted(openstack: OpenstackSettings, facts: ProjectFacts) -> str:
-    """Return which cluster is on the volume.
+    """Return the cluster on the volume.
 
-    What its VM has is the newer word: no stack writes to a volume that it was told of.
+    The VM's record is newer, because a stack does not change a volume that the settings name.
     """
     server, volume = facts.server, facts.volume if openstack.volume.existing is None else facts.existing
     if server is not None and (volume is None or not volume.servers or server.id in volume.servers):
@@ -242,9 +242,9 @@ def _absent(path: Path, name: str, there: list[str]) -> ConfigError:
     return ConfigError(
         path=path,
         value=name,
-        message=f"the project has no {_WORDS[path[-1]]} of this name",
+        message=f"the project has no {_WORDS[path[-1]]} with this name",
         expected=listed(there),
-        hint=more + (f"did you mean {meant}?" if meant and not more else "take one of those"),
+        hint=more + (f"did you mean {meant}?" if meant and not more else "use one of those"),
     )
 
 
@@ -265,9 +265,9 @@ def _volume(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Confi
             yield ConfigError(
                 path=(*path, "size"),
                 value=volume.size,
-                message=f"the volume has {facts.volume.size_gib} GiB, and volumes do not shrink",
+                message=f"the volume has {facts.volume.size_gib} GiB, and volumes cannot shrink",
                 expected=f"at least {facts.volume.size_gib}",
-                hint="write the size that it has",
+                hint="set it to the current size",
             )
         return
     found, there = facts.existing, (*path, "existing")
@@ -275,16 +275,16 @@ def _volume(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Confi
         yield ConfigError(
             path=there,
             value=volume.existing,
-            message="the project has no volume of this id",
-            expected="the id of a volume in the project of the credentials",
+            message="the project has no volume with this ID",
+            expected="the ID of a volume in the project of the credentials",
             hint="`openstack volume list` prints them; accept a transfer from another project first",
         )
     elif found.has_system:
         yield ConfigError(
             path=there,
             value=volume.existing,
-            message="an image was written to this volume, and its data would be lost to a new file system",
-            expected="an empty volume, or one that held such a platform's data",
+            message="this volume has an image, and a new file system would delete its data",
+            expected="an empty volume, or one with the data of such a platform",
             hint="name another volume, or remove the key for a new one",
         )
     elif (wrong := _unfit(found, facts.server.id if facts.server is not None else "")) is not None:
@@ -293,21 +293,24 @@ def _volume(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Confi
             path=there,
             value=volume.existing,
             message=message,
-            expected=f"a volume of at least {LEAST_VOLUME} GiB that is available, or that the stack's VM has",
+            expected=f"a volume of at least {LEAST_VOLUME} GiB that is available or attached to the stack's VM",
             hint=hint,
         )
 
 
 def _unfit(volume: VolumeFacts, server: str) -> tuple[str, str] | None:
-    """Return why a volume cannot be the platform's, and what to do, None where it can. server: id of the stack's VM."""
+    """Return why the platform cannot use a volume, and the fix, or None if it can. server: ID of the stack's VM."""
     another = "name another volume, or remove the key for a new one"
     others = volume.servers - {server}
     if others:
-        return f"VM {listed(sorted(others))} has it", f"`openstack server remove volume {min(others)} <volume>` first"
+        return (
+            f"it is attached to VM {listed(sorted(others))}",
+            f"run `openstack server remove volume {min(others)} <volume>` first",
+        )
     if volume.status != "available" and not volume.servers:
         return (
-            f"its status is {volume.status}, in which no VM can take it",
-            f"wait until it is available, as `openstack volume show` tells; where it stays {volume.status}, {another}",
+            f"its status is {volume.status}, so it cannot be attached",
+            f"wait until `openstack volume show` shows available; if it stays {volume.status}, {another}",
         )
     if volume.size_gib < LEAST_VOLUME:
         return f"the platform's images and volumes do not fit into its {volume.size_gib} GiB", another
@@ -318,7 +321,7 @@ def _unfit(volume: VolumeFacts, server: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """How much more of something the stack takes than it has. unit: behind the numbers. path: what asks for it."""
+    """An additional amount of a quota that the stack needs. unit: of the numbers. path: of the setting."""
 
     amount: int
     path: Path
@@ -326,7 +329,7 @@ class Need:
 
 
 def needs(openstack: OpenstackSettings, facts: ProjectFacts) -> Mapping[str, Need]:
-    """Return what the stack does not have yet, by quota."""
+    """Return the amounts that the stack does not have yet, by quota."""
     flavor, server = facts.flavors.get(openstack.flavor), facts.server
     old = facts.flavors.get(server.flavor) if server is not None else None
     boots, booted = openstack.boot_volume or 0, server.boot_volume_gib if server is not None else 0
@@ -357,7 +360,7 @@ def needs(openstack: OpenstackSettings, facts: ProjectFacts) -> Mapping[str, Nee
 
 
 def room(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
-    """Yield the quotas that do not suffice, and by how much."""
+    """Yield errors of quotas that are too small, with the missing amount."""
     for what, need in needs(openstack, facts).items():
         quota = facts.quotas.get(what)
         if quota is None or quota.limit is None or need.amount <= 0:
@@ -366,41 +369,41 @@ def room(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigEr
         if need.amount > free:
             yield ConfigError(
                 path=need.path,
-                message=f"the project's quota of {what} is {need.amount - free}{need.unit} too small: the stack takes "
-                f"{need.amount}{need.unit}, and of {quota.limit}{need.unit} {quota.used}{need.unit} are used",
+                message=f"the project's quota of {what} is {need.amount - free}{need.unit} too small: the stack needs "
+                f"{need.amount}{need.unit}, and {quota.used}{need.unit} of {quota.limit}{need.unit} are used",
                 expected=f"at most {max(free, 0)}{need.unit} more, or a larger quota",
-                hint="ask servicedesk@csc.fi for more, or delete what is no longer needed",
+                hint="request more from servicedesk@csc.fi, or delete unused resources",
             )
 
 
 def another_password(partial: PartialSettings, openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield that a volume of another stack has databases which know that stack's password."""
+    """Yield a warning about a volume of another stack, whose databases have that stack's password."""
     mlops, volume, server = partial.section(MlopsSettings), facts.existing, facts.server
     if mlops is None or not mlops.enabled or volume is None or not volume.cluster or MLOPS_PASSWORD in partial.secrets:
         return
     if server is None or server.id not in volume.servers:
         secret = key((MLOPS_PASSWORD,))
         yield (
-            f"{key((*SECTION, 'volume', 'existing'))} names a volume with a cluster on it, and {secret} is not set: "
-            "the MLOps platform's databases there know the password of the stack that made them, and unless that was "
-            f"this one, nobody gets in by the one that it makes. `pulumi stack output {MLOPS_PASSWORD} --show-secrets` "
-            f"of that stack prints it, and `pulumi config set --secret {secret}` takes it"
+            f"{key((*SECTION, 'volume', 'existing'))} names a volume with a cluster, and {secret} is not set. The "
+            "platform's databases there accept only the password of the stack that created them. If that is another "
+            f"stack, print its password with `pulumi stack output {MLOPS_PASSWORD} --show-secrets`, and set it here "
+            f"with `pulumi config set --secret {secret}`"
         )
 
 
 def examples(openstack: OpenstackSettings) -> Iterator[str]:
-    """Yield networks of documents, which are nobody's: the example has some for who is to write their own."""
+    """Yield warnings about networks that are reserved for documentation, such as those of the example."""
     for who, source in openstack.ssh_from.items():
         if within(source, DOCUMENTATION):
             yield (
-                f"{key((*SECTION, 'sshFrom', who))}: {source} is kept for examples (RFC 5737, RFC 3849), and nobody "
-                "comes from there: write the address that the internet sees you by, such as "
-                "`curl -4 https://api.ipify.org` prints it"
+                f"{key((*SECTION, 'sshFrom', who))}: {source} is reserved for examples (RFC 5737, RFC 3849), and no "
+                "client has such an address. Write your public address, which "
+                "`curl -4 https://api.ipify.org` prints"
             )
 
 
 def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield who else was let in, and what becomes of the VM that is there."""
+    """Yield warnings about additional access, and about changes of the existing VM."""
     yield from _image(openstack, facts)
     yield from _recreated(openstack, facts)
     yield from _doubles(openstack, facts)
@@ -413,57 +416,57 @@ def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
     path = key((*SECTION, "flavor"))
     if bool(old.gpus) is not bool(new.gpus):
         yield (
-            f"{path}: {old.name} {_has(old.gpus)} and {new.name} {_has(new.gpus)}, so that the first boot is another "
-            "and the VM is replaced; its address, its volume and what is on that stay, what is on its own disk goes"
+            f"{path}: {old.name} {_has(old.gpus)} and {new.name} {_has(new.gpus)}, so the first boot differs and the "
+            "VM is replaced. Its address and its volume with its data remain. The data on its own disk is deleted"
         )
     elif old.resized_within != new.resized_within:
-        why = "a VM with GPUs would not boot again" if old.gpus else "most VMs do not survive another family of flavors"
+        why = "a VM with GPUs would not boot again" if old.gpus else "most VMs fail in another family of flavors"
         yield (
-            f"{path}: a resize from {old.name} to {new.name} is none that CSC offers ({why}), so that the VM is "
-            "replaced; its address, its volume and what is on that stay, what is on its own disk goes"
+            f"{path}: CSC does not support a resize from {old.name} to {new.name} ({why}), so the VM is replaced. Its "
+            "address and its volume with its data remain. The data on its own disk is deleted"
         )
     else:
         yield f"{path}: the VM is resized from {old.name} to {new.name}, which restarts it"
 
 
 def _image(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield that an image which has the name of one of CSC's is not CSC's, which are public."""
+    """Yield a warning about an image with the name of one of CSC's that is not public and so not CSC's."""
     if openstack.image in IMAGES and openstack.image in facts.own_images:
         yield (
-            f"{key((*SECTION, 'image'))}: {openstack.image} is the name of an image of CSC's, and the one that the "
-            "project has is not public, so that somebody has uploaded it or shared it with the project, and it can be "
-            f"anything: `openstack image show {facts.images[openstack.image]}` says whose it is"
+            f"{key((*SECTION, 'image'))}: {openstack.image} is the name of an image of CSC's, but the project's image "
+            "with that name is not public. A user uploaded it or shared it with the project, and its content is "
+            f"unknown. Check its owner with `openstack image show {facts.images[openstack.image]}`"
         )
 
 
 def _recreated(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield that the cluster on the volume goes, with its data: nothing else in a preview says so."""
+    """Yield a warning that the cluster on the volume and its data will be deleted, which a preview does not show."""
     kind, had = openstack.kind, _noted(openstack, facts)
     if kind.recreate and had not in ("", kind.note):
         yield (
-            f"{key((*SECTION, 'kind', 'recreate'))}: the cluster on the volume, which has {had}, is REMOVED WITH ALL "
-            f"OF ITS DATA by the first boot of the new VM, which makes one with {kind.note}; save first what is in it, "
-            "or remove the key and write what the cluster has"
+            f"{key((*SECTION, 'kind', 'recreate'))}: the first boot of the new VM REMOVES THE CLUSTER ON THE VOLUME, "
+            f"which has {had}, WITH ALL OF ITS DATA, and creates one with {kind.note}. Save the data first, or remove "
+            "the key and write the settings that the cluster has"
         )
 
 
 def _doubles(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield what no state knows and the project charges: which of several is the stack's only its state can tell."""
+    """Yield warnings about resources outside the state, which are charged. Only the state knows the stack's own."""
     for kind, identifiers in facts.doubles.items():
-        look = "; look first what is on it" if kind == "volume" else ""
+        look = "; check its data first" if kind == "volume" else ""
         yield (
-            f"of {openstack.name} there is more than one {kind} in the project, of which the stack has one at most: "
-            f"{listed(identifiers)}; an update that was killed or got no answer leaves one behind, and a destroy a "
-            "volume that was not protected. `pulumi stack --show-ids` has the stack's own, and "
-            f"`openstack {kind} delete` takes another one away{look}"
+            f"the project has more than one {kind} of {openstack.name}, and the stack uses at most one: "
+            f"{listed(identifiers)}. An update that was killed or got no answer leaves one behind, and so does a "
+            "destroy with a kept volume. Find the stack's own with `pulumi stack --show-ids`, and delete others with "
+            f"`openstack {kind} delete`{look}"
         )
 
 
 def _opened(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield the rules that the settings do not say.
+    """Yield warnings about rules that are not in the settings.
 
-    No resource stands for one that somebody else has added, so that no refresh finds it. A rule that is changed is not
-    told: it has the description by which the stack knows its own, and lets in few.
+    A refresh does not find rules that users added, because no resource represents them. A changed rule causes no
+    warning: it has the description of the stack's own rules, and allows few addresses.
     """
     group, said = openstack.name, {(str(rule.port), rule.source) for rule in openstack.rules}
     own = {(f"{SSH_RULE}{who}", str(SSH_PORT)) for who in openstack.ssh_from}
@@ -474,35 +477,35 @@ def _opened(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
             continue
         mark = f', described as "{rule.description}"' if rule.description else ""
         yield (
-            f"the security group {group} lets in {rule.source or 'everybody'} (port: {rule.ports}{mark}), which the "
-            "settings do not say: if no update of this stack made the rule, which then goes with this one, somebody "
-            f"has opened it; `openstack security group rule list {group}` shows it, and `openstack security group rule "
-            "delete` closes it"
+            f"the security group {group} allows {rule.source or 'everyone'} (port: {rule.ports}{mark}), which is not "
+            "in the settings. This update removes the rule if this stack created it. Otherwise a user did. Find it "
+            f"with `openstack security group rule list {group}`, and remove it with `openstack security group rule "
+            "delete`"
         )
 
 
 def _ports(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield what guards the VM beside the stack's security group, or keeps that from doing so.
+    """Yield warnings about other security groups of the VM, and about ports outside the stack's group.
 
-    "Edit Security Groups" of the dashboard is how somebody opens a VM who does not look at its group.
+    Users can change them with "Edit Security Groups" in the dashboard.
     """
     name = openstack.name
     for group, rules in facts.other_groups.items():
-        let_in = [f"{rule.source or 'everybody'} (port: {rule.ports})" for rule in rules]
+        let_in = [f"{rule.source or 'everyone'} (port: {rule.ports})" for rule in rules]
         yield (
-            f"the VM is in the security group {group}, too, which this stack has not put it into; the group lets in "
-            f"{listed(let_in) if let_in else 'nobody yet'}: `openstack server remove security group {name} {group}` "
-            "takes the VM out"
+            f"the VM is also in the security group {group}, which this stack did not add. The group allows "
+            f"{listed(let_in) if let_in else 'no connections yet'}. Remove the VM from it with "
+            f"`openstack server remove security group {name} {group}`"
         )
     for port in facts.unguarded:
         yield (
-            f"port security of the VM's port {port} is switched off, so that no rule holds and everybody reaches all "
-            f"of the VM: `openstack port set --enable-port-security --security-group {name} {port}` switches it on"
+            f"port security of the VM's port {port} is switched off, so no rule applies and everyone can connect to "
+            f"all ports. Switch it on with `openstack port set --enable-port-security --security-group {name} {port}`"
         )
     if facts.is_left_out and not facts.unguarded:
         yield (
-            f"the VM's port {name} is not in the security group {name}, so that nobody gets in by the settings' rules: "
-            f"`openstack port set --security-group {name} {name}` puts it back, and no update does"
+            f"the VM's port {name} is not in the security group {name}, so the settings' rules do not apply. Pulumi "
+            f"does not add it. Run `openstack port set --security-group {name} {name}`"
         )
 
 

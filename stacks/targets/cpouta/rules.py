@@ -12,7 +12,7 @@ from stacks.targets.cpouta.settings import OpenstackSettings
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what the VM is too small for, and what the project does not have, or has no room for."""
+    """Yield errors of settings that the VM or the project cannot support."""
     openstack, facts = partial.section(OpenstackSettings), partial.site
     if openstack is not None:
         yield from project_rules.fits(partial, openstack)
@@ -22,7 +22,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield what is outlived, an example or not offered, who was let in, and what becomes of the VM there."""
+    """Yield warnings about outdated and example values, additional access, and changes of the existing VM."""
     openstack, facts = partial.section(OpenstackSettings), partial.site
     if openstack is not None:
         yield from project_rules.examples(openstack)

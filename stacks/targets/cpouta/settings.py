@@ -106,7 +106,7 @@ class KindSettings(SettingsModel):
 
     @property
     def note(self) -> str:
-        """By what the cluster is told from another one."""
+        """The text that identifies the cluster's settings."""
         return cluster_note(self.kubernetes, self.api_port)
 
 
@@ -172,7 +172,7 @@ class OpenstackSettings(SettingsModel):
 
     @property
     def rules(self) -> list[Rule]:
-        """Who may come in."""
+        """The rules of the firewall."""
         return firewall.rules(self.ssh_from, self.ports)
 
     @property
@@ -182,7 +182,7 @@ class OpenstackSettings(SettingsModel):
 
     @property
     def release(self) -> str | None:
-        """The image's release of Ubuntu, None where nothing says."""
+        """The image's release of Ubuntu, or None if it is unknown."""
         return IMAGES.get(self.image, self.ubuntu)
 
     @property
@@ -194,7 +194,7 @@ class OpenstackSettings(SettingsModel):
         return {name: rate for name, rate in found.items() if rate is not None}
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold sources to somebody, the volume to what needs it, and GPU software to flavors with GPUs."""
+        """Check the sources, the volume, and that only flavors with GPUs have GPU software."""
         yield from firewall.same_names(path, self.ports)
         yield from firewall.check(path, self.rules, allow_any_source=self.allow_any_source)
         yield from self._volume(path)
@@ -203,16 +203,16 @@ class OpenstackSettings(SettingsModel):
         if keys > MOST_KEYS:
             yield ConfigError(
                 path=(*path, "otherPublicKeys"),
-                message=f"these keys have {keys} characters together, and there is not as much room in what OpenStack "
-                "hands a VM for its first boot",
-                expected=f"at most {MOST_KEYS} characters together",
-                hint="take keys of type ssh-ed25519, of which 120 fit, or add some to the VM's ~/.ssh/authorized_keys",
+                message=f"these keys have {keys} characters in total, which is too much for the user data of the VM's "
+                "first boot",
+                expected=f"at most {MOST_KEYS} characters in total",
+                hint="use keys of type ssh-ed25519 (up to 120), or add some to the VM's ~/.ssh/authorized_keys",
             )
         if self.machine.gpus and self.boot_volume is not None and self.boot_volume < LEAST_GPU_BOOT_VOLUME:
             yield ConfigError(
                 path=(*path, "bootVolume"),
                 value=self.boot_volume,
-                message="NVIDIA's driver and CUDA do not fit beside the system",
+                message="NVIDIA's driver and CUDA do not fit next to the system",
                 expected=f"at least {LEAST_GPU_BOOT_VOLUME} GiB",
                 hint="remove the key for the flavor's own disk",
             )
@@ -220,7 +220,7 @@ class OpenstackSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "gpu"),
                 message=f"flavor {self.flavor} has no GPU",
-                expected=f"nothing, or a flavor with GPUs: {listed(_with_gpus())}",
+                expected=f"no section, or a flavor with GPUs: {listed(_with_gpus())}",
                 hint=f"remove the section, or set {key((*path, 'flavor'))} to {_with_gpus()[0]}",
             )
         if self.gpu_stack is not None and self.release is not None:
@@ -233,7 +233,7 @@ class OpenstackSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "image"),
                 value=self.image,
-                message="this is none of CSC's images of the releases of Ubuntu that the first boot is made for",
+                message="this is not one of CSC's images of the Ubuntu releases that the first boot supports",
                 expected=f"{listed(IMAGES)}, or an image of your own with its release in {said}",
                 hint=f"did you mean {meant}?" if meant else f"remove the key for Ubuntu-{DEFAULT_UBUNTU}",
             )
@@ -241,8 +241,8 @@ class OpenstackSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "ubuntu"),
                 value=self.ubuntu,
-                message=f"{self.image} is CSC's image of Ubuntu {self.release}",
-                expected="nothing beside an image of CSC's",
+                message=f"{self.image} is CSC's image of Ubuntu {self.release}, which sets the release",
+                expected="no key with one of CSC's images",
                 hint="remove the key",
             )
 
@@ -270,7 +270,7 @@ class OpenstackSettings(SettingsModel):
                     path=(*path, "volume", name),
                     value=getattr(volume, name),
                     message=f"{key((*path, 'volume', 'existing'))} names a volume, which the stack does not change",
-                    expected="nothing beside existing",
+                    expected="no key together with existing",
                     hint="remove the key, or existing for a new volume",
                 )
             return
@@ -278,7 +278,7 @@ class OpenstackSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "volume", "size"),
                 value=volume.size,
-                message="the platform's images and volumes do not fit",
+                message="the volume is too small for the platform's images and volumes",
                 expected=f"at least {LEAST_VOLUME} GiB",
                 hint="remove the key for 500",
             )
@@ -286,7 +286,7 @@ class OpenstackSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "volume", "type"),
                 value=volume.type,
-                message="CSC's capacity volumes are for files at rest, too slow for databases such as the cluster's",
+                message="CSC's capacity volumes are for archives, and too slow for databases such as the cluster's",
                 expected=listed(kind for kind in VOLUME_RATES if kind != TOO_SLOW),
                 hint="remove the key",
             )

@@ -34,7 +34,7 @@ def _kubernetes_version(sections: Sections) -> str | None:
 
 
 def _ask(sections: Sections, environment: Mapping[str, str]) -> ProjectFacts | None:
-    """Ask the project of the credentials what it offers and has room for, and look for the private key."""
+    """Return facts about the project of the credentials, and about the private key."""
     openstack = sections.section(OpenstackSettings)
     if openstack is None:
         return None
@@ -44,7 +44,7 @@ def _ask(sections: Sections, environment: Mapping[str, str]) -> ProjectFacts | N
         raise UnansweredError(
             ConfigError(
                 path=SECTION,
-                message=f"the project could not be asked for flavor, image, network, pool and quotas: {error}",
+                message=f"cannot read flavor, image, network, pool and quotas of the project: {error}",
                 expected="credentials of the project in the environment",
                 hint=error.hint,
             )

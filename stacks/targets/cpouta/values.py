@@ -36,7 +36,7 @@ _TAKEN: Final = re.compile(
 """Users and groups that Ubuntu's cloud images and Docker have themselves (base-passwd, passwd.master and group.master;
 then those of packages): cloud-init makes a user with a group of its own, and fails where there is one of the name."""
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_IDS: Final = "the volume's id: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
+_IDS: Final = "the volume's ID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
 _KEY: Final = r"\s*(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521))[\s\S]*"
 _TOUCHED: Final = r"sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com"
 """Types of keys in hardware that somebody touches at each use (openssh-portable, PROTOCOL.u2f)."""
@@ -44,8 +44,8 @@ _KEYS: Final = (
     f"a public key in one line, of type ssh-ed25519, ecdsa-sha2-nistp256 (384, 521), or ssh-rsa of at least "
     f"{LEAST_RSA_BITS} bits"
 )
-_NEW: Final = "`ssh-keygen -t ed25519 -f ~/.ssh/local-cpouta.pem` makes a pair; put the content of the .pub file here"
-_KEY_FILES: Final = "the path of a private key's file, which begins with / or ~/"
+_NEW: Final = "run `ssh-keygen -t ed25519 -f ~/.ssh/local-cpouta.pem` and write the content of the .pub file here"
+_KEY_FILES: Final = "the path of a private key's file, which starts with / or ~/"
 _UNQUOTED: Final = re.compile(r"[%\"\x00-\x1f\x7f]|\$\{")
 """What ssh_config(5) does not take literally in an IdentityFile, TOKENS and ENVIRONMENT VARIABLES."""
 _PRIVATE: Final = re.compile(r"PRIVATE KEY|PuTTY-User-Key-File|b3BlbnNzaC1rZXktdjE")
@@ -58,70 +58,72 @@ def _public_key(value: str) -> str:
     key, public = _loaded(value)
     if re.fullmatch(_TOUCHED, key.split()[0]):
         reject(
-            message="somebody has to touch this key at each use, and nobody does for the stack",
+            message="this key must be touched at each use, which the stack cannot do",
             expected=_KEYS,
             hint=_NEW,
         )
     if isinstance(public, DSAPublicKey) or not re.fullmatch(_KEY, key):
-        reject(message=f"sshd takes no keys of type {key.split()[0]} any more", expected=_KEYS, hint=_NEW)
+        reject(message=f"sshd no longer accepts keys of type {key.split()[0]}", expected=_KEYS, hint=_NEW)
     return key
 
 
 def _others_key(value: str) -> str:
-    """Return the public key of somebody else, which nobody asks Nova about: sshd takes those of security keys, too."""
+    """Return another user's public key. Nova does not check it, and sshd also accepts security keys."""
     key, _ = _loaded(value)
     return key if re.fullmatch(_TOUCHED, key.split()[0]) else _public_key(value)
 
 
 def _loaded(value: str) -> tuple[str, SSHPublicKeyTypes]:
-    """Return a key's line, and what it is."""
+    """Return a key's line and its type."""
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
     key, public = ssh_key.load(value, allowed=_KEYS, new=_NEW)
     if isinstance(public, RSAPublicKey) and public.key_size < LEAST_RSA_BITS:
         reject(message=f"this key has {public.key_size} bits", expected=_KEYS, hint=_NEW)
-    # Nova cuts at single blanks (nova/crypto.py, generate_fingerprint).
+    # Nova splits at single spaces (nova/crypto.py, generate_fingerprint).
     line = " ".join(key.split(maxsplit=2))
     if handed(line) > LONGEST_KEY:
         reject(
-            message="this line does not fit into what OpenStack hands a VM for its first boot",
-            expected=f"a public key with what is remarked behind it, in at most {LONGEST_KEY} characters",
-            hint="shorten what is behind the key",
+            message="this line is too long for the user data of the VM's first boot",
+            expected=f"a public key with its comment, in at most {LONGEST_KEY} characters",
+            hint="shorten the comment",
         )
     return line, public
 
 
 def handed(line: str) -> int:
-    """Return how many characters of the user data a key takes at most: of other letters than ASCII YAML writes more."""
+    """Return the maximum characters of a key in the user data. YAML escapes letters other than ASCII."""
     return len(json.dumps(line))
 
 
 def _key_file(value: str) -> str:
     if _PRIVATE.search(value):
         reject(
-            message="this is a private key itself, which now stands in the stack's configuration",
+            message="this is a private key instead of its file, and the stack's configuration now contains it",
             expected=_KEY_FILES,
-            hint="remove it, take a new pair of keys, and name the file of the private half",
+            hint="remove it, create a new key pair, and name the file of the private key",
             secret=True,
         )
     if not value.strip() or "\n" in value or "\0" in value:
-        reject(message="this is no path of a file", expected=_KEY_FILES, hint="remove the key for the tutorial's")
+        reject(
+            message="this is not the path of a file", expected=_KEY_FILES, hint="remove the key for the tutorial's path"
+        )
     if not value.startswith(("/", "~/")):
         reject(
-            message="ssh would look for it in another place: it knows neither variables nor the stack's folder",
+            message="ssh would use another path: it does not expand variables or use the stack's folder",
             expected=_KEY_FILES,
-            hint="write the whole path, such as ~/.ssh/local-cpouta.pem",
+            hint="write the full path, such as ~/.ssh/local-cpouta.pem",
         )
     if _UNQUOTED.search(value):
         reject(
-            message="ssh would read another path: it replaces what follows % and ${, and its settings cannot hold "
-            "quotation marks, line breaks and the like",
+            message="ssh would read another path: it expands % and ${, and its configuration cannot contain quotation "
+            "marks, line breaks and similar characters",
             expected=_KEY_FILES,
-            hint="give the file another name",
+            hint="rename the file",
         )
     if value.endswith(".pub"):
         reject(
-            message="this is the file of the public half",
+            message="this is the file of the public key",
             expected=_KEY_FILES,
             hint=f"did you mean {value.removesuffix('.pub')}?",
         )
@@ -131,20 +133,18 @@ def _key_file(value: str) -> str:
 def _user(value: str) -> str:
     hint = "remove the key for ubuntu"
     if not _USER.fullmatch(value):
-        reject(message="no user can be called this", expected=_USERS, hint=hint)
+        reject(message="this name is invalid for a user", expected=_USERS, hint=hint)
     if _TAKEN.fullmatch(value):
-        message = (
-            "nobody signs in as root" if value == "root" else "the system has a user or a group of this name itself"
-        )
-        reject(message=message, expected=f"{_USERS}; none of the system's own", hint=hint)
+        message = "sign-in as root is disabled" if value == "root" else "the system has a user or group with this name"
+        reject(message=message, expected=f"{_USERS}; not a name of the system", hint=hint)
     return value
 
 
 def _not_every_projects(value: str) -> str:
-    """Refuse the name of a security group that each project has (neutron, extensions/securitygroup.py)."""
+    """Reject the name of the security group that each project has (neutron, extensions/securitygroup.py)."""
     if value == "default":
         reject(
-            message="each project has a security group of this name, and OpenStack refuses another one",
+            message="each project has a security group with this name, and OpenStack rejects another one",
             expected=f"{_NAMES}; not default",
             hint="remove the key for mlops-platform",
         )
@@ -155,22 +155,22 @@ def _named(values: Mapping[str, object]) -> Mapping[str, object]:
     for name in values:
         if not _NAME.fullmatch(name):
             reject(
-                message=f"{name!r} cannot be the name of a rule",
+                message=f"{name!r} is invalid as the name of a rule",
                 expected=_NAMES,
-                hint="name each network after who it is, such as office",
+                hint="name each network after its users, such as office",
             )
     return values
 
 
 Name = Annotated[
     str,
-    form(_NAME, _NAMES, message="this cannot be the VM's name", hint="for example 'mlops-platform'"),
+    form(_NAME, _NAMES, message="this name is invalid for the VM", hint="for example 'mlops-platform'"),
     AfterValidator(_not_every_projects),
 ]
-RuleName = Annotated[str, form(_NAME, _NAMES, message="this cannot be the name of a rule", hint="for example 'web'")]
+RuleName = Annotated[str, form(_NAME, _NAMES, message="this name is invalid for a rule", hint="for example 'web'")]
 User = Annotated[str, matching(_user, _USER.pattern, _USERS)]
 VolumeId = Annotated[
-    str, form(_ID, _IDS, message="this is no volume's id", hint="`openstack volume list` prints the ids")
+    str, form(_ID, _IDS, message="this is not a volume's ID", hint="`openstack volume list` prints the ids")
 ]
 PublicKey = Annotated[str, matching(_public_key, _KEY, _KEYS)]
 OthersKey = Annotated[str, matching(_others_key, rf"{_KEY}|\s*{_TOUCHED} [\s\S]*", _KEYS)]

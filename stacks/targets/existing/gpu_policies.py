@@ -1,4 +1,4 @@
-"""What the cluster's own GPU operator leaves open: GPUs past a request, and health checks that see none."""
+"""Checks of the cluster's own GPU operator: GPUs without a request, and health checks that see no GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RUNTIME: Final = ("health", "autopilot", "runtimeClass")
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield what does not go with how the operator hands out GPUs. The platform's own is as the platform wants it."""
+    """Yield warnings about the settings of an existing GPU operator. The stack configures its own correctly."""
     gpu = partial.section(GpuSettings)
     if gpu is None or gpu.operator or partial.facts is None:
         return
@@ -30,7 +30,7 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
 
 
 def _open(partial: PartialSettings, policy: GpuPolicy) -> Iterator[str]:
-    """Yield a policy by which a pod takes GPUs that its queue never counted."""
+    """Yield a warning about a policy that gives a pod GPUs without a request."""
     queueing, nvshare = partial.section(QueueingSettings), partial.section(NvshareSettings)
     if queueing is None or not queueing.enabled:
         return
@@ -42,13 +42,13 @@ def _open(partial: PartialSettings, policy: GpuPolicy) -> Iterator[str]:
     left = [name for name, is_obeyed in obeyed.items() if is_obeyed]
     if left:
         yield (
-            f"the GPU operator's ClusterPolicy {policy.name} lets a pod take GPUs that it does not ask for, and that "
-            f'no queue counts: set {" and ".join(left)} to "false" in its spec.toolkit.env (docs/existing.md)'
+            f"the GPU operator's ClusterPolicy {policy.name} lets a pod use GPUs that it does not request, and that "
+            f'queues do not count: set {" and ".join(left)} to "false" in its spec.toolkit.env (docs/existing.md)'
         )
 
 
 def _unseen(partial: PartialSettings, policy: GpuPolicy) -> Iterator[str]:
-    """Yield Autopilot's pods where they see no GPU, and so mark no node."""
+    """Yield a warning if Autopilot's pods see no GPUs and so cannot mark nodes."""
     health = partial.section(HealthSettings)
     if health is None or not health.autopilot.enabled:
         return
@@ -60,6 +60,6 @@ def _unseen(partial: PartialSettings, policy: GpuPolicy) -> Iterator[str]:
     missing = [setting for setting, is_missing in lacks.items() if is_missing]
     if missing:
         yield (
-            f"Autopilot's pods see no GPU as the GPU operator's ClusterPolicy {policy.name} hands them out, and mark "
-            f"no node: set {' and '.join(missing)}"
+            f"Autopilot's pods see no GPUs with the GPU operator's ClusterPolicy {policy.name}, and cannot mark nodes: "
+            f"set {' and '.join(missing)}"
         )

@@ -1,4 +1,4 @@
-"""Rules of target `existing`, and those that all targets on a cluster that is there have in common."""
+"""Rules of target `existing`, and common rules of all targets on an existing cluster."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from stacks.validation.walk import sections
 
 _STRATEGY: Final = "nvidia.com/gpu.sharing-strategy"
 _KEYS: Final = {names.GPU: "gpusPerNode", names.CPU: "cpu", names.MEMORY: "memory"}
-"""Of a node's shape, the key that says how much there is of a resource."""
+"""The key for the amount of each resource in a node's shape."""
 _MACHINE: Final = "instanceType"
 
 
 def check(partial: PartialSettings, classes_made: Iterable[str] = ()) -> Iterator[ConfigError]:
-    """Yield what does not go with the nodes that there are. classes_made: storage classes that the stack makes."""
+    """Yield errors of settings that do not match the nodes. classes_made: storage classes that the stack creates."""
     cluster, facts = partial.section(ClusterSettings), partial.facts
     if cluster is None:
         return
@@ -46,7 +46,7 @@ def check(partial: PartialSettings, classes_made: Iterable[str] = ()) -> Iterato
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield nodes that have less than the settings say of each, and what their GPU operator leaves open."""
+    """Yield warnings about nodes with less than the settings say, and about their GPU operator."""
     yield from gpu_policies.warnings(partial)
     cluster, facts = partial.section(ClusterSettings), partial.facts
     if cluster is None or facts is None:
@@ -57,13 +57,13 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
             short = [name for name, amount in offers.items() if amount < wanted]
             if short and max(offers.values()) >= wanted:
                 yield (
-                    f"{key(path)}: these nodes offer less {resource} than {wanted}: {_few(short)}; quotas count "
-                    "what the settings say of each node, and jobs that are admitted for the rest wait"
+                    f"{key(path)}: these nodes offer less {resource} than {wanted}: {_few(short)}; quotas count the "
+                    "amount in the settings, so admitted jobs may stay pending"
                 )
 
 
 def _load_balancer(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
-    """Yield an interface for the cluster's network alone, where nothing says how to ask for such a load balancer."""
+    """Yield the error of an internal load balancer without the provider's annotations."""
     workloads = partial.section(WorkloadsSettings)
     lab = workloads.jupyterlab if workloads is not None else None
     if lab is None or not lab.enabled or lab.exposure is not Exposure.INTERNAL or cluster.internal_load_balancer:
@@ -72,14 +72,14 @@ def _load_balancer(partial: PartialSettings, cluster: ClusterSettings) -> Iterat
     yield ConfigError(
         path=("workloads", "jupyterlab", "exposure"),
         value=lab.exposure.value,
-        message="nothing says how a Service of this cluster asks for an internal load balancer",
+        message="the annotations for an internal load balancer on this cluster are not set",
         expected=f"cluster or public, or {annotations} with the annotations of the cluster's provider",
         hint=f"set {annotations}, or use a port-forward",
     )
 
 
 def _viewers(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
-    """Yield viewers that are to run on tainted nodes from a namespace whose pods tolerate GPU nodes' taints alone."""
+    """Yield errors of viewers whose namespace does not allow the tolerations of system nodes."""
     workloads, others = (
         partial.section(WorkloadsSettings),
         set(cluster.system.tolerations) - {each for pool in cluster.pools for each in pool.tolerations},
@@ -95,30 +95,30 @@ def _viewers(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Con
             yield ConfigError(
                 path=("workloads", name, "enabled"),
                 value=True,
-                message="it runs beside the logs, in the namespace of a team, whose pods do not tolerate what "
-                f"{tolerations} names",
+                message="the viewer runs in a team's namespace, next to the logs, and teams' pods cannot have the "
+                f"tolerations of {tolerations}",
                 expected=f"false, or system nodes without taints, or a training that no team submits ({gang})",
                 hint=f"set {gang} to none, or remove {tolerations}",
             )
 
 
 def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
-    """Yield network devices that pods ask for and nobody offers."""
+    """Yield errors of network devices that pods request and nodes do not offer."""
     gpu = partial.section(GpuSettings)
     if gpu is not None and gpu.fabric.enabled:
         is_sriov = gpu.fabric.device_plugin is DevicePlugin.SRIOV
         offered = names.INFINIBAND if is_sriov else names.SHARED_INFINIBAND
         for which, pool in enumerate(cluster.pools):
             rdma = pool.rdma
-            # A pool behind the first may be without the network.
+            # Pools after the first may have no network.
             if (rdma is None and which > 0) or (rdma is not None and rdma.resource == offered):
                 continue
             yield ConfigError(
                 path=(*path_of(which), "rdma"),
                 message=f"{key(('gpu', 'fabric', 'devicePlugin'))} is {gpu.fabric.device_plugin}, which offers "
-                f"{offered}, and " + ("nothing says how many" if rdma is None else f"pods ask for {rdma.resource}"),
+                f"{offered}, but " + ("their number is not set" if rdma is None else f"pods request {rdma.resource}"),
                 expected=f"resource: {offered}, with the number in perNode",
-                hint=f"set it, or {key(('gpu', 'fabric', 'enabled'))} to false where the nodes offer theirs already",
+                hint=f"set it, or {key(('gpu', 'fabric', 'enabled'))} to false if the nodes already offer their own",
             )
         return
     for which, pool in enumerate(cluster.pools):
@@ -129,7 +129,7 @@ def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Config
                 path=(*path_of(which), "rdma", "perNode"),
                 value=pool.rdma.per_node,
                 message=f"these nodes offer fewer {pool.rdma.resource}: {_few(short)}",
-                expected="what each of the nodes offers, or less",
+                expected="at most the number that each node offers",
                 hint="lower it, or name the resource that `kubectl describe node` shows under Allocatable",
             )
 
@@ -139,7 +139,7 @@ def _offers_fewer(node: NodeFacts, rdma: RdmaSettings) -> bool:
 
 
 def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield what is wrong with the nodes of a pool. path: of its settings."""
+    """Yield errors of the nodes of a pool. path: of its settings."""
     nodes = facts.nodes_with(pool.node_selector)
     if not nodes:
         yield ConfigError(
@@ -147,7 +147,7 @@ def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: Clus
             value=dict(pool.node_selector),
             message="no node of the cluster has these labels",
             expected="labels of the GPU nodes, as `kubectl get nodes --show-labels` shows them",
-            hint="name the labels that your GPU nodes have, or give count and instanceType of nodes to come",
+            hint="set the labels of your GPU nodes, or count and instanceType of future nodes",
         )
     yield from _shape(partial, path, pool, facts)
     without = [node.name for node in nodes if not _whole(node.allocatable.get(names.GPU))]
@@ -155,15 +155,15 @@ def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: Clus
         yield ConfigError(
             path=(*path, "nodeSelector"),
             value=dict(pool.node_selector),
-            message=f"these nodes offer no {names.GPU}: {_few(without)}",
+            message=f"these nodes do not offer {names.GPU}: {_few(without)}",
             expected="nodes whose device plugin offers GPUs",
-            hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true give "
-            "the nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
+            hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true set the "
+            "nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
         )
 
 
 def _shape(partial: PartialSettings, where: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield what the settings say of a node and no node has; one that lacks a broken GPU is no mistake in them."""
+    """Yield errors of amounts that no node has. A single node with a broken GPU is not an error."""
     found: dict[Path, dict[str, Quantity]] = {}
     for path, resource, offers in _offers(partial, where, pool, facts):
         if (most := max(offers.values())) < given_shape(pool).resources[resource]:
@@ -176,8 +176,8 @@ def _shape(partial: PartialSettings, where: Path, pool: PoolSettings, facts: Clu
             path=path,
             value=partial.written(path),
             message=f"no node offers {wanted}",
-            expected=f"{there}, or less: what the nodes have under Allocatable in `kubectl describe node`",
-            hint=f"{lower}, or remove the shape, which is then read off the nodes",
+            expected=f"{there}, or less (Allocatable in `kubectl describe node`)",
+            hint=f"{lower}, or remove the shape, which is then read from the nodes",
         )
 
 
@@ -205,7 +205,7 @@ def _few(nodes: Sequence[str]) -> str:
 
 
 def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield agents that nothing would hold to their own node: the right to label nodes alone cannot say so."""
+    """Yield errors of agents that could label all nodes: RBAC cannot limit them to their own node."""
     if facts.has_admission_policies:
         return
     gpu, health = partial.section(GpuSettings), partial.section(HealthSettings)
@@ -219,15 +219,15 @@ def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
     for path in wanted:
         yield ConfigError(
             path=path,
-            message=f"its pods write labels on nodes, and this cluster of Kubernetes {facts.version} has no "
-            "ValidatingAdmissionPolicy that holds each to its own",
+            message=f"its pods label nodes, and this cluster of Kubernetes {facts.version} has no "
+            "ValidatingAdmissionPolicy to limit each pod to its own node",
             expected="Kubernetes 1.30 or later with that API on, or neither scratch space, gates nor Autopilot",
             hint=f"upgrade the cluster, or remove {key(path)}",
         )
 
 
 def _sharing(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield nodes that offer each GPU several times: a team's quota would count shares of GPUs as GPUs.
+    """Yield errors of nodes that offer each GPU several times: quotas would count shares as GPUs.
 
     The labels are those of NVIDIA's feature discovery (NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery).
     """
@@ -243,7 +243,7 @@ def _sharing(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterF
             path=(*path_of(which), "nodeSelector"),
             message=f"these nodes share each GPU among several pods ({_STRATEGY}): {listed(shared[:5])}"
             + (f" and {len(shared) - 5} more" if len(shared) > 5 else "")
-            + "; quotas would count shares as GPUs, and a job on whole nodes get none",
+            + "; quotas would count shares as GPUs, and jobs on whole nodes would not get whole GPUs",
             expected="nodes that offer each GPU once, or no queues",
             hint="remove the config of the device plugin from the ClusterPolicy and the nodes' label "
             "nvidia.com/device-plugin.config, or choose other nodes",
@@ -251,7 +251,7 @@ def _sharing(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterF
 
 
 def _classes(partial: PartialSettings, facts: ClusterFacts, made: Iterable[str]) -> Iterator[ConfigError]:
-    """Yield storage classes that neither the cluster has nor the stack makes: claims of them would wait for ever."""
+    """Yield errors of storage classes that neither the cluster nor the stack has: claims would stay pending."""
     known = {*(facts.storage_classes or ()), *made}
     if facts.storage_classes is None:
         return
@@ -265,11 +265,11 @@ def _classes(partial: PartialSettings, facts: ClusterFacts, made: Iterable[str])
                 yield ConfigError(
                     path=(*path, info.alias or field),
                     value=name,
-                    message="the cluster has no storage class of this name, and the stack makes none",
-                    expected=listed(sorted(known)) if known else "a class that somebody has made before",
+                    message="the cluster has no storage class with this name, and the stack does not create it",
+                    expected=listed(sorted(known)) if known else "an existing class",
                     hint=f"did you mean {meant}?"
                     if (meant := nearest(name, known))
-                    else "remove the key for the default class, or make the class first",
+                    else "remove the key for the default class, or create the class first",
                 )
 
 

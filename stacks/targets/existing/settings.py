@@ -1,4 +1,4 @@
-"""The configuration of target `existing`: which cluster, and what nobody can read off it."""
+"""The configuration of target `existing`: the cluster, and facts that the program cannot detect."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class TolerationSettings(SettingsModel):
         return {name: value for name, value in given.items() if value is not None}
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold it to what the API server takes."""
+        """Check it by the API server's rules."""
         yield from qualified_errors((*path, "key"), self.key, self.key)
         if self.value is not None and not is_label_value(self.value):
             yield ConfigError(
                 path=(*path, "value"),
                 value=self.value,
-                message="no taint can have this value",
+                message="this is not a valid value of a taint",
                 expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last",
                 hint="write the value as `kubectl describe node` shows it",
             )
@@ -67,7 +67,7 @@ class TolerationSettings(SettingsModel):
                 path=(*path, "value"),
                 value=self.value,
                 message=f"a toleration with operator {self.operator} "
-                + ("names no value" if self.operator == "Exists" else "has to name the value"),
+                + ("cannot have a value" if self.operator == "Exists" else "needs a value"),
                 expected="a value with operator Equal, none with Exists",
                 hint="set operator to Equal, or remove the value" if self.value is not None else "add the value",
             )
@@ -77,7 +77,7 @@ GPU_TOLERATION = TolerationSettings(key=names.GPU, effect="NoSchedule")
 
 
 _RDMA = (names.RDMA, names.INFINIBAND, names.SHARED_INFINIBAND)
-"""What queues count, or are told to pass over: a job that asks for anything else is never admitted."""
+"""Resources that queues count or ignore. A job that requests any other resource is never admitted."""
 
 
 class RdmaSettings(SettingsModel):
@@ -91,14 +91,14 @@ class RdmaSettings(SettingsModel):
     """Environment variables for NCCL in every job, such as NCCL_IB_HCA."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the variables' names to what a shell can set."""
+        """Check the names of environment variables."""
         for name in self.variables:
             if not _VARIABLE.fullmatch(name):
                 yield ConfigError(
                     path=(*path, "variables", name),
-                    message="this cannot be the name of an environment variable",
+                    message="this is not a valid name of an environment variable",
                     expected="letters, digits and _, with no digit first",
-                    hint="write the name as NCCL's documentation has it",
+                    hint="copy the name from NCCL's documentation",
                 )
 
 
@@ -139,49 +139,49 @@ class PoolSettings(SettingsModel):
         return self.instance_type is not None or None not in (self.gpus_per_node, self.cpu, self.memory)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold that nodes can be told apart from others, and that a shape is whole."""
+        """Require labels that select the nodes, and a complete shape."""
         yield from label_errors((*path, "nodeSelector"), self.node_selector)
         if len(self.tolerations) > _MOST_TOLERATIONS:
             yield ConfigError(
                 path=(*path, "tolerations"),
                 value=len(self.tolerations),
-                message=f"Kueue's flavors hold {_MOST_TOLERATIONS} tolerations at most",
+                message=f"Kueue's flavors can have at most {_MOST_TOLERATIONS} tolerations",
                 expected=f"at most {_MOST_TOLERATIONS}",
-                hint="put several taints of one key together with operator Exists",
+                hint="merge taints with the same key into one toleration with operator Exists",
             )
         if len(self.node_selector) > _MOST_LABELS:
             yield ConfigError(
                 path=(*path, "nodeSelector"),
                 value=len(self.node_selector),
-                message=f"Kueue's flavors hold {_MOST_LABELS} labels of nodes at most",
+                message=f"Kueue's flavors can have at most {_MOST_LABELS} node labels",
                 expected=f"at most {_MOST_LABELS}",
-                hint="name those that no other node has; one is enough",
+                hint="keep only labels that no other node has; one is enough",
             )
         if not self.node_selector:
             yield ConfigError(
                 path=(*path, "nodeSelector"),
                 value={},
-                message="without labels every node of the cluster would count as a GPU node",
+                message="without labels, all nodes of the cluster would count as GPU nodes",
                 expected="at least one label that the GPU nodes have and no other node has",
-                hint="remove the key for nvidia.com/gpu.present, or name your pool's own label",
+                hint="remove the key for nvidia.com/gpu.present, or set your pool's own label",
             )
         if self.minimum is not None and (self.count is None or self.minimum > self.count):
             yield ConfigError(
                 path=(*path, "minimum"),
                 value=self.minimum,
-                message="nothing says how many nodes there can be"
+                message="the maximum number of nodes is not set"
                 if self.count is None
-                else f"there cannot be more than {self.count} nodes",
-                expected=f"a number up to {key((*path, 'count'))}, which has to be there",
-                hint=f"set {key((*path, 'count'))} to the autoscaler's largest number, or remove the key",
+                else f"this exceeds the maximum of {self.count} nodes",
+                expected=f"a number up to {key((*path, 'count'))}, which is required",
+                hint=f"set {key((*path, 'count'))} to the autoscaler's maximum, or remove the key",
             )
         given = [name for name, value in self._shape().items() if value is not None]
         if self.instance_type is None and given and not self.has_shape:
             missing = [name for name, value in self._shape().items() if value is None]
             yield ConfigError(
                 path=(*path, missing[0]),
-                message=f"a node's shape is read off the cluster or given whole, and here stands {given[0]} alone",
-                expected="all of gpusPerNode, cpu and memory; or an instanceType; or none of them",
+                message=f"incomplete shape of a node: {given[0]} is set alone",
+                expected="all of gpusPerNode, cpu and memory; or an instanceType; or none, to read it from the cluster",
                 hint=f"add {' and '.join(missing)}, or remove {' and '.join(given)}",
             )
 
@@ -269,12 +269,12 @@ class ClusterSettings(SettingsModel):
         return [self.pool, *self.more_pools]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the registry to the beginning of an image's name, and claims to names of their own."""
+        """Check that the registry is a valid prefix of image names, and that claims have unique names."""
         if self.registry is not None and not images.PREFIX.fullmatch(self.registry):
             yield ConfigError(
                 path=(*path, "registry"),
                 value=self.registry,
-                message=f"this is no beginning of an image's name; {images.wrong(self.registry)}",
+                message=f"this is not a prefix of image names; {images.wrong(self.registry)}",
                 expected="a registry's host and a path on it, in lower case, without a scheme, a tag or a / at the end",
                 hint="for example registry.example.org/ml",
             )
@@ -288,10 +288,10 @@ class ClusterSettings(SettingsModel):
                 yield ConfigError(
                     path=(*path, "volumes", index, "name"),
                     value=name,
-                    message=f"{key((*path, 'volumes', names_of.index(name)))} has this name already, and workloads "
-                    "name their volume by it",
-                    expected="one claim of each name",
-                    hint="name one of them only, or give one of the claims another name",
+                    message=f"{key((*path, 'volumes', names_of.index(name)))} already has this name, and workloads "
+                    "select their volume by name",
+                    expected="unique names",
+                    hint="list only one of them, or rename one of the claims",
                 )
 
 

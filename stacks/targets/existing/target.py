@@ -1,4 +1,4 @@
-"""Target `existing`, and the facts that all targets on a cluster that is there have in common."""
+"""Target `existing`, and the common facts of all targets on an existing cluster."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ REGISTRY_KEY: Final[Path] = ("cluster", "registry")
 
 
 def node_selectors(sections: Sections) -> Sequence[Mapping[str, str]]:
-    """Return the labels of the pools of which the settings leave something to be read off their nodes."""
+    """Return the labels of the pools whose nodes must be read from the cluster."""
     cluster = sections.section(ClusterSettings)
     return [pool.node_selector for pool in cluster.pools if is_looked_up(pool)] if cluster is not None else ()
 
 
 def pools(sections: Sections) -> Sequence[NodePool]:
-    """Return the nodes as the settings describe them, and where these say nothing, as they are."""
+    """Return the nodes as the settings describe them, or else as they are in the cluster."""
     cluster = sections.section(ClusterSettings)
     found = [_pool(pool, sections.facts) for pool in cluster.pools] if cluster is not None else []
     known = [pool for pool in found if pool is not None]
@@ -169,7 +169,7 @@ def smallest(nodes: Sequence[NodeFacts]) -> NodeShape | None:
 
 
 _AFTER: Final = {"gpu": ("nvshare",), "monitoring": ("mlops",)}
-"""Sections of its own, by the one behind which they stand."""
+"""The target's own sections, by the section before them."""
 
 EXISTING: Final = TargetSpec(
     name="existing",

@@ -1,4 +1,4 @@
-"""Which operators run jobs on OpenShift: the platform's own, or OpenShift AI's, and what that asks of the rest."""
+"""Rules for the operators of jobs on OpenShift: the platform's own or those of OpenShift AI."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def chosen(sections: Sections) -> OpenShiftAi | None:
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what does not go with OpenShift AI's operators."""
+    """Yield errors of settings that OpenShift AI's operators do not support."""
     release = chosen(partial)
     if release is None:
         return
@@ -53,15 +53,15 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("monitoring", "enabled"),
             value=True,
-            message="OpenShift AI has its Kueue read by OpenShift's own Prometheus, and the platform's dashboards and "
-            "alerts for queues would show nothing",
+            message="only OpenShift's own Prometheus reads the metrics of OpenShift AI's Kueue: the platform's "
+            "dashboards and alerts for queues would have no data",
             expected=f"false, or {key((SECTION, 'operators'))}: {Operators.PLAIN}",
-            hint="remove the key, and look at queues in OpenShift's console",
+            hint="remove the key, and monitor queues in OpenShift's console",
         )
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield what OpenShift AI's operators do less well than the platform's."""
+    """Yield warnings about limits of OpenShift AI's operators."""
     release = chosen(partial)
     if release is not None:
         yield (
@@ -79,8 +79,8 @@ def _cluster(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]
     yield ConfigError(
         path=(SECTION, "version"),
         value=release.version,
-        message=f"no catalog of OpenShift {facts.openshift}, which this cluster has, is known to have OpenShift AI "
-        f"{release.version}: those of OpenShift {first} to {last} have it",
+        message=f"this cluster has OpenShift {facts.openshift}, and OpenShift AI {release.version} is only known in "
+        f"the catalogs of OpenShift {first} to {last}",
         expected=listed(sorted(fitting, key=numbers)) if fitting else f"an OpenShift from {first} to {last}",
         hint="choose one of these" if fitting else f"set {key((SECTION, 'operators'))} to {Operators.PLAIN}",
     )
@@ -93,7 +93,7 @@ def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=(SECTION, "operators"),
             value=Operators.OPENSHIFT_AI.value,
-            message=f"{key(('queueing', 'enabled'))} is false, and OpenShift AI is installed for its queues",
+            message=f"{key(('queueing', 'enabled'))} is false, but OpenShift AI is installed for its queues",
             expected=f"{Operators.PLAIN}, or {key(('queueing', 'enabled'))}: true",
             hint="remove one of the two keys",
         )
@@ -101,9 +101,9 @@ def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
         if partial.written(path) is not MISSING:
             yield ConfigError(
                 path=path,
-                message="there are two ways to the operators of jobs, and both would be taken at once: OpenShift AI "
-                f"brings its own ({key((SECTION, 'operators'))}), with definitions of the same names",
-                expected=f"nothing, or {key((SECTION, 'operators'))}: {Operators.PLAIN}",
+                message="this would install the operators of jobs twice: OpenShift AI includes its own "
+                f"({key((SECTION, 'operators'))}), with the same custom resource definitions",
+                expected=f"no key, or {key((SECTION, 'operators'))}: {Operators.PLAIN}",
                 hint="remove the key",
             )
 
@@ -129,17 +129,17 @@ def _missing_in_kueue(partial: PartialSettings, release: OpenShiftAi) -> Iterato
             path=path,
             value=partial.written(path),
             message=f"Kueue {release.kueue} of OpenShift AI {release.version} has no waitForPodsReady.recoveryTimeout: "
-            "a job whose pods have gone counts from its start again",
+            "a job that lost its pods gets the start timeout again",
             expected="nothing",
-            hint=f"remove the key, and set {key(('recovery', 'startTimeoutMinutes'))}, which holds for both",
+            hint=f"remove the key, and set {key(('recovery', 'startTimeoutMinutes'))}, which applies to both",
         )
     scheduling = partial.section(SchedulingSettings)
     if scheduling is not None and scheduling.packing is Packing.TOPOLOGY:
         yield ConfigError(
             path=("scheduling", "packing"),
             value=Packing.TOPOLOGY.value,
-            message=f"Kueue {release.kueue} of OpenShift AI {release.version} serves no Topology, or one behind a "
-            "gate of its alpha features",
+            message=f"Kueue {release.kueue} of OpenShift AI {release.version} does not have Topology, or only as an "
+            "alpha feature",
             expected=listed([each.value for each in Packing if each is not Packing.TOPOLOGY]),
             hint="choose one of these",
         )

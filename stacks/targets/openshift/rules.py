@@ -24,7 +24,7 @@ OLDEST: Final = (4, 16)
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what does not go with the cluster."""
+    """Yield errors of settings that the cluster does not support."""
     nfs = partial.section(NfsSettings)
     yield from existing.check(partial, [nfs.storage_class] if nfs is not None and nfs.enabled else [])
     yield from operators.check(partial)
@@ -44,15 +44,15 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
 
 
 def _version(facts: ClusterFacts) -> Iterator[ConfigError]:
-    """Yield a cluster that is no OpenShift, or too old a one."""
+    """Yield the error of a cluster that is not OpenShift, or too old."""
     oldest = ".".join(map(str, OLDEST))
     if facts.openshift is None:
         yield ConfigError(
             path=("target",),
             value="openshift",
-            message="the cluster that the kubeconfig names is no OpenShift: it has no ClusterVersion",
-            expected="a kubeconfig of an OpenShift cluster, or target existing, for any other",
-            hint="name the right context in mlbatch:kubernetes, or set mlbatch:target to existing",
+            message="the kubeconfig's cluster is not OpenShift: it has no ClusterVersion",
+            expected="a kubeconfig of an OpenShift cluster, or target existing for another cluster",
+            hint="set the right context in mlbatch:kubernetes, or set mlbatch:target to existing",
         )
     elif tuple(int(part) for part in facts.openshift.split(".")[:2]) < OLDEST:
         yield ConfigError(
@@ -85,7 +85,7 @@ def _certified(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _there_already(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what the stack is to install and somebody else has: of each there can be one on a cluster.
+    """Yield errors of operators that the cluster already has: each can exist only once.
 
     Sources: NVIDIA/gpu-operator, controllers/clusterpolicy_controller.go, which passes over a second ClusterPolicy;
     opendatahub-io/opendatahub-operator, whose webhook refuses a second DataScienceCluster.
@@ -98,22 +98,22 @@ def _there_already(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("gpu", "operator"),
             value=True,
-            message=f"this cluster has NVIDIA's GPU operator already, with the ClusterPolicy {policies[0]}",
+            message=f"this cluster already has NVIDIA's GPU operator, with the ClusterPolicy {policies[0]}",
             expected="false, or a cluster without it",
-            hint="remove the key, and the stack uses the operator that is there; or take that off the cluster before",
+            hint="remove the key to use the existing operator, or uninstall that first",
         )
     if operators.chosen(partial) is not None and facts.data_science:
         yield ConfigError(
             path=(operators.SECTION, "operators"),
             value=Operators.OPENSHIFT_AI.value,
-            message=f"this cluster has OpenShift AI already, with the DataScienceCluster {facts.data_science[0]}",
+            message=f"this cluster already has OpenShift AI, with the DataScienceCluster {facts.data_science[0]}",
             expected=f"{Operators.PLAIN}, or a cluster without it",
-            hint=f"take OpenShift AI off the cluster before: it brings definitions that {Operators.PLAIN} has, too",
+            hint=f"uninstall OpenShift AI first: {Operators.PLAIN} has the same custom resource definitions",
         )
 
 
 def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield operators that OpenShift has from OperatorHub, with the constraints that their pods need there."""
+    """Yield errors of operators that OpenShift gets from OperatorHub, with the SCCs that their pods need."""
     gpu = partial.section(GpuSettings)
     if gpu is None:
         return
@@ -126,16 +126,16 @@ def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=path,
                 value=True,
-                message="OpenShift gets this operator from OperatorHub, which grants its pods what they need of a node",
+                message="on OpenShift, this operator comes from OperatorHub, which gives its pods their rights",
                 expected="false",
                 hint="install it from OperatorHub, and remove the key",
             )
 
 
 def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what runs as root or another user of its own, or has a right on its node: `restricted-v2` refuses its pods.
+    """Yield errors of workloads with their own user or rights on the node: `restricted-v2` rejects their pods.
 
-    They would be refused one by one while the update waits for them.
+    They would be rejected one by one while the update waits for them.
     """
     workloads, gpu = partial.section(WorkloadsSettings), partial.section(GpuSettings)
     health = partial.section(HealthSettings)
@@ -154,9 +154,9 @@ def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=path,
             value=True,
-            message="its pods name their user, and OpenShift runs pods as a user of their namespace's range",
+            message="its pods set their user, but OpenShift runs pods as a user of their namespace's range",
             expected="false",
-            hint="remove the key; docs/openshift.md says what runs there",
+            hint="remove the key; docs/openshift.md lists the supported workloads",
         )
 
 
@@ -166,7 +166,7 @@ def _lab(lab: JupyterLabSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("workloads", "jupyterlab", "user"),
             value=lab.user,
-            message="OpenShift runs pods as a user of their namespace's range, and refuses every other",
+            message="OpenShift runs pods as a user of their namespace's range, and rejects any other",
             expected="nothing",
             hint="remove the key",
         )
@@ -185,9 +185,9 @@ def _pinning(partial: PartialSettings, workloads: WorkloadsSettings) -> Iterator
             yield ConfigError(
                 path=("workloads", name, "enabled"),
                 value=True,
-                message=f"its pod would ask for {PINNED_MEMORY} to use {partial.fabric.resource}, which OpenShift "
+                message=f"its pod would request {PINNED_MEMORY} to use {partial.fabric.resource}, which OpenShift "
                 "refuses",
                 expected=f"false, or no {rdma}",
-                hint=f"remove the key, or {rdma}: pods then reach each other by the cluster's own network; "
-                "docs/openshift.md says what runs there",
+                hint=f"remove the key, or {rdma}: pods then use the cluster's own network; "
+                "docs/openshift.md lists the supported workloads",
             )

@@ -35,9 +35,9 @@ it was (kubernetes-sigs/nfs-subdir-external-provisioner, provisioner.go, Delete)
 def _server(value: str) -> str:
     if not is_host(value):
         reject(
-            message="this cannot be the name or address of an NFS server",
+            message="this is not a valid name or address of an NFS server",
             expected=_SERVERS,
-            hint="write the server alone here, and what it exports in path",
+            hint="write only the server here, and the exported folder in path",
         )
     return value
 
@@ -53,7 +53,7 @@ class NfsSettings(SettingsModel):
             form(
                 _PATH,
                 _PATHS,
-                message="this cannot be the path of an export",
+                message="this is not a valid path of an export",
                 hint="write it as `showmount --exports <server>` shows it, without a / at its end",
             ),
         ]
@@ -85,15 +85,15 @@ class NfsSettings(SettingsModel):
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold that an export is named whole, and names to Kubernetes' rules."""
         for name, value, missing, expected in (
-            ("server", self.server, "which NFS server has the volumes", _SERVERS),
-            ("path", self.path, "what the server exports", _PATHS),
+            ("server", self.server, "the NFS server", _SERVERS),
+            ("path", self.path, "the exported path", _PATHS),
         ):
             if value is None and self.model_fields_set:
                 yield ConfigError(
                     path=(*path, name),
-                    message=f"nothing says {missing}",
+                    message=f"{missing} is not set",
                     expected=expected,
-                    hint=f"add {name}, or remove {key(path)} where the cluster has storage classes of its own",
+                    hint=f"add {name}, or remove {key(path)} if the cluster has its own storage classes",
                 )
         if self.provisioner_name is not None:
             yield from _provisioner((*path, "provisionerName"), self.provisioner_name)
@@ -101,7 +101,7 @@ class NfsSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "release"),
                 value=self.release,
-                message="Kubernetes would reject names that begin so",
+                message="Kubernetes would reject names with this prefix",
                 expected=f"at most {LABEL_LENGTH} of a-z, 0-9 and -, with a letter or digit first and last",
                 hint=f"remove the key for {nfs.RELEASE}",
             )
@@ -113,9 +113,9 @@ def _provisioner(path: Path, name: str) -> Iterator[ConfigError]:
         yield ConfigError(
             path=path,
             value=name,
-            message="Kubernetes looks among its own for a provisioner with this prefix, and asks no other",
+            message="Kubernetes reserves this prefix for its own provisioners",
             expected="a name with another prefix, such as k8s-sigs.io/nfs",
-            hint="write the prefix of a domain of your own, or remove the key",
+            hint="use a prefix with your own domain, or remove the key",
         )
         return
     yield from qualified_errors(path, name, name)
@@ -181,15 +181,15 @@ class OperatorsSettings(SettingsModel):
             for name in sorted(self.model_fields_set - {"operators"}):
                 yield ConfigError(
                     path=(*path, to_camel(name)),
-                    message="this is about OpenShift AI, and the platform's own operators are installed",
-                    expected=f"nothing, or {key((*path, 'operators'))}: {Operators.OPENSHIFT_AI}",
+                    message="this key is for OpenShift AI, but the stack installs the platform's own operators",
+                    expected=f"no key, or {key((*path, 'operators'))}: {Operators.OPENSHIFT_AI}",
                     hint=f"remove the key, or set {key((*path, 'operators'))}",
                 )
         elif self.chosen_channel not in self.release.channels:
             yield ConfigError(
                 path=(*path, "channel"),
                 value=self.channel,
-                message=f"this is no channel of the catalog that leads to OpenShift AI {self.version}",
+                message=f"this is not a catalog channel with OpenShift AI {self.version}",
                 expected=listed(self.release.channels),
                 hint=f"remove the key for {self.release.channels[0]}",
             )
@@ -197,8 +197,8 @@ class OperatorsSettings(SettingsModel):
             yield ConfigError(
                 path=(*path, "openToAll"),
                 value=self.open_to_all,
-                message=f"nothing closes the ports of OpenShift AI {self.version}",
-                expected="no such key before 2.19",
+                message=f"OpenShift AI {self.version} has no NetworkPolicies that this key could open",
+                expected="no key before 2.19",
                 hint="remove the key",
             )
         for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
@@ -259,15 +259,15 @@ class OpenShiftGpuSettings(ProvidedGpuSettings):
             if name in self.model_fields_set:
                 yield ConfigError(
                     path=(*path, to_camel(name)),
-                    message="this is about a GPU operator that the stack installs, and the cluster's own is used",
-                    expected=f"nothing, or {key((*path, 'operator'))}: true",
+                    message="this key is for a GPU operator that the stack installs, but the cluster's own is used",
+                    expected=f"no key, or {key((*path, 'operator'))}: true",
                     hint=f"remove the key, or set {key((*path, 'operator'))}",
                 )
         if self.driver_version is not None:
             yield ConfigError(
                 path=(*path, "driverVersion"),
                 value=self.driver_version,
-                message="a certified GPU operator brings the driver that it was certified with, by its digest",
+                message="a certified GPU operator installs only its certified driver",
                 expected="nothing",
                 hint=f"remove the key, and choose {key((*path, 'operatorVersion'))}",
             )
@@ -301,13 +301,13 @@ class OpenShiftMonitoringSettings(MonitoringSettings):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Leave the definitions to OpenShift, whose operators put theirs back."""
+        """Reject the chart's definitions: OpenShift's operators revert changes."""
         yield from super().check(path)
         if self.enabled and self.definitions:
             yield ConfigError(
                 path=(*path, "definitions"),
                 value=True,
-                message="OpenShift has these definitions, of its own version, and puts them back when they are changed",
+                message="OpenShift has its own version of these definitions and reverts changes",
                 expected="false",
                 hint="remove the key",
             )

@@ -1,4 +1,4 @@
-"""Target `openshift`: an OpenShift cluster that is there, with the operators that it brings."""
+"""Target `openshift`: an existing OpenShift cluster, with its own operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stacks.targets.openshift.settings import OpenShiftSettings, Operators
 from stacks.targets.spec import Planned, TargetSpec
 
 _COUNTS_RAY: Final = (0, 10)
-"""The Kueue from which on all pods of Ray's kinds are counted (red-hat-data-services/kueue, rhoai-2.16 to 2.21)."""
+"""The first Kueue that counts all pods of Ray's kinds (red-hat-data-services/kueue, rhoai-2.16 to 2.21)."""
 
 
 def _shared_files(settings: OpenShiftSettings) -> str | None:

@@ -1,4 +1,4 @@
-"""What the workbench of OpenShift AI asks of the rest of the settings."""
+"""Rules of the OpenShift AI workbench for other settings."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _operators(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield a workbench whose notebook nobody runs: only OpenShift AI does, and it brings its own Kueue and KubeRay."""
+    """Yield the error of a workbench without OpenShift AI, which runs the notebook, Kueue and KubeRay."""
     settings = partial.section(OperatorsSettings)
     if settings is None or settings.operators is Operators.OPENSHIFT_AI:
         return
@@ -76,21 +76,21 @@ def _operators(partial: PartialSettings) -> Iterator[ConfigError]:
     yield ConfigError(
         path=(SECTION, "enabled"),
         value=True,
-        message="OpenShift AI runs its notebook and queues its Ray clusters, and the platform's own operators are "
-        f"installed instead ({key(way)}: {Operators.PLAIN})",
+        message="the workbench needs OpenShift AI, and the stack installs the platform's own operators "
+        f"({key(way)}: {Operators.PLAIN})",
         expected=f"false, or {key(way)}: {Operators.OPENSHIFT_AI}",
         hint=f"set {key(way)} to {Operators.OPENSHIFT_AI}",
     )
 
 
 def _registry(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield a notebook whose image nobody could pull: OpenShift AI has its images in the cluster's own registry."""
+    """Yield the error of a notebook without the cluster's registry, which has OpenShift AI's images."""
     if partial.facts is not None and not partial.facts.has_registry:
         yield ConfigError(
             path=(SECTION, "enabled"),
             value=True,
-            message="notebooks come from OpenShift's own registry of images, and this cluster's is Removed, as it is "
-            "on machines of one's own until it has storage",
+            message="the images of notebooks are in OpenShift's own registry, which is Removed on this cluster, as on "
+            "bare metal without storage",
             expected="false, or a cluster whose registry runs",
             hint="give the registry storage, and set managementState of configs.imageregistry.operator.openshift.io "
             "cluster to Managed",
@@ -109,32 +109,32 @@ def _version(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[
         message=f"{settings.image} has this version from OpenShift AI {version.since} on, and the stack installs "
         f"{release.version}",
         expected=listed(older),
-        hint=f"take {older[0]}, or a later {key((operators.SECTION, 'version'))}",
+        hint=f"use {older[0]}, or a later {key((operators.SECTION, 'version'))}",
     )
 
 
 def _secret(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
-    """Yield an external store without its secret key, and a secret key that opens nothing."""
+    """Yield the error of an external store without its secret key, or of an unused secret key."""
     external, given = settings.object_store.kind is Store.EXTERNAL, OBJECT_STORE_SECRET_KEY in partial.secrets
     if external and not given:
         yield ConfigError(
             path=(SECTION, "objectStore", "kind"),
             value=settings.object_store.kind.value,
-            message="nothing says by which secret key the external store lets the workbench in",
-            expected=f"the secret {key((OBJECT_STORE_SECRET_KEY,))} beside it, or kind: {Store.SEAWEEDFS}",
+            message="the external store's secret key is missing",
+            expected=f"the secret {key((OBJECT_STORE_SECRET_KEY,))}, or kind: {Store.SEAWEEDFS}",
             hint=f"run `pulumi config set --secret {key((OBJECT_STORE_SECRET_KEY,))}`, which asks for the value",
         )
     if given and not external:
         yield ConfigError(
             path=(OBJECT_STORE_SECRET_KEY,),
-            message=f"the stack runs the store, {settings.object_store.kind}, and makes its keys itself",
-            expected=f"no such secret, or {key((SECTION, 'objectStore', 'kind'))}: {Store.EXTERNAL}",
+            message=f"the stack runs the store, {settings.object_store.kind}, and creates its keys itself",
+            expected=f"no secret, or {key((SECTION, 'objectStore', 'kind'))}: {Store.EXTERNAL}",
             hint=f"run `pulumi config rm {key((OBJECT_STORE_SECRET_KEY,))}`",
         )
 
 
 def _namespace(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
-    """Yield a project in somebody else's namespace."""
+    """Yield the error of a project in a namespace that is taken."""
     monitoring, workloads = partial.section(MonitoringSettings), partial.section(WorkloadsSettings)
     others = [section.namespace for section in (monitoring, workloads) if section is not None]
     yield from not_reserved(
@@ -142,6 +142,6 @@ def _namespace(partial: PartialSettings, settings: WorkbenchSettings) -> Iterato
         (SECTION, "namespace"),
         settings.namespace,
         message="this namespace is a team's, or belongs to the cluster or to another layer of the platform",
-        hint="name another namespace for the workbench",
+        hint="use another namespace for the workbench",
         own={*others, *(team.name for team in partial.known_teams), nfs.NAMESPACE, certified_gpu_operator.NAMESPACE},
     )

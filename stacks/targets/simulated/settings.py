@@ -39,7 +39,7 @@ class SimulatedPoolSettings(SettingsModel):
     """Number of `nvidia.com/roce_gdr` devices of each node."""
 
     def pool(self, name: str = names.FLAVOR, *, alone: bool = True) -> NodePool:
-        """Return the nodes as the layers see them. alone: there is no other pool, so that no label tells it apart."""
+        """Return the nodes as the layers see them. alone: it is the only pool, and needs no label."""
         shape = MACHINES[self.instance_type].shape(
             gpus=self.gpus_per_node,
             cpu=self.cpu,

@@ -42,12 +42,12 @@ SIMULATED: Final = TargetSpec(
     ),
     count_key=("nodes", "count"),
     pools_key=("nodes", "morePools"),
-    reserved={},  # nothing but jobs runs there
+    reserved={},  # only jobs run there
     has_kubeconfig=True,
     has_load_balancers=False,
     has_volumes=False,
     pools=_pools,
     further=_further,
-    fabric=lambda *_: Fabric(),  # nothing that runs there uses a network between the nodes
+    fabric=lambda *_: Fabric(),  # simulated jobs do not use the network between nodes
     shared_files=lambda _: CLASS,
 )

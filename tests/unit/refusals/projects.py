@@ -54,7 +54,7 @@ OF_PROJECTS: Final[tuple[Case, ...]] = (
     (shipped(pool="internet"), FACTS),
     (shipped(availabilityZone="mars"), FACTS),
     (shipped(), replace(FACTS, volume_types=frozenset({"capacity"}))),
-    (shipped(), replace(FACTS, obstacle=Obstacle("others may read it", "chmod 600 it"))),
+    (shipped(), replace(FACTS, obstacle=Obstacle("other users can read the file", "chmod 600 it"))),
     (shipped(), replace(FACTS, key_pair=OTHER_KEY)),
     (shipped(bootVolume=80), replace(FACTS, quotas=_NO_ROOM)),
     (shipped(ports=[{"name": "web", "port": 443, "source": "192.0.2.0/24"}]), replace(_FULL, quotas=_NO_ROOM)),

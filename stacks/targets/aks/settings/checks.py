@@ -1,4 +1,4 @@
-"""What no single setting of target `aks` shows: options that exclude each other, and what the region or AKS lacks."""
+"""Checks options of target `aks` against each other, and against the features of the region and of AKS."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from stacks.targets.aks.settings.options import AzureOptions, GpuPoolSettings
 from stacks.targets.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY, STORAGE_SKUS
 
 _SUBNET_RESERVED: Final = 5
-"""Addresses of each subnet that Azure keeps for itself."""
+"""Number of addresses that Azure reserves in each subnet."""
 _PRIVATE: Final = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
-"""Networks that are nobody's on the internet (RFC 1918)."""
+"""Private networks (RFC 1918)."""
 _TAKEN: Final = (
     "127.0.0.0/8",
     "168.63.129.16/32",
@@ -28,16 +28,16 @@ _TAKEN: Final = (
     "192.0.2.0/24",
     "224.0.0.0/3",
 )
-"""What neither a virtual network nor pods nor Services may have (learn.microsoft.com/azure/virtual-network/
+"""Networks that are reserved for Azure and AKS (learn.microsoft.com/azure/virtual-network/
 virtual-networks-faq; azure/aks/configure-azure-cni)."""
 _LONGEST_DEPLOYMENT: Final = 64
 _LONGEST_NODES_GROUP: Final = 80
 _POD_PREFIX: Final = 24
-"""Prefix length of the piece of the pods' network that each node takes."""
+"""Prefix length of each node's part of the pods' network."""
 
 
 def check(azure: AzureOptions) -> Iterator[ConfigError]:
-    """Yield what is wrong between the values of section azure."""
+    """Yield errors between the values of section azure."""
     rules: tuple[Callable[[AzureOptions], Iterator[ConfigError]], ...] = (
         _version,
         _api_server,
@@ -65,7 +65,7 @@ def _version(azure: AzureOptions) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("azure", "support"),
             value=azure.support,
-            message=f"long-term support is part of tier Premium, and mlbatch:azure.tier is {azure.tier}",
+            message=f"long-term support needs tier Premium, and mlbatch:azure.tier is {azure.tier}",
             expected="official, or longTerm with tier Premium",
             hint="set mlbatch:azure.tier to Premium, or remove support",
         )
@@ -73,9 +73,9 @@ def _version(azure: AzureOptions) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("azure", "kubernetesVersion"),
             value=version,
-            message="it names a patch, and mlbatch:azure.upgrades.kubernetes goes on to newer ones by itself, which "
-            "each update of the stack would try to take back",
-            expected="a minor version, or one with its patch and the channel none",
+            message="this is a patch version, but mlbatch:azure.upgrades.kubernetes upgrades to newer ones, which each "
+            "update of the stack would try to revert",
+            expected="a minor version, or a patch version with the channel none",
             hint=f'set it to "{version.rpartition(".")[0]}", or remove mlbatch:azure.upgrades.kubernetes',
         )
     yield from support.check(azure)
@@ -89,7 +89,7 @@ def _version(azure: AzureOptions) -> Iterator[ConfigError]:
             expected=listed(
                 other.os_sku for other in versions.NODE_IMAGES if other.last is None or minor <= other.last
             ),
-            hint="take Ubuntu, or an older version of Kubernetes",
+            hint="use Ubuntu, or an older version of Kubernetes",
         )
 
 
@@ -110,34 +110,34 @@ def _api_server(azure: AzureOptions) -> Iterator[ConfigError]:
         yield ConfigError(
             path=(*path, "authorizedRanges"),
             value=list(access.authorized_ranges),
-            message=f"together these are {wide[0]}, which is next to every address there is",
+            message=f"together these are {wide[0]}, which contains almost all addresses",
             expected=allowed,
-            hint="name your own networks, or say public: true in place of authorizedRanges if that is meant",
+            hint="list your own networks, or set public to true in place of authorizedRanges if that is intended",
         )
     for text in others:
         if addresses.within(text, addresses.NOT_PUBLIC):
             yield ConfigError(
                 path=(*path, "authorizedRanges", access.authorized_ranges.index(text)),
                 value=text,
-                message="nobody comes to the API server's public address from this network: it is none of the internet",
-                expected="networks as the internet sees them",
-                hint="name the addresses under which your network appears on the internet, or set private to true",
+                message="this private network does not exist on the internet and cannot reach the API server's address",
+                expected="public networks",
+                hint="list the public addresses of your network, or set private to true",
             )
     if ANYBODY in access.authorized_ranges:
         yield ConfigError(
             path=(*path, "authorizedRanges", access.authorized_ranges.index(ANYBODY)),
             value=ANYBODY,
-            message="this is every address, so the API server would be open to everybody",
+            message="this contains all addresses, so everyone could connect to the API server",
             expected=allowed,
-            hint="name your own networks, or say public: true in place of authorizedRanges if that is meant",
+            hint="list your own networks, or set public to true in place of authorizedRanges if that is intended",
         )
     elif not chosen:
         yield ConfigError(
             path=(*path, "authorizedRanges"),
             value=MISSING,
-            message="nothing says who may reach the API server, which would be everybody",
+            message="access to the API server is not restricted, so everyone could connect",
             expected=allowed,
-            hint='name your networks, such as ["203.0.113.0/24"], or set private or public to true',
+            hint='list your networks, such as ["203.0.113.0/24"], or set private or public to true',
         )
     elif len(chosen) > 1:
         yield ConfigError(
@@ -145,13 +145,13 @@ def _api_server(azure: AzureOptions) -> Iterator[ConfigError]:
             value=MISSING,
             message=f"{' and '.join(chosen)} exclude each other",
             expected=allowed,
-            hint="keep the one that is meant",
+            hint="keep one of them",
         )
     if NODES_ONLY in access.authorized_ranges and len(access.authorized_ranges) > 1:
         yield ConfigError(
             path=(*path, "authorizedRanges", access.authorized_ranges.index(NODES_ONLY)),
             value=NODES_ONLY,
-            message="AKS reads this as: nobody but the nodes, which the other networks contradict",
+            message="to AKS this means only the nodes, which contradicts the other networks",
             expected=f"{NODES_ONLY} alone, or networks without it",
             hint="remove it",
         )
@@ -163,8 +163,8 @@ def _access(azure: AzureOptions) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("azure", "access", "adminGroups"),
             value=MISSING,
-            message="local accounts are off and no group administers the cluster, so nobody could sign in",
-            expected="object ids of Entra groups, one of them with whoever deploys the stack in it",
+            message="local accounts are off and there is no administrator group, so no user could sign in",
+            expected="object IDs of Entra groups, including a group of the account that deploys the stack",
             hint="add a group (`az ad group show --group NAME --query id`), or set localAccounts and login: local",
         )
     if access.login == LOCAL and not access.local_accounts:
@@ -173,13 +173,13 @@ def _access(azure: AzureOptions) -> Iterator[ConfigError]:
             value=access.login,
             message="local accounts are off, so the cluster has no certificate to sign in with",
             expected="azurecli, workloadidentity, spn or msi; local only with localAccounts: true",
-            hint="take azurecli, or set localAccounts to true",
+            hint="use azurecli, or set localAccounts to true",
         )
     if access.login != LOCAL and access.local_accounts and not access.admin_groups:
         yield ConfigError(
             path=("azure", "access", "login"),
             value=access.login,
-            message="no group administers the cluster, so Entra signs nobody in",
+            message="there is no administrator group, so no user can sign in with Entra",
             expected="local, or another login with groups in adminGroups",
             hint="set it to local, or add a group to adminGroups",
         )
@@ -196,8 +196,8 @@ def _region(azure: AzureOptions) -> Iterator[ConfigError]:
             value=azure.location,
             message=f"this region does not offer {size.name}, as of {REGIONS_AS_OF}",
             expected=listed(sorted(size.regions)),
-            hint=f"take one of those, or a size that {azure.location} has ({listed(others)}); if Azure has it there by "
-            f"now, set {key((*path, 'anyRegion'))} to true",
+            hint=f"use one of those, or a size that {azure.location} has ({listed(others)}); if it now has this one, "
+            f"set {key((*path, 'anyRegion'))} to true",
         )
 
 
@@ -211,16 +211,16 @@ def _zones(azure: AzureOptions) -> Iterator[ConfigError]:
                 value=list(zones),
                 message=f"region {azure.location} has no availability zones",
                 expected="[]",
-                hint="set it to [], or take another region",
+                hint="set it to [], or use another region",
             )
     for path, pool in azure.gpu_pools.items():
         if pool.proximity_placement_group and len(pool.zones) > 1:
             yield ConfigError(
                 path=(*path, "proximityPlacementGroup"),
                 value=True,
-                message=f"the group is in one data centre, and the nodes are to be in {len(pool.zones)} zones",
+                message=f"the placement group is in one data centre, but the nodes are in {len(pool.zones)} zones",
                 expected="one zone or none with a proximity placement group, or several zones without",
-                hint="name one zone in zones, or remove proximityPlacementGroup",
+                hint="list one zone in zones, or remove proximityPlacementGroup",
             )
 
 
@@ -259,7 +259,7 @@ def _pools(azure: AzureOptions) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=(*path, "name"),
                 value=pool.name,
-                message=f"{taken[pool.name]} has this name too",
+                message=f"{taken[pool.name]} already has this name",
                 expected="a name that no other pool has",
                 hint="give one of the two another name",
             )
@@ -280,7 +280,7 @@ def _network(azure: AzureOptions) -> Iterator[ConfigError]:
             net.node_cidr,
             "the nodes' subnet is not in the virtual network",
             f"a network in {net.vnet_cidr}",
-            "take a part of it, or widen vnetCidr",
+            "use a part of it, or widen vnetCidr",
         )
     told = {error.path[-1] for error in _reserved(azure)}
     for first, second in (("podCidr", "vnetCidr"), ("serviceCidr", "vnetCidr"), ("serviceCidr", "podCidr")):
@@ -289,22 +289,22 @@ def _network(azure: AzureOptions) -> Iterator[ConfigError]:
             yield _bad_network(
                 first,
                 str(found[first]),
-                f"it overlaps with {second}, {found[second]}, so that some addresses would mean two things",
-                f"a network that shares no address with {found[second]}",
+                f"it overlaps with {second}, {found[second]}, so some addresses would be ambiguous",
+                f"a network that does not overlap with {found[second]}",
             )
     if found["serviceCidr"].prefixlen <= 12 or found["serviceCidr"].prefixlen > 28:
         yield _bad_network(
             "serviceCidr",
             net.service_cidr,
-            "AKS takes no network of this size for Services",
+            "AKS does not accept a network of this size for Services",
             "a prefix length from 13 to 28",
-            "take a /16, as AKS has it by default",
+            "use a /16, the default of AKS",
         )
     yield from _room(azure, found["nodeCidr"], found["podCidr"])
 
 
 def _room(azure: AzureOptions, node_network: IPv4Network, pod_network: IPv4Network) -> Iterator[ConfigError]:
-    """Hold that all nodes have addresses, and one more, which an upgrade of the system pool adds for a while."""
+    """Require addresses for all nodes, and for one more, which an upgrade of the system pool adds temporarily."""
     nodes = azure.system_pool.count + sum(pool.most_nodes for pool in azure.gpu_pools.values())
     rooms = (
         (
@@ -327,22 +327,22 @@ def _room(azure: AzureOptions, node_network: IPv4Network, pod_network: IPv4Netwo
             yield _bad_network(
                 name,
                 str(network),
-                f"it has room for {max(0, room)} nodes ({share}), and there can be {nodes}, and one more in an upgrade",
+                f"it has addresses for {max(0, room)} nodes ({share}); required: {nodes}, and one more in an upgrade",
                 f"a network for {nodes + 1} nodes",
-                f"take a /{prefix} or larger"
-                + (", and a virtual network (vnetCidr) that has it" if name == "nodeCidr" else ""),
+                f"use a /{prefix} or larger"
+                + (", and a virtual network (vnetCidr) that contains it" if name == "nodeCidr" else ""),
             )
 
 
 def _bad_network(
-    name: str, value: str, wrong: str, allowed: str, fix: str = "take another network, as small or as large"
+    name: str, value: str, wrong: str, allowed: str, fix: str = "use another network of the same size"
 ) -> ConfigError:
     path: Path = ("azure", "network", name)
     return ConfigError(path=path, value=value, message=wrong, expected=allowed, hint=fix)
 
 
 def _grace(azure: AzureOptions) -> Iterator[ConfigError]:
-    """Hold what GB200 and GB300 need (Azure/ai-infrastructure-on-azure, infrastructure_references/aks/README.md)."""
+    """Check what GB200 and GB300 need (Azure/ai-infrastructure-on-azure, infrastructure_references/aks/README.md)."""
     size = next((pool.size for pool in azure.gpu_pools.values() if pool.size.refuses_infiniband_feature), None)
     if size is None:
         return
@@ -350,7 +350,7 @@ def _grace(azure: AzureOptions) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("azure", "feature", "assumeRegistered"),
             value=True,
-            message=f"InfiniBand of {size.name} works only while the subscription does not have AKSInfinibandSupport",
+            message=f"InfiniBand of {size.name} works only if the subscription does not have AKSInfinibandSupport",
             expected="false with this VM size",
             hint="remove it, and run `az feature unregister --namespace Microsoft.ContainerService --name "
             "AKSInfinibandSupport` if the feature is registered",
@@ -375,22 +375,22 @@ def _ranges(azure: AzureOptions) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=path,
                 value=text,
-                message="Azure takes no such network here" if network.prefixlen else "this is every address",
+                message="Azure does not accept this network" if network.prefixlen else "this contains all addresses",
                 expected="public networks with a prefix length from 1 to 30, or of one address (/32)",
-                hint="write single addresses, or a larger network" if network.prefixlen else "name your own networks",
+                hint="write single addresses, or a larger network" if network.prefixlen else "list your own networks",
             )
         elif addresses.within(text, addresses.NOT_PUBLIC) or any(network.overlaps(private) for private in _PRIVATE):
             yield ConfigError(
                 path=path,
                 value=text,
-                message="a storage account's firewall takes public networks only",
-                expected="public networks; the nodes' subnet is let in anyway",
-                hint="remove it, or write the address that the network has on the internet",
+                message="a storage account's firewall accepts only public networks",
+                expected="public networks; the nodes' subnet always has access",
+                hint="remove it, or write the network's public address",
             )
 
 
 def _reserved(azure: AzureOptions) -> Iterator[ConfigError]:
-    """Refuse networks in which Azure or AKS has addresses of its own, or nobody can have one."""
+    """Reject networks that overlap with reserved networks of Azure and AKS."""
     for name, value in (
         ("vnetCidr", azure.network.vnet_cidr),
         ("podCidr", azure.network.pod_cidr),
@@ -400,20 +400,20 @@ def _reserved(azure: AzureOptions) -> Iterator[ConfigError]:
             yield _bad_network(
                 name,
                 value,
-                f"it has addresses of {found} in it, which Azure and AKS keep for themselves",
+                f"it overlaps with {found}, which Azure and AKS reserve",
                 f"a network without {listed(_TAKEN)}",
             )
 
 
 def _names(azure: AzureOptions) -> Iterator[ConfigError]:
-    """Hold the names that are made of others to their lengths."""
+    """Check the lengths of derived names."""
     longest = _LONGEST_DEPLOYMENT - len(infiniband_deployment(""))
     if azure.registers_feature and len(azure.cluster_name) > longest:
         yield ConfigError(
             path=("azure", "clusterName"),
             value=azure.cluster_name,
-            message=f"the deployment that registers InfiniBand is named {infiniband_deployment(azure.cluster_name)}, "
-            f"and may have {_LONGEST_DEPLOYMENT} characters",
+            message=f"the deployment that registers InfiniBand would be named "
+            f"{infiniband_deployment(azure.cluster_name)}, which is longer than {_LONGEST_DEPLOYMENT} characters",
             expected=f"at most {longest} characters",
             hint="write a shorter name",
         )
@@ -422,15 +422,15 @@ def _names(azure: AzureOptions) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("azure", "nodeResourceGroup" if given else "resourceGroup"),
             value=azure.nodes_group if given else azure.resource_group,
-            message=f"AKS' own group would be {azure.nodes_group}, and may have {_LONGEST_NODES_GROUP} characters",
+            message=f"AKS' own group would be {azure.nodes_group}, longer than {_LONGEST_NODES_GROUP} characters",
             expected=f"at most {_LONGEST_NODES_GROUP - (0 if given else 4)} characters"
-            + ("" if given else ", or a name of its own in mlbatch:azure.nodeResourceGroup"),
+            + ("" if given else ", or a separate name in mlbatch:azure.nodeResourceGroup"),
             hint="write a shorter name",
         )
 
 
 def _redundancy(azure: AzureOptions) -> Iterator[ConfigError]:
-    """Refuse copies in zones that the region does not have, and in the region's pair where it has none."""
+    """Reject copies in zones, or in a paired region, that the region does not have."""
     storage = azure.storage
     if storage is None:
         return
@@ -451,7 +451,7 @@ def _redundancy(azure: AzureOptions) -> Iterator[ConfigError]:
             value=storage.sku,
             message="; ".join(lacks),
             expected=listed(good),
-            hint="take one of those, or another region",
+            hint="use one of those, or another region",
         )
 
 
@@ -460,7 +460,7 @@ def _is_geo_redundant(sku: str) -> bool:
 
 
 def _tags(azure: AzureOptions) -> Iterator[ConfigError]:
-    """Hold the tags to those that the platform adds."""
+    """Check the number of tags, including those that the platform adds."""
     own = [RETIRED_TAG] if any(pool.skip_gpu_driver_install_tag for pool in azure.gpu_pools.values()) else []
     if len(azure.tags) + len(own) > MOST_TAGS:
         yield ConfigError(
@@ -478,7 +478,7 @@ def _groups(azure: AzureOptions) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("azure", "nodeResourceGroup"),
             value=azure.nodes_group,
-            message="AKS creates this group itself, and the stack creates one of the same name",
-            expected="a name that no group has",
+            message="AKS creates this group itself, but the stack creates one with the same name",
+            expected="a name that no other group has",
             hint="remove the key, or write another name",
         )

@@ -1,4 +1,4 @@
-"""Azure's checks of the GPU nodes, beside those that every target has."""
+"""Azure's checks of the GPU nodes, in addition to those of every target."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ _NAMES: Final = "at most 63 of a-z, 0-9 and -, with a letter or digit first and 
 
 
 _VolumeName: TypeAlias = Annotated[
-    str, form(_NAME, _NAMES, message="this cannot be the name of a volume", hint="rename the volume")
+    str, form(_NAME, _NAMES, message="this name is invalid for a volume", hint="rename the volume")
 ]
 
 
 class BlobAccess(StrEnum):
-    """As whom a container is read."""
+    """Identity or token for access to a container."""
 
     IDENTITY = "managedIdentity"
     WORKLOAD = "workloadIdentity"
@@ -44,8 +44,8 @@ _BlobfuseVersion = Annotated[
     form(
         _BLOBFUSE,
         "three numbers with dots, such as 2.5.4, or null for the nodes' own",
-        message="this is no version of blobfuse2",
-        hint="give the version of blobfuse2 as Azure shows it",
+        message="this is not a version of blobfuse2",
+        hint="write the version as Azure shows it",
     ),
 ]
 
@@ -88,12 +88,12 @@ class VolumeSettings(SettingsModel):
 
     @property
     def uses_namespace(self) -> bool:
-        """Whether the volume is reached as the identity of its namespace."""
+        """Whether the volume is mounted with its namespace's identity."""
         return self.access is BlobAccess.WORKLOAD
 
     @property
     def uses_token(self) -> bool:
-        """Whether the volume is reached with the SAS token."""
+        """Whether the volume is mounted with the SAS token."""
         return self.access is BlobAccess.SAS
 
 
@@ -113,7 +113,7 @@ class StorageSettings(SettingsModel):
     files: FilesSettings = FilesSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the driver to what the nodes can take, and the volumes' names apart: workloads name them."""
+        """Check that the driver supports the nodes, and that volume names are unique."""
         driver = self.blob_driver
         if self.volumes and (fault := blobfuse_fault(driver.version, driver.blobfuse)) is not None:
             yield ConfigError(
@@ -139,7 +139,7 @@ class StorageSettings(SettingsModel):
                 yield ConfigError(
                     path=(*path, "volumes", index, "name"),
                     value=volume.name,
-                    message=f"{key((*path, 'volumes', other))} has this name already",
+                    message=f"{key((*path, 'volumes', other))} already has this name",
                     expected="one volume of each name",
                     hint="rename one of them",
                 )

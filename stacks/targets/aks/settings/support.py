@@ -1,9 +1,9 @@
 """How long AKS supports the Kubernetes version of a stack.
 
-A version past its support is no mistake: AKS creates no cluster of it, and scales and updates those that have it as
-before (MicrosoftDocs/azure-aks-docs, articles/aks/supported-kubernetes-versions.md). The program does not see whether
-its cluster is there already, so that the passing of a day brings a warning, and takes the updates from nobody. Refused
-is what AKS created no cluster of when its calendar was written down, and what it does not have yet.
+A version without support is not an error: AKS does not create clusters with it, but scales and updates existing ones
+(MicrosoftDocs/azure-aks-docs, articles/aks/supported-kubernetes-versions.md). The program does not know whether its
+cluster exists. The end of support therefore causes a warning and does not block updates. An error reports only versions
+that AKS did not support when the calendar was recorded, or does not have yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stacks.targets.aks.settings.values import LONG_TERM
 
 _PATH: Final[Path] = ("azure", "kubernetesVersion")
 _NOTICE: Final = timedelta(days=30)
-"""How long before a version's end AKS itself gives notice of it."""
+"""Time before the end of support at which AKS itself sends a notice."""
 
 
 def today() -> date:
@@ -28,11 +28,11 @@ def today() -> date:
 
 
 def check(azure: AzureOptions) -> Iterator[ConfigError]:
-    """Refuse a version of which AKS creates no cluster, and of which this program cannot have created one."""
+    """Reject a version that AKS does not support and that this program cannot have used for a cluster."""
     day, long_term = today(), azure.support == LONG_TERM
     release = versions.release_of(azure.kubernetes_version)
     if release is None:
-        wrong = "AKS' calendar has no such version"
+        wrong = "AKS' calendar does not have this version"
     elif day < release.available:
         wrong = f"AKS has this version from {release.available} on"
     elif (end := release.last_day(long_term=long_term)) < versions.AS_OF:
@@ -51,9 +51,9 @@ def check(azure: AzureOptions) -> Iterator[ConfigError]:
 
 
 def warnings(azure: AzureOptions) -> Iterator[str]:
-    """Yield that AKS supports the version no longer, or not for long, and what to do.
+    """Yield a warning that support of the version has ended or ends soon, with the fix.
 
-    The next version is named and not a newer one: AKS upgrades a cluster by one minor version at a time
+    The fix names the next version, because AKS upgrades a cluster by one minor version at a time
     (articles/aks/upgrade-aks-control-plane.md).
     """
     day, long_term = today(), azure.support == LONG_TERM
@@ -66,16 +66,16 @@ def warnings(azure: AzureOptions) -> Iterator[str]:
     upgrade = (
         f'set it to "{newer[-1]}"' + _longer(release, day, long_term=long_term)
         if newer
-        else "take a later release of this program, which knows newer versions"
+        else "use a later release of this program, which supports newer versions"
     )
     yield (
-        f"{key(_PATH)} is {azure.kubernetes_version}, which AKS supports until {end} only: afterwards it creates no "
-        f"cluster of this version, and one that has it runs on and gets no fixes; {upgrade}"
+        f"{key(_PATH)} is {azure.kubernetes_version}, which AKS supports until {end}. After that, AKS does not create "
+        f"clusters with this version, and existing ones get no fixes; {upgrade}"
     )
 
 
 def _longer(release: versions.KubernetesRelease | None, day: date, *, long_term: bool) -> str:
-    """Return how a version may stay, where long-term support still has it."""
+    """Return how to keep a version with long-term support, or an empty text if that has ended."""
     if release is None or long_term or not release.supported(day, long_term=True):
         return ""
     return f", or support to longTerm and tier to Premium, which lasts until {release.long_term_end}"

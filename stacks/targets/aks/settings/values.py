@@ -1,7 +1,7 @@
 """Values of section azure: names, networks, keys, sizes, each with its rules.
 
-Names keep to Azure's rules (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules), which are
-checked here because Azure tells of a bad name only after half of the rest exists.
+Names follow Azure's rules (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules). They are
+checked here, because Azure reports an invalid name only in the middle of a deployment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stacks.settings.model import Rule, form, matching, reject
 
 STORAGE_SKUS: Final = ("Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_GZRS", "Standard_RAGRS")
 LEAST_SYSTEM_VCPUS: Final = 4
-"""Two NVIDIA operators, Kueue, AppWrapper, Volcano and Prometheus do not fit beside AKS' own pods on two."""
+"""Two NVIDIA operators, Kueue, AppWrapper, Volcano and Prometheus do not fit next to AKS' own pods on two."""
 LEAST_RSA_BITS: Final = 2048
 ANYBODY: Final = "0.0.0.0/0"
 NODES_ONLY: Final = "0.0.0.0/32"
@@ -36,7 +36,7 @@ _NO_ADMIN: Final = (
     "root|a|actuser|adm|admin[12]?|administrator|aspnet|backup|console|david|guest|john|owner|server|sql|support"
     "|support_388945a0|sys|test[1-3]?|user[1-5]?"
 )
-"""Names of administrators that Azure takes for no machine (Microsoft.Compute, OSProfile.adminUsername)."""
+"""Names of administrators that Azure rejects (Microsoft.Compute, OSProfile.adminUsername)."""
 _RESERVED_TAGS: Final = ("aks-managed", "azure", "microsoft", "windows")
 """How no tag's name begins (learn.microsoft.com/azure/azure-resource-manager/management/tag-resources, and
 azure/aks/use-tags)."""
@@ -53,14 +53,14 @@ _NETWORKS: Final = "an IPv4 network such as 10.128.0.0/20"
 
 
 def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str]) -> Rule:
-    """Return a validator of a name. suggest: from a refused name to one that might do."""
+    """Return a validator of a name. suggest: returns a similar valid name for a rejected one."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
             better = suggest(value)
             is_good = re.fullmatch(pattern, better) is not None
             reject(
-                message=f"Azure refuses this name of a {what}",
+                message=f"Azure would reject this name of a {what}",
                 expected=allowed,
                 hint=another_name(value, better if is_good else ""),
                 secret=":" in value,  # as in user:password
@@ -137,7 +137,7 @@ AdminName = Annotated[
     _named(
         "nodes' administrator",
         rf"(?!(?:{_NO_ADMIN})$)[a-z_][a-z0-9_-]{{0,31}}",
-        "1 to 32 lower-case letters, digits, _ and -, with a letter or _ first; not a name that everybody tries, such "
+        "1 to 32 lower-case letters, digits, _ and -, with a letter or _ first; not a name that attackers try, such "
         "as root, admin, user or test",
         lambda value: "azureuser",
     ),
@@ -147,13 +147,13 @@ AdminName = Annotated[
 def _guid(value: str) -> str:
     if not GUID.fullmatch(value):
         reject(
-            message="this is no id as Azure and Entra write them",
+            message="this is not an ID of Azure or Entra",
             expected=_GUIDS,
             hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
         )
     if value == _NOBODY:
         reject(
-            message="this is nobody's id",
+            message="the all-zero ID is invalid",
             expected=_GUIDS,
             hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
         )
@@ -165,7 +165,7 @@ TimeOfDay = Annotated[
     form(
         re.compile("([01][0-9]|2[0-3]):[0-5][0-9]"),
         "hours and minutes, 00:00 to 23:59",
-        message="this is no time of day",
+        message="this is not a time of day",
         hint='write it in quotes, such as "02:00"',
     ),
 ]
@@ -174,7 +174,7 @@ UtcOffset = Annotated[
     form(
         re.compile("[+-](0[0-9]|1[0-4]):[0-5][0-9]"),
         "a sign, hours and minutes, such as +00:00",
-        message="this is no offset from universal time",
+        message="this is not a UTC offset",
         hint='write it as "+01:00"',
     ),
 ]
@@ -183,7 +183,7 @@ KubernetesVersion = Annotated[
     form(
         re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?"),
         "a minor version such as 1.35, or one with a patch such as 1.35.7",
-        message="this is no version of Kubernetes",
+        message="this is not a version of Kubernetes",
         hint=f'for example "{versions.DEFAULT}"',
     ),
 ]
@@ -195,16 +195,18 @@ def _cidr(value: str) -> str:
 
 
 def _network(value: str) -> IPv4Network:
-    """Return an IPv4 network; refuses what is none, and addresses of a machine in one."""
+    """Return an IPv4 network. Rejects other texts, and addresses of machines in a network."""
     allowed = _NETWORKS
     try:
         loose = ip_network(value, strict=False)
     except (NetmaskValueError, ValueError):
-        reject(message="this is no network", expected=allowed, hint="write an address, a slash and the prefix length")
+        reject(
+            message="this is not a network", expected=allowed, hint="write an address, a slash and the prefix length"
+        )
     if not isinstance(loose, IPv4Network):
         reject(message="this is an IPv6 network", expected=allowed, hint="write an IPv4 network")
     if str(loose.network_address) != value.split("/")[0]:
-        reject(message="this is the address of a machine in a network", expected=allowed, hint=f"did you mean {loose}?")
+        reject(message="this is a machine's address in a network", expected=allowed, hint=f"did you mean {loose}?")
     return loose
 
 
@@ -212,12 +214,12 @@ Cidr = Annotated[str, matching(_cidr, r"[0-9.]+(/[0-9.]+)?", _NETWORKS)]
 
 
 def ranges(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return networks that may reach the API server, of which AKS takes so many."""
+    """Return networks that may connect to the API server. AKS limits their number."""
     if len(values) > _MOST_RANGES:
         reject(
             message=f"these are {len(values)} networks",
             expected=f"at most {_MOST_RANGES}, AKS' limit",
-            hint="put neighbouring networks together",
+            hint="merge adjacent networks",
         )
     return values
 
@@ -226,8 +228,8 @@ def _zones(values: tuple[str, ...]) -> tuple[str, ...]:
     bad = [value for value in values if value not in _ZONES]
     if bad or len(set(values)) < len(values):
         reject(
-            message=f"there is no zone {shown(bad[0])}" if bad else "a zone stands here twice",
-            expected='any of "1", "2" and "3", each once; [] for wherever there is room',
+            message=f"there is no zone {shown(bad[0])}" if bad else "duplicate zone",
+            expected='any of "1", "2" and "3", each once; [] for any zone with capacity',
             hint='for example ["1"]',
         )
     return values
@@ -250,11 +252,11 @@ def tags(values: Mapping[str, str]) -> Mapping[str, str]:
         )
     for name, value in values.items():
         if not 0 < len(name) <= _TAG_NAME or re.search(r"[<>%&\\?/]", name):
-            reject(message=f"Azure refuses the tag name {name!r}", expected=allowed, hint="write another name")
+            reject(message=f"Azure would reject the tag name {name!r}", expected=allowed, hint="write another name")
         if name.lower().startswith(_RESERVED_TAGS):
             reject(
-                message=f"Azure keeps names like {name!r} to itself",
-                expected=f"names that begin with none of {listed(_RESERVED_TAGS)}; {allowed}",
+                message=f"Azure reserves names like {name!r}",
+                expected=f"names that do not start with {listed(_RESERVED_TAGS)}; {allowed}",
                 hint="write another name",
             )
         if len(value) > _TAG_VALUE:
@@ -263,7 +265,7 @@ def tags(values: Mapping[str, str]) -> Mapping[str, str]:
             )
         if lowered.count(name.lower()) > 1:
             reject(
-                message=f"tag {name!r} stands here twice, for Azure does not tell cases apart",
+                message=f"duplicate tag {name!r}: Azure ignores the case of tag names",
                 expected=allowed,
                 hint="remove one",
             )
@@ -271,15 +273,15 @@ def tags(values: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def ssh_public_key(value: str) -> str:
-    """Return a public key, without blanks around it; refuses all that AKS does (Azure/AKS issues 1172 and 4431)."""
-    # Only this target needs it, and every start of the program would pay for the import.
+    """Return a public key, without spaces around it. Rejects keys as AKS does (Azure/AKS issues 1172 and 4431)."""
+    # Imported here, because only this target needs it.
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
     allowed = SSH_KEYS
-    new = "`ssh-keygen -t rsa -b 4096 -f ~/.ssh/aks` makes a pair; put the content of ~/.ssh/aks.pub here"
+    new = "run `ssh-keygen -t rsa -b 4096 -f ~/.ssh/aks` and write the content of ~/.ssh/aks.pub here"
     key, public = ssh_key.load(value, allowed=allowed, new=new)
     if not isinstance(public, RSAPublicKey):
-        reject(message=f"AKS takes no keys of type {key.split()[0]}", expected=allowed, hint=new)
+        reject(message=f"AKS does not accept keys of type {key.split()[0]}", expected=allowed, hint=new)
     if public.key_size < LEAST_RSA_BITS:
         reject(message=f"this key has {public.key_size} bits", expected=allowed, hint=new)
     return key
@@ -291,27 +293,27 @@ def gpu_size(value: str) -> str:
         meant = nearest(value, GPU_SIZES)
         has_none = is_vm_size(value) and not family_of(value).startswith("N")
         reject(
-            message="this VM size has no GPU" if has_none else "the platform knows no such VM size with NVIDIA GPUs",
+            message="this VM size has no GPU" if has_none else "unknown VM size, or one without NVIDIA GPUs",
             expected=listed(GPU_SIZES),
-            hint=f"did you mean {meant}?" if meant and not has_none else "take one of those",
+            hint=f"did you mean {meant}?" if meant and not has_none else "use one of those",
         )
     return value
 
 
 def system_size(value: str) -> str:
-    """Return a VM size of the system pool, as AKS asks it to be."""
+    """Return a VM size of the system pool that meets AKS' requirements."""
     allowed = f"a VM size of at least {LEAST_SYSTEM_VCPUS} vCPUs with neither GPUs (N...) nor bursts (B...)"
     fix = "for example Standard_D4s_v5"
     if not is_vm_size(value):
-        reject(message="this is no name of a VM size", expected=allowed, hint=fix)
+        reject(message="this is not the name of a VM size", expected=allowed, hint=fix)
     if family_of(value).startswith("N"):
         reject(message="this VM size has GPUs, which the cluster's own pods do not use", expected=allowed, hint=fix)
     if family_of(value).startswith("B"):
-        reject(message="AKS takes no burstable VM size for system pools", expected=allowed, hint=fix)
+        reject(message="AKS does not accept burstable VM sizes for system pools", expected=allowed, hint=fix)
     vcpus = vcpus_of(value)
     if vcpus is None or vcpus < LEAST_SYSTEM_VCPUS:
         reject(
-            message="nothing says how many vCPUs this old VM size has"
+            message="the number of vCPUs of this old VM size is unknown"
             if vcpus is None
             else f"{vcpus} vCPUs are too few for the cluster's own pods and the platform's controllers",
             expected=allowed,
