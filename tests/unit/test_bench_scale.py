@@ -158,6 +158,10 @@ def test_a_job_is_submitted_as_its_row_says() -> None:
     (part,) = unpacked["spec"]["components"]
     assert part["template"]["spec"]["template"]["spec"]["schedulerName"] == "default-scheduler"
 
+    teamless = next(row for row in ROWS if row.title == "no team").document(GANG)
+    assert (teamless["kind"], teamless["metadata"]["namespace"]) == ("AppWrapper", "plain-3")
+    assert teamless["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "default-queue"}
+
     job = PLAIN.document(GANG)
     assert (job["kind"], job["metadata"]["namespace"], job["spec"]["suspend"]) == ("Job", "plain-3", True)
     assert job["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "default-queue"}

@@ -76,7 +76,7 @@ def measure(paths: Paths, row: Row, waves: Sequence[Sequence[Job]], teams: int, 
     with ExitStack() as stack:
         if not row.in_team:
             prepare_plain(cluster, row, teams)
-            stack.enter_context(kueue_everywhere(cluster))
+            stack.enter_context(started_everywhere(cluster))
         before, began = requests.asked(cluster), time.monotonic()
         after = before
         memory = stack.enter_context(watched(paths))
@@ -204,9 +204,12 @@ def prepare_plain(cluster: Cluster, row: Row, teams: int) -> None:
 
 
 @contextmanager
-def kueue_everywhere(cluster: Cluster) -> Iterator[None]:
-    """Let Kueue start jobs in namespaces without a team, which the platform forbids, for the length of the context."""
-    with unbound(cluster, Promise.KUEUE_SCOPE.policy):
+def started_everywhere(cluster: Cluster) -> Iterator[None]:
+    """Let Kueue and AppWrapper start jobs in namespaces without a team for the length of the context.
+
+    The platform's policies otherwise forbid it.
+    """
+    with unbound(cluster, Promise.KUEUE_SCOPE.policy), unbound(cluster, Promise.APPWRAPPER_SCOPE.policy):
         time.sleep(POLICY_SECONDS)
         yield
 

@@ -31,7 +31,7 @@ class Row:
     """A way to run the same jobs.
 
     wrapped: in AppWrappers, as members submit them; otherwise they are Jobs of Kueue. in_team: in namespaces of teams;
-    otherwise in others, to which no policy or quota of the platform applies. packed: by the second scheduler, gangs as
+    otherwise in others, without the platform's policies and quotas. packed: by the second scheduler, gangs as
     PodGroups; otherwise by Kubernetes' own. limits: of Kueue's client and workers.
     scheduler: what the second scheduler's configuration (kubescheduler.config.k8s.io/v1) says else than the platform's.
     fewest_nodes: on fewer it is the platform's row once more.
@@ -48,11 +48,15 @@ class Row:
     in_team: bool = True
 
     def configuration(self) -> Mapping[str, Any]:
-        """Return Kueue's configuration: the platform's with these limits; for plain Jobs, without AppWrapper."""
+        """Return Kueue's configuration: the platform's with these limits.
+
+        For plain Jobs it has no AppWrapper, and for namespaces of no team no selector of namespaces.
+        """
         found = self.limits.configuration()
         if not self.wrapped:
             found["integrations"] = {"frameworks": [_PLAIN]}
             found["controller"]["groupKindConcurrency"] = _plain_workers(found)
+        if not self.in_team:
             del found["manageJobsWithoutQueueName"], found["managedJobsNamespaceSelector"]
         return found
 
