@@ -50,6 +50,8 @@ RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, INFINIBAND, PODS)
 """Resources of every ClusterQueue, in this order. A job that requests another resource is never admitted, unless
 Kueue's configuration excludes the resource."""
 
+RBAC: Final = "rbac.authorization.k8s.io"
+"""The API group of roles and their bindings."""
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
 KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta2"
 """The version that Kueue stores. For any other version, the API server needs Kueue to convert objects. Without a

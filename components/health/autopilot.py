@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components import names
 from components.kubernetes import own_node
 from components.kubernetes.constraints import Constraint
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
@@ -57,7 +58,6 @@ _NEVER_HOURS: Final = 876_000
 _FAILED_JOB_SECONDS: Final = 1800
 _NVIDIA_SMI: Final = "/usr/bin/nvidia-smi"
 _LABEL_PREFIX: Final = "autopilot.ibm.com/"
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,12 +241,12 @@ def _role(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Document]:
         verbs = ["create", "delete", "get"]
         rules.append({"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": verbs})
     return [
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
+        {"apiVersion": f"{names.RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "RoleBinding",
             "metadata": metadata,
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": NAMESPACE},
+            "roleRef": {"apiGroup": names.RBAC, "kind": "Role", "name": NAMESPACE},
             "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
         },
     ]

@@ -12,6 +12,7 @@ from typing import Final
 
 import pulumi
 
+from components import names
 from components.kubernetes.manifests import Document
 
 NONROOT: Final = "nonroot-v2"
@@ -19,7 +20,6 @@ NONROOT: Final = "nonroot-v2"
 PRIVILEGED: Final = "privileged"
 HOSTMOUNT_ANYUID: Final = "hostmount-anyuid"
 """Any user, with folders of the node and NFS exports as volumes."""
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +78,9 @@ def use(constraint: str, namespace: pulumi.Input[str], accounts: Sequence[str]) 
     """
     role = f"system:openshift:scc:{constraint}"
     return {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{names.RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": {"name": role, "namespace": namespace},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
+        "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts],
     }

@@ -13,10 +13,10 @@ from typing import Final
 
 import pulumi
 
+from components import names
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.kubernetes.manifests import Document, Manifest
 
-_RBAC: Final = "rbac.authorization.k8s.io"
 _NODE_CLAIM: Final = "authentication.kubernetes.io/node-name"
 _KEPT: Final = {
     "metadata.?finalizers": "[]",
@@ -70,16 +70,16 @@ def documents(account: OwnNodeAccount) -> list[Document]:
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
         *(policy(account).documents() if account.held else ()),
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "ClusterRole",
             "metadata": everywhere,
             "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}, *account.reads],
         },
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "ClusterRoleBinding",
             "metadata": everywhere,
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": account.cluster_name},
+            "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": account.cluster_name},
             "subjects": [{"kind": "ServiceAccount", **own}],
         },
     ]

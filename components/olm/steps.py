@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from components import names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
 from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
@@ -19,7 +20,6 @@ ACCOUNT: Final = "mlbatch-installer"
 _SETTINGS: Final = "settings.json"
 _TRY_SECONDS: Final = 300
 _RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
-_RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ("get", "list")
 
 
@@ -148,11 +148,11 @@ class Installer:
     ) -> Iterator[Document]:
         """Yield a Role, or a ClusterRole, and its binding to the service account."""
         metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-        yield {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)}
+        yield {"apiVersion": f"{names.RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)}
         yield {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": f"{kind}Binding",
             "metadata": dict(metadata),
-            "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
+            "roleRef": {"apiGroup": names.RBAC, "kind": kind, "name": name},
             "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self.namespace}],
         }

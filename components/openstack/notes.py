@@ -1,4 +1,4 @@
-"""The texts by which a stack recognizes its own resources in the project."""
+"""The texts that identify a stack's own resources in the project."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ RESOURCES: Final = Resources(cpu_request="100m", memory_request="100Mi", cpu_lim
 LOG_LEVEL: Final = "--zap-log-level=2"
 """MLBatch's value for both operators."""
 
-_RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ("get", "list", "watch")
 _LEASES: Final = (
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
@@ -135,29 +134,29 @@ def account(name: str, cluster_rules: Sequence[Document], own_rules: Sequence[Do
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(name)},
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "ClusterRole",
             "metadata": {"name": name},
             "rules": list(cluster_rules),
         },
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "ClusterRoleBinding",
             "metadata": {"name": name},
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+            "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": name},
             "subjects": [subject],
         },
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "Role",
             "metadata": _metadata(name),
             "rules": [*_LEASES, *own_rules],
         },
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "RoleBinding",
             "metadata": _metadata(name),
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+            "roleRef": {"apiGroup": names.RBAC, "kind": "Role", "name": name},
             "subjects": [subject],
         },
     ]

@@ -34,7 +34,6 @@ KINDS: Final = (
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 _TIMEOUT: Final = "30m"
 """How long an update waits for the Job, which writes about 100 objects a second."""
-_RBAC: Final = "rbac.authorization.k8s.io"
 _DEFINITIONS: Final = "customresourcedefinitions"
 _PROGRAM: Final = Program(module="components.queueing.stored_versions", shared=[API_CLIENT])
 
@@ -93,7 +92,7 @@ def _foundation() -> Sequence[Document]:
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "ClusterRole",
             "metadata": cluster,
             "rules": [
@@ -103,10 +102,10 @@ def _foundation() -> Sequence[Document]:
             ],
         },
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "ClusterRoleBinding",
             "metadata": cluster,
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": NAME},
+            "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": NAME},
             "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": names.SYSTEM_NAMESPACE}],
         },
         _PROGRAM.config_map(NAME, names.SYSTEM_NAMESPACE, _labels()),

@@ -21,7 +21,6 @@ CONFIG_FOLDER: Final = "/etc/kubernetes"
 PORT: Final = 10259
 """Port of a scheduler's health endpoint, by HTTPS."""
 
-_RBAC: Final = "rbac.authorization.k8s.io"
 _BUILT_IN: Final = {"as-kube-scheduler": "system:kube-scheduler", "as-volume-scheduler": "system:volume-scheduler"}
 
 
@@ -106,16 +105,16 @@ def account(program: Program) -> Document:
 
 def role(name: str, rules: Sequence[Document]) -> Document:
     """Return a ClusterRole."""
-    return {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)}
+    return {"apiVersion": f"{names.RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)}
 
 
 def bound(program: Program, role_name: str, name: str | None = None) -> Document:
     """Return the ClusterRoleBinding for the program's service account."""
     return {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{names.RBAC}/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": name or program.name},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role_name},
+        "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": role_name},
         "subjects": [_subject(program)],
     }
 
@@ -137,7 +136,7 @@ def leads_by(program: Program, lease: str, namespace: str) -> list[Document]:
     """Return the rights for one lease of a namespace and no other."""
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     own = {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{names.RBAC}/v1",
         "kind": "Role",
         "metadata": {"name": program.name, "namespace": namespace},
         "rules": [
@@ -150,10 +149,10 @@ def leads_by(program: Program, lease: str, namespace: str) -> list[Document]:
 
 def _bound_in(program: Program, namespace: str, name: str, role_name: str) -> Document:
     return {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{names.RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": {"name": name, "namespace": namespace},
-        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": role_name},
+        "roleRef": {"apiGroup": names.RBAC, "kind": "Role", "name": role_name},
         "subjects": [_subject(program)],
     }
 

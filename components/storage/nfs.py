@@ -13,6 +13,7 @@ from typing import Final
 
 import pulumi
 
+from components import names
 from components.kubernetes.constraints import HOSTMOUNT_ANYUID, Constraint, use
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
@@ -28,7 +29,6 @@ RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_lim
 """The proposal in the chart's values.yaml, with a reserve for many PVCs at once."""
 
 _CHART: Final = "nfs-subdir-external-provisioner"
-_RBAC: Final = "rbac.authorization.k8s.io"
 _VOLUME: Final = "nfs-subdir-external-provisioner-root"
 _MOUNTED: Final = "/persistentvolumes"
 _READ: Final = ("get", "list", "watch")
@@ -121,7 +121,7 @@ def foundation_documents(args: NfsProvisionerArgs) -> list[Document]:
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}},
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "ClusterRole",
             "metadata": {"name": runner},
             "rules": [
@@ -133,23 +133,23 @@ def foundation_documents(args: NfsProvisionerArgs) -> list[Document]:
             ],
         },
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "ClusterRoleBinding",
             "metadata": {"name": f"run-{name}"},
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": runner},
+            "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": runner},
             "subjects": [subject],
         },
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "Role",
             "metadata": {"name": lock, "namespace": NAMESPACE},
             "rules": [_rule("", "endpoints", *_READ, "create", "update", "patch")],
         },
         {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": f"{names.RBAC}/v1",
             "kind": "RoleBinding",
             "metadata": {"name": lock, "namespace": NAMESPACE},
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": lock},
+            "roleRef": {"apiGroup": names.RBAC, "kind": "Role", "name": lock},
             "subjects": [subject],
         },
     ]

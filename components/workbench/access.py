@@ -12,12 +12,12 @@ from typing import Final
 
 import pulumi
 
+from components import names
 from components.kubernetes.manifests import Document
 
 ROLE: Final = "workbench"
 GROUP_BINDING: Final = "sa-edit"
 """Name in hobbyist-guide-to-rhoai, configs/09/sa-edit-rb.yaml."""
-_RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ["get", "list", "watch"]
 _WRITE: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
 RULES: Final = (
@@ -42,7 +42,7 @@ def of_notebook(name: str, namespace: pulumi.Input[str]) -> Sequence[Document]:
     """Return the role and its binding to a notebook's service account, which the notebook's controller creates."""
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     role = {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{names.RBAC}/v1",
         "kind": "Role",
         "metadata": {"name": ROLE, "namespace": namespace},
         "rules": [dict(rule) for rule in RULES],
@@ -53,15 +53,15 @@ def of_notebook(name: str, namespace: pulumi.Input[str]) -> Sequence[Document]:
 def of_group(namespace: pulumi.Input[str]) -> Sequence[Document]:
     """Return the guide's binding. Every service account of the project may edit the project."""
     group = pulumi.Output.concat("system:serviceaccounts:", namespace)
-    subject = {"apiGroup": _RBAC, "kind": "Group", "name": group}
+    subject = {"apiGroup": names.RBAC, "kind": "Group", "name": group}
     return [_binding(GROUP_BINDING, namespace, "ClusterRole", "edit", subject)]
 
 
 def _binding(name: str, namespace: pulumi.Input[str], kind: str, role: str, subject: Document) -> Document:
     return {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{names.RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": {"name": name, "namespace": namespace},
-        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role},
+        "roleRef": {"apiGroup": names.RBAC, "kind": kind, "name": role},
         "subjects": [subject],
     }

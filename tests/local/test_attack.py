@@ -20,7 +20,6 @@ from tests.local.environment import Cluster, eventually, operators_settings
 from tests.local.standing import Standing
 
 PLAIN: Final = "plain"
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def test_no_attack_goes_through_on_the_platform(
@@ -75,16 +74,16 @@ def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
 def _plain_namespace(cluster: Cluster) -> Iterator[None]:
     """Make a namespace for the length of the context whose member has the role that members of teams have."""
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLAIN}})
-    subject = {"apiGroup": _RBAC, "kind": "User", "name": "alice"}
+    subject = {"apiGroup": names.RBAC, "kind": "User", "name": "alice"}
     binding = {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{names.RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": {"name": "members", "namespace": PLAIN},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": names.EDITOR_ROLE},
+        "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": names.EDITOR_ROLE},
         "subjects": [subject],
     }
-    cluster.create(binding)
     try:
+        cluster.create(binding)
         yield
     finally:
         cluster.delete("v1", "Namespace", PLAIN)
