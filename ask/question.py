@@ -59,9 +59,9 @@ _POD_LABELS: Final = {
     RAY_CLUSTER.kind: "ray.io/cluster",
     TRAIN_JOB.kind: "jobset.sigs.k8s.io/jobset-name",
 }
-"""Labels by which the pods of each kind name their job, or the JobSet that has a TrainJob's name. Pods of a RayJob name
-the RayCluster that KubeRay creates for it, and the Job with the RayJob's name that submits its program (KubeRay v1.6.2,
-`controllers/ray/utils/constant.go`)."""
+"""Labels of pods with the name of their job, by its kind, or of the JobSet with a TrainJob's name. Pods of a RayJob
+name the RayCluster that KubeRay creates for it, and the Job with the RayJob's name that submits its program
+(KubeRay v1.6.2, `controllers/ray/utils/constant.go`)."""
 _OF_JOB: Final = "kueue.x-k8s.io/job-uid"
 """Label of the Workload that Kueue creates for a job (v0.19.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"

@@ -14,7 +14,7 @@ from typing import Any, Final
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 """A step of a path such as template.spec.workerGroupSpecs[0].template (ibid., getValueAtPath)."""
 LABEL: Final = "workload.codeflare.dev/appwrapper"
-"""Label by which an AppWrapper's objects and pods name it."""
+"""Label of an AppWrapper's objects and pods that contains its name."""
 
 Document = dict[str, Any]
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lab.scenarios.size import GPUS_PER_NODE, quota
+from lab.scenarios.size import GPUS_PER_NODE, check, quota
 from stacks.config.trace import Room
-from stacks.settings.limits import MOST_NODES
 from tests.local.environment import Project, dev_settings
 
 USERS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob", "green": "carol"}
@@ -28,10 +27,7 @@ class Size:
     nodes: int = 6
 
     def __post_init__(self) -> None:
-        if self.nodes < FEWEST:
-            raise ValueError(f"{self.nodes} nodes are too few: {len(USERS)} teams and the slack queue need {FEWEST}")
-        if self.nodes > MOST_NODES:
-            raise ValueError(f"{self.nodes} nodes are too many: a stack has at most {MOST_NODES}")
+        check(self.nodes, FEWEST, f"{len(USERS)} teams and the slack queue need {FEWEST}")
 
     @property
     def gpus(self) -> int:

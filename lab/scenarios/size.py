@@ -39,10 +39,7 @@ class Size:
     nodes: int = FEWEST
 
     def __post_init__(self) -> None:
-        if self.nodes < FEWEST:
-            raise ValueError(f"{self.nodes} nodes are too few: two teams and the slack queue need {FEWEST} or more")
-        if self.nodes > MOST_NODES:
-            raise ValueError(f"{self.nodes} nodes are too many: a stack has at most {MOST_NODES}")
+        check(self.nodes, FEWEST, f"two teams and the slack queue need {FEWEST} or more")
 
     @property
     def gpus(self) -> int:
@@ -91,6 +88,14 @@ def settings(project: Project, size: Size) -> dict[str, Any]:
         "teams": [{"name": team, "users": [user], "quota": quota(size.team)} for team, user in TEAMS.items()],
         "samples": {},
     }
+
+
+def check(nodes: int, fewest: int, need: str) -> None:
+    """Raise ValueError for fewer nodes than the queues need, and for more than a stack can have."""
+    if nodes < fewest:
+        raise ValueError(f"{nodes} nodes are too few: {need}")
+    if nodes > MOST_NODES:
+        raise ValueError(f"{nodes} nodes are too many: a stack has at most {MOST_NODES}")
 
 
 def quota(gpus: int) -> dict[str, Any]:

@@ -11,6 +11,24 @@ from stacks.targets.registry import SECRET_KEYS, TARGETS
 from stacks.targets.spec import TargetSpec
 
 _NOT_SHOWN: Final = "(a SAS token, not shown)"
+_WRONG: Final = {
+    EMPTY: (
+        "this secret is empty: an empty secret either lets everyone in or locks everyone out",
+        "a secret with a value",
+        "the value, or remove the key",
+    ),
+    Concealed.NO_ADDRESS: (
+        "this secret is not an address that Alertmanager can send to: no alert would arrive",
+        "an address like https://host/path; the value is not shown",
+        "the webhook's whole address",
+    ),
+    Concealed.NO_KEY: (
+        "this secret is not a PagerDuty integration key: no alert would arrive",
+        "32 letters and digits; the value is not shown",
+        "it, with the key of an integration of type Events API V2, not a key of PagerDuty's REST API",
+    ),
+}
+"""The message, the expected value, and what to enter, by the kind of an invalid secret."""
 
 
 def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
@@ -20,29 +38,12 @@ def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
     """
     target = TARGETS.get(str(raw.get("target")))
     for name in SECRET_KEYS:
-        if raw.get(name) is EMPTY:
-            yield ConfigError(
-                path=(name,),
-                message="this secret is empty: an empty secret either lets everyone in or locks everyone out",
-                expected="a secret with a value",
-                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the value, or remove the key",
-            )
-        elif raw.get(name) is Concealed.NO_ADDRESS:
-            yield ConfigError(
-                path=(name,),
-                message="this secret is not an address that Alertmanager can send to: no alert would arrive",
-                expected="an address like https://host/path; the value is not shown",
-                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the webhook's whole address",
-            )
-        elif raw.get(name) is Concealed.NO_KEY:
-            yield ConfigError(
-                path=(name,),
-                message="this secret is not a PagerDuty integration key: no alert would arrive",
-                expected="32 letters and digits; the value is not shown",
-                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for it, with the key of an "
-                "integration of type Events API V2, not a key of PagerDuty's REST API",
-            )
-        elif raw.get(name, HIDDEN) is not HIDDEN:
+        value = raw.get(name, HIDDEN)
+        if isinstance(value, Concealed) and value in _WRONG:
+            message, expected, remedy = _WRONG[value]
+            hint = f"run `pulumi config set --secret {key((name,))}`, which asks for {remedy}"
+            yield ConfigError(path=(name,), message=message, expected=expected, hint=hint)
+        elif value is not HIDDEN:
             yield _readable(name, target)
     yield from _plain_tokens({name: value for name, value in raw.items() if name not in SECRET_KEYS}, target)
 

@@ -23,14 +23,15 @@ from stacks.settings.tenancy import QueueingSettings
 S = TypeVar("S", bound=PlatformSettings)
 
 RESERVED: Final = {names.CPU: Quantity.parse(2), names.MEMORY: Quantity.parse("4Gi")}
-"""What the pods of DaemonSets ask for of a GPU node, where the settings do not say. The platform's agents ask for a
-tenth of it at most, and upstream's charts give most of their pods no requests. The rest is for the cluster's own pods,
-of network, storage and logs, which nobody adds up for all clusters."""
+"""Default of what the pods of DaemonSets request of a GPU node. The platform's agents request at most a tenth of it,
+and upstream's charts give most of their pods no requests. The rest is for the cluster's own pods, such as
+network, storage and logs.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A PersistentVolumeClaim that the stack makes. path: of the setting that says its size in bytes."""
+    """A PersistentVolumeClaim of the stack. path: of the setting with its size in bytes."""
 
     path: Path
     namespace: str
@@ -43,7 +44,7 @@ PLATFORM: Final[Path] = ()
 
 @dataclass(frozen=True)
 class Planned:
-    """An object that the stack makes, or that is there for it. path: of the setting that names it, or PLATFORM."""
+    """An object that the stack creates or uses. path: of the setting that names it, or PLATFORM."""
 
     kind: str
     namespace: str
