@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 
 import pytest
@@ -66,7 +65,7 @@ def test_the_mirror_has_a_file_for_each_published_dashboard() -> None:
 def test_the_unit_tests_schemas_are_upstreams() -> None:
     """The same command writes them."""
     mirror_folder = FOLDER.parents[2] / ".local" / "dev" / "mirror"
-    kept, upstream = json.loads(definitions.FILE.read_text()), definitions.of_mirror(mirror_folder)
+    kept, upstream = definitions.stored(), definitions.of_mirror(mirror_folder)
     assert {kind: kept[kind] for kind in upstream} == upstream
     assert kept.keys() - upstream.keys() == {definitions.CONSTRAINTS}, (
         "tests/local/test_openshift.py compares OpenShift's"

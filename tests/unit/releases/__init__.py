@@ -18,10 +18,13 @@ _OPEN: Final = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unk
 
 
 def reduced(text: str) -> str:
-    """Return a manifest's documents, with open schemas in its definitions."""
+    """Return a manifest's documents, with open schemas in its definitions.
+
+    Mappings and lists that contain only scalars are on one line.
+    """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     documents = [_open(document) for document in yaml.load_all(text, Loader=loader) if document]
-    return yaml.safe_dump_all(documents, sort_keys=False, width=120)
+    return yaml.safe_dump_all(documents, sort_keys=False, width=120, default_flow_style=None)
 
 
 def _open(document: dict[str, Any]) -> dict[str, Any]:

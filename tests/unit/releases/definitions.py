@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-FILE: Final = Path(__file__).with_name("definitions.json")
+FILE: Final = Path(__file__).with_name("definitions.yaml")
 STUBS: Final = Path(__file__).resolve().parents[3] / "emulator" / "charts" / "stubs"
 KINDS: Final = frozenset(
     {
@@ -63,9 +63,14 @@ def _texts(mirror: Path) -> Iterator[str]:
                 yield content.read().decode()
 
 
+def stored() -> Schemas:
+    """Return the schemas in this folder."""
+    return dict(yaml.load(FILE.read_text(), Loader=yaml.CSafeLoader))
+
+
 def known() -> Schemas:
     """Return all schemas: those in this folder, and those of the stubs of upstream's charts."""
-    found: dict[str, Mapping[str, Any]] = dict(json.loads(FILE.read_text()))
+    found = dict(stored())
     for file in STUBS.rglob("*.json"):
         document = json.loads(file.read_text())
         if document.get("kind") == "CustomResourceDefinition":
