@@ -1,13 +1,14 @@
 """The exact text of each settings error that the tests know, and of the warnings.
 
-`make snapshots` writes the texts again. The diff shows a change of a key, a value, a bound or a fix.
+`make snapshots` writes the texts again. The diff shows a change of a key, a value, a bound or a fix. A file shows the
+same explanation once. Other keys with it refer to the first one.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import date
 from pathlib import Path
@@ -100,10 +101,25 @@ def texts(name: str) -> str:
     home = mock.patch.dict(os.environ, HOME="/nowhere/home")
     with home, mock.patch.object(support, "today", return_value=_DAY):
         said = [_interpreted(*case) for case in INTERPRETED] if name == _WHOLE else list(map(_said, TABLES[name]()))
-    return _KEY.sub(r"\1 AAAA...", _SEPARATOR.join(said)) + "\n"
+    shown: dict[str, str] = {}
+    answers = ["\n".join(_once(text, shown) for text in answer) for answer in said]
+    return _KEY.sub(r"\1 AAAA...", _SEPARATOR.join(answers)) + "\n"
 
 
-def _said(case: Case) -> str:
+def _once(error: str, shown: dict[str, str]) -> str:
+    """Return an error. If an earlier key has the same error, return a reference to that key.
+
+    shown: the first line by the other lines.
+    """
+    key, _, explanation = error.partition("\n")
+    if explanation in shown:
+        return f"{key}\n    as for {shown[explanation]}"
+    if explanation and key not in shown.values():
+        shown[explanation] = key
+    return error
+
+
+def _said(case: Case) -> Sequence[str]:
     """Return the errors of a configuration, or its warnings if it has no errors."""
     raw, facts = case if isinstance(case, tuple) else (case, None)
     partial, found = parsing.read(raw)
@@ -112,13 +128,13 @@ def _said(case: Case) -> str:
     else:
         partial.facts = facts
     wrong = [str(error) for error in [*found, *rules.check(partial)]]
-    return "\n".join(wrong or [f"warning: {text}" for text in rules.warnings(partial)])
+    return wrong or [f"warning: {text}" for text in rules.warnings(partial)]
 
 
-def _interpreted(raw: Raw, environment: Mapping[str, str]) -> str:
+def _interpreted(raw: Raw, environment: Mapping[str, str]) -> Sequence[str]:
     """Return the errors in the inputs of a stack."""
     try:
         inputs.interpret(raw, base=Path("/nowhere"), environment=environment)
     except SettingsError as error:
-        return "\n".join(map(str, error.problems))
-    return ""
+        return [str(problem) for problem in error.problems]
+    return []
