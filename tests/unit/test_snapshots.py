@@ -8,14 +8,14 @@ import re
 import pytest
 
 from components.kubernetes.namespace import _FORMER_TYPES
-from tests.unit.snapshots import FILES, FOLDER, ROOT, STACKS, WHOLE, snapshot
+from tests.unit.snapshots import FILES, FOLDER, ROOT, STACKS, WHOLE, snapshots
 from tests.unit.whole_stacks import STACKS as KNOWN
 from tests.unit.whole_stacks import registered
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_stacks_are_what_their_snapshots_show(name: str) -> None:
-    before, after = (FOLDER / name).read_text().splitlines(), snapshot(name, registered).splitlines()
+    before, after = (FOLDER / name).read_text().splitlines(), snapshots(registered)[name].splitlines()
     changed = "\n".join(difflib.unified_diff(before, after, name, "now", n=1, lineterm=""))
     assert not changed, f"if this is meant, `make snapshots` writes it; commit it with the change\n{changed}"
 

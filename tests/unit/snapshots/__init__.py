@@ -2,6 +2,14 @@
 
 `make snapshots` writes the files. If a type, name or parent changes here, Pulumi recreates the resource in every
 existing stack, unless it has an alias. A replacement option decides whether data survives.
+
+What an earlier stack of `STACKS` has is not shown again:
+
+- `<stack>.txt` has one line for each resource. If an earlier stack has the same component with the same children, the
+  line names that stack, and the children have no lines.
+- `<stack>.yaml` has the fields. An object that an earlier stack also declares is left out. An object that is similar to
+  another one of its kind, such as that of another team, is shown by its differences from the nearest one.
+- A program in a ConfigMap is shown as the path of its file.
 """
 
 from __future__ import annotations
@@ -10,7 +18,9 @@ import difflib
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -26,13 +36,27 @@ WHOLE: Final = (
     "existing-everything", "aks-everything", "openshift-everything", "openshift-upstream",
     "openshift-certified", "cpouta-everything", "dev",
 )  # fmt: skip
-STACKS: Final = ("existing", "openshift", "aks", "cpouta", *WHOLE)
+STACKS: Final = (*WHOLE, "existing", "openshift", "aks", "cpouta")
 FILES: Final = (*(f"{stack}.yaml" for stack in WHOLE), *(f"{stack}.txt" for stack in STACKS))
-_SEPARATOR: Final = "---\n"
+_ONE_LINE: Final = 80
+"""A mapping or list of at most so many characters is on one line."""
 _CLOUD_CONFIG: Final = "#cloud-config\n"
 
 
-def identities(record: Record) -> str:
+@dataclass(frozen=True)
+class Identity:
+    """A resource as one line, and its children."""
+
+    line: str
+    children: tuple[Identity, ...]
+
+    def all(self) -> Iterator[Identity]:
+        yield self
+        for child in self.children:
+            yield from child.all()
+
+
+def identities(record: Record) -> Sequence[Identity]:
     """Return each resource below its parent, with its outputs and what decides how it is replaced and deleted.
 
     What stands at the top is shown with all others there that the engine makes before the last of its parts. The stack,
@@ -45,17 +69,13 @@ def identities(record: Record) -> str:
     known = {item.urn for item in resources}
     roots = [item for parent, items in children.items() if parent not in known for item in items]
     waits = _waits(record, roots, children)
-    lines: list[str] = []
 
-    def write(item: Registered, depth: int) -> None:
+    def identity(item: Registered) -> Identity:
         # The line of a provider would hold the version of its plugin in the checkout.
-        lines.append(f"{'  ' * depth}{item.type} {item.name}{_options(item, record.outputs.get(item.urn, ()), waits)}")
-        for child in sorted(children.get(item.urn, []), key=_order):
-            write(child, depth + 1)
+        line = f"{item.type} {item.name}{_options(item, record.outputs.get(item.urn, ()), waits)}"
+        return Identity(line, tuple(identity(child) for child in sorted(children.get(item.urn, []), key=_order)))
 
-    for item in sorted(roots, key=_order):
-        write(item, 0)
-    return "\n".join([*lines, ""])
+    return [identity(item) for item in sorted(roots, key=_order)]
 
 
 def _order(item: Registered) -> tuple[str, str]:
@@ -110,8 +130,16 @@ def _name(urn: str) -> str:
     return urn.rpartition("::")[2]
 
 
-@cache
-def declared(record: Record) -> Sequence[str]:
+@dataclass(frozen=True, order=True)
+class Declared:
+    """The fields of a resource as YAML. kind: an object's API and kind, or the type of another resource."""
+
+    kind: str
+    name: str
+    lines: tuple[str, ...]
+
+
+def declared(record: Record) -> Sequence[Declared]:
     """Return what the program itself declares: each resource's fields, but for versions, and files as their texts.
 
     Of upstream's manifests the controllers alone, whose arguments and configuration are the program's.
@@ -119,17 +147,19 @@ def declared(record: Record) -> Sequence[str]:
     upstreams = {item.urn for item in record.resources if item.type == "mlbatch:kubernetes:Manifests"}
     own = [item for item in record.resources if item.is_custom and not item.type.startswith("pulumi:")]
     shown = [item for item in own if item.parent not in upstreams or item.kind in ("Deployment", "ConfigMap")]
-    return sorted(
-        f"# {_full_name(item)}\n{yaml.dump(_fields(item), Dumper=_Dumper, width=120, allow_unicode=True)}"
-        for item in shown
-    )
+    return sorted(map(_declared, shown))
 
 
-def _full_name(item: Registered) -> str:
-    if not item.type.startswith("kubernetes:") or "metadata" not in item.inputs:
-        return f"{item.type} {item.name}"
-    namespace = item.inputs["metadata"].get("namespace")
-    return f"{item.kind} {namespace}/{item.object_name}" if namespace else f"{item.kind} {item.object_name}"
+def _declared(item: Registered) -> Declared:
+    kind, name, fields = item.type, item.name, _fields(item)
+    if item.type.startswith("kubernetes:") and "metadata" in fields:
+        kind = f"{fields.pop('apiVersion')} {fields.pop('kind')}"
+        metadata = fields["metadata"]
+        name = "/".join(metadata.pop(key) for key in ("namespace", "name") if key in metadata)
+        if not metadata:
+            del fields["metadata"]
+    text = yaml.dump(fields, Dumper=_Dumper, width=120, allow_unicode=True) if fields else ""
+    return Declared(kind, name, tuple(text.splitlines()))
 
 
 def _fields(item: Registered) -> Any:
@@ -194,10 +224,17 @@ def _file(text: str) -> object:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such."""
+    """Writes texts of several lines as such, and short mappings and lists on one line."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
+
+    def represent_data(self, data: object) -> yaml.Node:
+        node = super().represent_data(data)
+        if isinstance(node, yaml.CollectionNode):
+            text = str(data)
+            node.flow_style = len(text) <= _ONE_LINE and "\\n" not in text
+        return node
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -207,31 +244,45 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def snapshot(name: str, registered: Callable[[str], Record]) -> str:
-    """Return the text of one of `FILES`.
+@cache
+def snapshots(registered: Callable[[str], Record]) -> Mapping[str, str]:
+    """Return the text of each of `FILES`."""
+    lines: dict[str, Sequence[str]] = {}
+    identified: dict[Identity, str] = {}
+    known: set[Declared] = set()
+    models: dict[str, list[tuple[str, Declared]]] = defaultdict(list)
+    for stack in STACKS:
+        record = registered(stack)
+        roots = identities(record)
+        lines[f"{stack}.txt"] = list(_indented(roots, identified))
+        identified = {part: stack for root in roots for part in root.all()} | identified
+        if stack in WHOLE:
+            new = [item for item in declared(record) if item not in known]
+            lines[f"{stack}.yaml"] = [line for item in new for line in _shown(item, stack, models[item.kind])]
+            known.update(new)
+    return {name: "\n".join([*text, ""]) for name, text in lines.items()}
 
-    What is declared is shown in stacks with everything switched on. An object that an earlier stack also declares is
-    left out, or shown by its differences.
+
+def _indented(items: Sequence[Identity], known: Mapping[Identity, str], indent: str = "") -> Iterator[str]:
+    for item in items:
+        if item.children and item in known:
+            yield f"{indent}{item.line}  (children as in {known[item]})"
+        else:
+            yield f"{indent}{item.line}"
+            yield from _indented(item.children, known, f"{indent}  ")
+
+
+def _shown(item: Declared, stack: str, models: list[tuple[str, Declared]]) -> Sequence[str]:
+    """Return an object's fields, or its differences from the nearest model if these are at most half as long.
+
+    An object whose fields are shown becomes a model.
     """
-    stack, _, kind = name.rpartition(".")
-    if kind == "txt":
-        return identities(registered(stack))
-    earlier = [(before, text) for before in WHOLE[: WHOLE.index(stack)] for text in declared(registered(before))]
-    known = {text for _, text in earlier}
-    models = {_head(text): (before, text) for before, text in reversed(earlier)}
-    shown = [text for text in declared(registered(stack)) if text not in known]
-    return _SEPARATOR.join(_shortest(text, *models.get(_head(text), ("", ""))) for text in shown)
-
-
-def _head(text: str) -> str:
-    return text.partition("\n")[0]
-
-
-def _shortest(text: str, stack: str, earlier: str) -> str:
-    """Return an object's text, or its differences from an earlier stack's if these are at most half as long."""
-    head, _, fields = text.partition("\n")
-    lines = list(difflib.unified_diff(earlier.splitlines()[1:], fields.splitlines(), n=1, lineterm=""))[2:]
-    changes = ["@@" if line.startswith("@@") else line for line in lines]
-    if not stack or 2 * len(changes) > len(fields.splitlines()):
-        return text
-    return "\n".join([f"{head}, as in {stack} but for", *changes, ""])
+    head = f"--- # {item.kind} {item.name}"
+    if models:
+        before, model = min(models, key=lambda known: len({*known[1].lines} ^ {*item.lines}))
+        changes = list(difflib.unified_diff(model.lines, item.lines, n=1, lineterm=""))[2:]
+        if 2 * len(changes) <= len(item.lines):
+            like = f"{head}, as {model.name} in {before}{' but for' if changes else ''}"
+            return [like, *("@@" if line.startswith("@@") else line for line in changes)]
+    models.append((stack, item))
+    return [head, *item.lines]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.unit.snapshots import FILES, FOLDER, snapshot
+from tests.unit.snapshots import FOLDER, snapshots
 from tests.unit.whole_stacks import registered
 
 if __name__ == "__main__":
-    written = {FOLDER / name: snapshot(name, registered) for name in FILES}
+    written = {FOLDER / name: text for name, text in snapshots(registered).items()}
     for old in {*FOLDER.glob("*.txt"), *FOLDER.glob("*.yaml")} - written.keys():
         old.unlink()
     for file, text in written.items():
