@@ -82,7 +82,7 @@ class Report:
         out = max(0.0, book.offered - book.used - book.idle)
         cut = f"{len(book.open)} jobs were not over, and {self.to_come} had not arrived"
         return [
-            ("lost", "; ".join(self.lost) or "nothing"),
+            ("lost", "; ".join(self.lost) or "none"),
             ("promises that were broken", "; ".join(self.broken) or "none"),
             *([] if self.is_whole else [("interrupted", cut)]),
             ("jobs", f"{len(tales)}: {phases[Phase.SUCCEEDED]} succeeded, {phases[Phase.FAILED]} failed"),
@@ -182,7 +182,7 @@ def _name(tale: Tale) -> str:
 
 def _counted(events: Sequence[Event]) -> str:
     counts = Counter(str(event.fault) for event in events)
-    return ", ".join(f"{count} {fault}" for fault, count in sorted(counts.items())) or "nothing"
+    return ", ".join(f"{count} {fault}" for fault, count in sorted(counts.items())) or "none"
 
 
 def _reasons(evictions: Counter[str]) -> str:

@@ -57,7 +57,7 @@ class GangSettings(SettingsModel):
 
 
 class SyntheticSettings(SettingsModel):
-    """Synthetic load: the jobs of a trace. They hold GPUs for a time and compute nothing. All are submitted at once."""
+    """Synthetic load: the jobs of a trace. They hold GPUs for a time but do not compute. All are submitted at once."""
 
     enabled: bool = True
     """Submit the jobs."""

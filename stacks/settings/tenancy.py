@@ -150,7 +150,7 @@ class QueueingSettings(SettingsModel):
     """Queues that lend quota to each other, and the operators that run their jobs."""
 
     enabled: bool = True
-    """Install the queues. Without them there are no teams, and jobs run first come, first served."""
+    """Install the queues. Without them the stack has no teams, and jobs run first come, first served."""
     cohort: str = "default-cohort"
     """Name of the cohort. Its queues lend quota to each other."""
     slack: QuotaSettings | None = None

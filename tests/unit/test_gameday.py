@@ -234,7 +234,7 @@ def test_a_day_on_which_a_team_waits_beyond_the_bound_ends_with_the_promise_that
     out, err = capsys.readouterr()
     promise = "a team has its quota again within 100 s: blue/one waited inside it for longer, up to 101 s"
     assert err == f"error: broken: {promise}\n"
-    assert f"lost: nothing\n  promises that were broken: {promise}\n" in out
+    assert f"lost: none\n  promises that were broken: {promise}\n" in out
     assert f"Broken: {promise}." in (tmp_path / "day.html").read_text()
 
 
@@ -280,14 +280,14 @@ def test_a_day_that_is_interrupted_has_a_report_and_loses_nothing(monkeypatch: p
     found = replace(report(day.ledger), to_come=len(day.to_come), is_whole=day.is_whole)
     assert found.lost == []
     assert (
-        "lost: nothing\n  promises that were broken: none\n  interrupted: 1 jobs were not over, and 1 had not arrived\n"
+        "lost: none\n  promises that were broken: none\n  interrupted: 1 jobs were not over, and 1 had not arrived\n"
         in text(found)
     )
 
 
 def test_the_report_has_the_days_figures() -> None:
     said = text(report(played([WAITS, STARTING, UP, UP, UP, Seen("Succeeded")])))
-    assert "lost: nothing\n" in said
+    assert "lost: none\n" in said
     assert "went wrong: 1 kueue restarted, 1 sick\n" in said
     assert "GPU hours of all nodes: 160\n" in said
     assert "used: 32 (20 %)\n" in said
@@ -316,7 +316,7 @@ def test_the_page_is_one_file_without_scripts_and_shows_each_team() -> None:
     assert "http://www.w3.org/2000/svg" in page.replace("https://", "")
     assert "default-src 'none'" in page
     assert "blue: 8 GPUs, hour" in page
-    assert "Lost: nothing." in page
+    assert "Lost: none." in page
     jobs = page.partition("Jobs over time")[2].partition("</svg>")[0]
     assert re.findall(r'class="axis">([^<]+)<', jobs) == ["hour 0.0", "hour 1.5", "hour 3.0", "hour 4.5"], (
         "the hours of the day, as the events and the GPUs over it, and no date that never was"

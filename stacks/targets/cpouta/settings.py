@@ -303,7 +303,7 @@ class CpoutaQueueingSettings(QueueingSettings):
     """Queues that lend quota to each other, and the operators that run their jobs."""
 
     enabled: bool = False
-    """Install the queues. Without them there are no teams, and jobs run first come, first served."""
+    """Install the queues. Without them the stack has no teams, and jobs run first come, first served."""
 
 
 class CpoutaTenancySettings(TenancySettings):
