@@ -75,7 +75,7 @@ def released(folder: Path, file: Path, url: str, pin: Path) -> None:
     pin.write_text(said.replace("<address>", url))
 
 
-def test_the_pinned_archive_is_taken_in_place_of_a_build(
+def test_the_pinned_archive_replaces_a_build(
     tmp_path: Path, served: tuple[Path, str], pin: Path, built: list[str]
 ) -> None:
     folder, url = served

@@ -106,7 +106,7 @@ def environment_of(folder: Path) -> Path:
     return folder
 
 
-def test_clean_removes_local_stacks_and_nothing_else(paths: Paths, tmp_path: Path) -> None:
+def test_clean_removes_only_local_stacks(paths: Paths, tmp_path: Path) -> None:
     local = environment_of(paths.state / "dev")
     lent = environment_of(paths.state / "aks" / "lent" / "some")
     real = environment_of(tmp_path / "real")
@@ -133,7 +133,7 @@ def test_down_keeps_the_stacks(paths: Paths) -> None:
 
 @pytest.mark.parametrize("arguments", [["down"], ["down", "--purge"]])
 @pytest.mark.parametrize("of_make", [True, False])
-def test_nothing_is_stopped_below_an_update_that_runs(
+def test_no_process_is_stopped_during_an_update(
     paths: Paths,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -162,7 +162,7 @@ def test_nothing_is_stopped_below_an_update_that_runs(
     assert (updated / "pulumi-state" / "file").exists()
 
 
-def test_nobody_else_can_look_into_the_state(paths: Paths) -> None:
+def test_other_users_cannot_read_the_state(paths: Paths) -> None:
     local = environment_of(paths.state / "dev")
     local.chmod(0o755)
     assert command.main(["status", "--stack", "dev"]) == 1
@@ -170,7 +170,7 @@ def test_nobody_else_can_look_into_the_state(paths: Paths) -> None:
         assert stat.S_IMODE(each.stat().st_mode) == 0o700, each
 
 
-def test_no_proxy_stands_between_the_command_and_this_machine(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_uses_no_proxy_to_this_machine(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "example.org")
     command.main(["down"])
     assert os.environ["NO_PROXY"] == "example.org,127.0.0.1,localhost"
@@ -195,7 +195,7 @@ def make(*arguments: str, environment: Mapping[str, str]) -> subprocess.Complete
 
 
 @pytest.mark.parametrize("target", ["up", "preview", "destroy", "down", "clean", "env", "status", "review"])
-def test_make_takes_no_kubeconfig(target: str) -> None:
+def test_make_rejects_a_kubeconfig(target: str) -> None:
     done = make("--dry-run", target, "KUBECONFIG=x", environment=os.environ)
     assert done.returncode != 0
     assert "make acts on the local environment only" in done.stderr
@@ -203,7 +203,7 @@ def test_make_takes_no_kubeconfig(target: str) -> None:
     assert done.stdout == ""
 
 
-def test_a_kubeconfig_that_cannot_be_used_is_told_without_a_trace(tmp_path: Path) -> None:
+def test_an_unusable_kubeconfig_is_reported_without_a_trace(tmp_path: Path) -> None:
     command_line = [ROOT / "mlbatch", "status", "--kubeconfig", str(tmp_path / "absent")]
     done = subprocess.run(command_line, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2
@@ -298,7 +298,7 @@ def test_an_update_without_a_pending_creation_does_not_count_as_killed(
 
 @pytest.mark.parametrize("name", ["up", "preview", "destroy", "refresh"])
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_nobody_is_asked_in_a_cluster_that_an_update_has_taken_away(
+def test_a_cluster_that_an_update_deleted_is_not_asked(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, is_gone: bool
 ) -> None:
     """The next update continues a failed replacement. A refresh would fail at the first of hundreds of missing
@@ -386,7 +386,7 @@ def test_an_update_that_was_stopped_has_no_error_to_fix(
     assert "already exists" not in told
 
 
-def test_an_update_that_failed_keeps_what_it_completed_and_says_how_to_go_on(
+def test_a_failed_update_keeps_what_it_completed_and_says_how_to_continue(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serving(monkeypatch)
@@ -402,7 +402,7 @@ def test_an_update_that_failed_keeps_what_it_completed_and_says_how_to_go_on(
 
 
 @pytest.mark.parametrize("was_killed", [True, False])
-def test_an_update_that_was_killed_is_finished_in_a_step_of_its_own(
+def test_a_killed_update_is_finished_in_a_separate_step(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], was_killed: bool
 ) -> None:
     serving(monkeypatch)
@@ -438,7 +438,7 @@ def test_a_first_update_that_was_killed_starts_on_an_empty_cluster(
 
 
 @pytest.mark.parametrize("name", ["up", "destroy"])
-def test_nothing_is_changed_while_a_killed_update_cannot_be_finished(
+def test_no_resource_changes_while_a_killed_update_cannot_be_finished(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     def fail(*_: object) -> NoReturn:
@@ -463,7 +463,7 @@ def without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["preview", "refresh", "destroy", "drift"])
-def test_an_api_server_that_does_not_answer_is_told_once_before_the_engine_starts(
+def test_an_api_server_that_does_not_answer_is_reported_once_before_the_engine_starts(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
@@ -515,7 +515,7 @@ def test_a_second_command_is_refused_before_it_does_anything(
 
 
 @pytest.mark.parametrize("name", ["up", "destroy"])
-def test_an_engine_that_nobody_of_make_has_started_is_no_killed_one(
+def test_an_engine_that_make_did_not_start_is_not_a_killed_one(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     """The state of a running plain `pulumi up` has pending creations, like that of a killed one."""
@@ -534,7 +534,7 @@ def test_an_engine_that_nobody_of_make_has_started_is_no_killed_one(
 
 
 @pytest.mark.parametrize(("number", "is_told"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False)])
-def test_a_full_disk_is_told_without_a_trace(
+def test_a_full_disk_is_reported_without_a_trace(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, is_told: bool
 ) -> None:
     def full(*_: object) -> NoReturn:
@@ -551,7 +551,7 @@ def test_a_full_disk_is_told_without_a_trace(
         assert said.endswith("completed changes are kept")
 
 
-def test_help_tells_what_each_target_still_has_to_build(
+def test_help_lists_what_each_target_still_has_to_build(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Paths, "of", lambda: paths)
@@ -607,6 +607,6 @@ def test_a_lent_cluster_ends_with_the_process_that_lends_it(paths: Paths, monkey
 
 
 @pytest.mark.parametrize("name", ["status", "env", "lend", "mirror", "tools", "build"])
-def test_arguments_that_nobody_takes_are_refused(paths: Paths, name: str) -> None:
+def test_unused_arguments_are_refused(paths: Paths, name: str) -> None:
     with pytest.raises(SystemExit):
         command.main([name, "--", "--target"])

@@ -62,12 +62,12 @@ def test_the_report_names_a_version_that_is_not_built() -> None:
     assert said.splitlines() == ["Not as released", "  appwrapper v9.9.9 runs here as v1.2.2"]
 
 
-def test_the_report_says_nothing_of_the_default_versions() -> None:
+def test_the_report_does_not_mention_the_default_versions() -> None:
     own = [catalogue.find(name, catalogue.versions(name)[0]).images["manager"] for name in ("kueue", "appwrapper")]
     assert controllers.report([pod(*own, "python:3.12", "x.example/kueue:v3")]) == ""
 
 
-def test_an_autopilot_that_measures_nothing_is_said_to_be_one() -> None:
+def test_the_report_says_that_a_simulated_autopilot_does_not_measure() -> None:
     mirrored = "registry.example.org/mirror/autopilot/autopilot:v2"
     does = "is simulated: its pods do not measure or label nodes. Set its results with `kubectl label node`"
     said = controllers.report([pod(catalogue.AUTOPILOT.reference), pod(mirrored)]).splitlines()

@@ -21,7 +21,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_stack_is_what_its_target_says(root: Path) -> None:
+def test_a_stacks_target_selects_the_distribution(root: Path) -> None:
     (root / "Pulumi.site.yaml").write_text("config: {'mlbatch:target': openshift}\n")
     (root / "Pulumi.dev.yaml").write_text("config: {'mlbatch:target': simulated}\n")
     (root / "Pulumi.empty.yaml").write_text("")
@@ -44,7 +44,7 @@ def test_operators_come_from_a_catalog_where_a_setting_in_a_section_says_so(root
     assert parts(root, "dev") == {"openshift": False, "operator_hub": False}
 
 
-def test_operators_of_jobs_are_there_for_the_stacks_that_switch_one_on(root: Path) -> None:
+def test_operators_of_jobs_run_for_the_stacks_that_enable_one(root: Path) -> None:
     (root / "local" / "operators.yaml").write_bytes((ROOT / "local" / "operators.yaml").read_bytes())
     for name, queueing in (
         ("plain", "{replicas: 1}"),
@@ -59,7 +59,7 @@ def test_operators_of_jobs_are_there_for_the_stacks_that_switch_one_on(root: Pat
 
 
 @pytest.mark.parametrize(("chosen", "said"), [("version: '2.19'", "'2.19'"), ("approve: true", "unset")])
-def test_what_the_local_cluster_does_not_bring_is_refused_before_anything_starts(
+def test_operators_that_the_local_cluster_lacks_are_refused_before_it_starts(
     root: Path, chosen: str, said: str
 ) -> None:
     (root / "local" / "distributions.yaml").write_bytes((ROOT / "local" / "distributions.yaml").read_bytes())
@@ -92,12 +92,12 @@ def test_without_rules_every_cluster_is_a_plain_one(root: Path) -> None:
     assert not parts(root, "site")["openshift"]
 
 
-def test_a_file_that_is_no_yaml_is_named(root: Path) -> None:
+def test_a_file_that_is_not_yaml_is_named(root: Path) -> None:
     (root / "Pulumi.site.yaml").write_text("config: {\n")
     with pytest.raises(EngineError, match=r"Pulumi\.site\.yaml: line \d+ is no YAML"):
         parts(root, "site")
 
 
-def test_what_an_openshift_alone_needs_is_built_for_it_alone() -> None:
+def test_tools_of_openshift_are_built_only_for_openshift() -> None:
     assert {*needs(openshift=True)} - {*needs()} == {KUBERNETES_1_34.need(), *JOB_OPERATORS}
     assert "openshift-kube-apiserver" not in {tool.name for need in needs() for tool in need.tools}

@@ -38,11 +38,11 @@ def test_a_rule_lets_ssh_in(change: dict[str, Any], expected: bool) -> None:
 @pytest.mark.parametrize(
     ("source", "expected"), [(None, True), ("0.0.0.0/0", True), ("198.51.100.0/24", True), ("198.51.100.8/32", False)]
 )
-def test_a_caller_with_an_address_is_let_in_by_rules_for_it(source: str | None, expected: bool) -> None:
+def test_rules_for_an_address_admit_its_caller(source: str | None, expected: bool) -> None:
     assert lets_in(SecurityGroupRule(**SSH, remote_ip_prefix=source), 22, "198.51.100.7") is expected
 
 
-def test_what_is_open_breaks_when_the_caller_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_connections_break_when_the_caller_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Connected:
         dropped = 0
 

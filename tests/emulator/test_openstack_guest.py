@@ -175,7 +175,7 @@ def found(host: Host, seconds: float = 60.0) -> tuple[Any, list[str]]:
     return wait(host, seconds, said.append, pause=0.2), said
 
 
-def test_a_late_marker_is_waited_for_and_progress_is_told(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_waits_for_a_late_marker_and_reports_progress(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock advances with each look, because a look can take any time."""
     clock = itertools.count()
     monkeypatch.setattr(played, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
@@ -224,14 +224,14 @@ def test_another_host_key_is_never_accepted(guests: Guests) -> None:
     assert "--refresh=false" not in refused.stderr, "another host is no VM that is away"
 
 
-def test_a_first_boot_that_failed_tells_step_and_log(guests: Guests) -> None:
+def test_a_failed_first_boot_is_reported_with_step_and_log(guests: Guests) -> None:
     with pytest.raises(FirstBootError) as error:
         found(guests.start(fails="docker"))
     assert "failed in step 'docker': step 'docker' ended with 1" in str(error.value)
     assert "\n  docker: attempt 3 of 3\n  simulated failure\n" in str(error.value)
 
 
-def test_the_bound_is_kept_and_tells_where_it_was(guests: Guests) -> None:
+def test_the_wait_is_bounded_and_the_error_has_the_step(guests: Guests) -> None:
     with pytest.raises(FirstBootError, match="not done within 1 s; at the end: running, step 'packages'"):
         found(guests.start(seconds=600.0), seconds=1.0)
 
@@ -260,7 +260,7 @@ def test_the_tunnel_opens_by_itself_and_again_when_it_was_dropped(guests: Guests
     assert version(kubeconfig) == "v1.34.0"
 
 
-def test_a_vm_in_anothers_place_has_a_tunnel_of_its_own(guests: Guests) -> None:
+def test_a_replacement_vm_has_a_separate_tunnel(guests: Guests) -> None:
     """A tunnel to the old VM may hang; the new VM has the same address and host key."""
     before = guests.start()
     assert version(through_tunnel(guests.kubeconfig, before, API_PORT)) == "v1.34.0"
@@ -298,7 +298,7 @@ def test_after_one_that_was_killed_there_is_one_tunnel_that_can_be_found_and_clo
     assert master(tunnel) == anew
 
 
-def test_the_tunnel_of_a_run_that_was_faster_is_left_alone(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tunnel_of_a_faster_run_is_not_changed(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other run opens its tunnel between this run's check and its next step."""
     host = guests.start()
     kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
@@ -381,7 +381,7 @@ def test_the_kubeconfig_has_no_path_of_this_machine(guests: Guests) -> None:
     assert (plugin["command"], plugin["interactiveMode"]) == ("sh", "Never")
 
 
-def test_nothing_but_the_api_server_is_forwarded(guests: Guests) -> None:
+def test_only_the_api_server_is_forwarded(guests: Guests) -> None:
     kubeconfig = through_tunnel(guests.kubeconfig, guests.start(), 22)
     assert plugin(kubeconfig).returncode == 0
     with pytest.raises(urllib3.exceptions.MaxRetryError):
@@ -409,7 +409,7 @@ def test_user_data_that_cloud_init_ignores_is_refused() -> None:
         UserData.parse("#cloud-config\nwrite_files: []")
 
 
-def test_the_resource_waits_in_create_alone_and_another_vm_replaces_it(guests: Guests) -> None:
+def test_the_resource_waits_only_in_create_and_another_vm_replaces_it(guests: Guests) -> None:
     host = guests.start()
     props = {
         "address": host.address,

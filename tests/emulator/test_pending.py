@@ -101,7 +101,7 @@ def test_a_release_that_cannot_be_uninstalled_is_named_and_stays_pending(paths: 
 
 
 @pytest.mark.parametrize("operation", [None, "updating", "deleting"])
-def test_without_a_pending_creation_nothing_is_done(paths: Paths, operation: str | None) -> None:
+def test_without_a_pending_creation_the_state_is_not_changed(paths: Paths, operation: str | None) -> None:
     engine = KilledEngine() if operation is None else KilledEngine(NAMESPACE, RELEASE, operation=operation)
     finish(engine, paths)
     assert (engine.refreshes, helm_calls(paths)) == ([], [])

@@ -198,7 +198,7 @@ def test_the_tools_of_a_module_are_built_in_one_run_and_end_under_their_names(go
     assert found == {tool.name: tool.package for tool in SEVERAL.tools}
 
 
-def test_linker_settings_reach_the_package_of_their_tool_alone(go: Go, tools: Toolchain) -> None:
+def test_linker_settings_reach_only_the_package_of_their_tool(go: Go, tools: Toolchain) -> None:
     """Go uses the last `-ldflags` whose pattern matches a package. One without a pattern matches all."""
     tools.build(Need(SEVERAL, SEVERAL.tools))
     (run,) = go.runs
@@ -227,7 +227,7 @@ def test_a_build_that_fails_leaves_no_tool_behind(go: Go, tools: Toolchain, monk
     assert [file.name for file in tools.folder(SEVERAL).iterdir()] == [".lock"]
 
 
-def test_what_a_killed_build_has_left_goes_with_the_next_one(go: Go, tools: Toolchain) -> None:
+def test_the_next_build_deletes_the_files_of_a_killed_one(go: Go, tools: Toolchain) -> None:
     (tools.folder(SEVERAL) / "tmp_1at1ynn").mkdir(parents=True)
     tools.build(SEVERAL.need("etcd"))
     assert {file.name for file in tools.folder(SEVERAL).iterdir()} == {".lock", "etcd"}
@@ -266,7 +266,7 @@ def test_the_mirror_needs_no_engine(path: Path, tools: Toolchain) -> None:
     assert tools.missing(toolchain.MIRROR) == [toolchain.CORE.need("kubectl")]
 
 
-def test_installed_commands_take_the_place_of_the_engine_alone(path: Path, tools: Toolchain) -> None:
+def test_an_installed_command_replaces_only_the_engine(path: Path, tools: Toolchain) -> None:
     script(path, "pulumi", "v3.272.0")
     script(path, "pulumi-language-python", "")
     script(path, "kubectl", "Client Version: v1.34.2")

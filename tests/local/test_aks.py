@@ -219,7 +219,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_mistake_is_told_alone_and_nothing_is_created(
+def test_an_error_is_the_only_message_and_no_resource_is_created(
     case: str, project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:
     changes, expected = BAD[case]
@@ -304,7 +304,7 @@ def test_the_nodes_the_queues_and_the_test_job_are_there(cluster: Cluster, paths
     assert "ndv5" in azure.report(paths)
 
 
-def test_no_secret_stands_in_plain_state(project: Project, cluster: Cluster, paths: Paths) -> None:
+def test_no_secret_is_in_clear_text_in_the_state(project: Project, cluster: Cluster, paths: Paths) -> None:
     secret = cluster.get("v1", "Secret", "grafana-admin", "monitoring")
     assert secret is not None
     encoded = secret["data"]["admin-password"]
@@ -329,7 +329,7 @@ def test_more_nodes_are_one_update_of_the_pool_and_of_the_queues(
     assert gpu_quotas(cluster) == {"blue": "12", "red": "12", "slack": "8"}
 
 
-def test_a_conflict_and_a_failed_operation_are_named_and_the_next_update_goes_on(
+def test_a_conflict_and_a_failed_operation_are_named_and_the_next_update_continues(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:
     project.configure(scaled(settings, 1))
@@ -345,9 +345,7 @@ def test_a_conflict_and_a_failed_operation_are_named_and_the_next_update_goes_on
     assert gpu_quotas(cluster) == {"blue": "4", "red": "4", "slack": "0"}
 
 
-def test_what_is_changed_behind_the_engines_back_is_named_and_put_back(
-    project: Project, paths: Paths, cluster: Cluster
-) -> None:
+def test_manual_changes_are_named_and_reverted(project: Project, paths: Paths, cluster: Cluster) -> None:
     assert main(["scale", "--state", str(paths.state), "--pool", "ndv5", "--count", "3"]) == 0
     change = {"spec": {"preemption": {"reclaimWithinCohort": "Never"}}}
     cluster.patch(KUEUE, "ClusterQueue", "red-cluster-queue", change)
@@ -455,7 +453,7 @@ def claimed_by_identity(cluster: Cluster) -> dict[str, tuple[str, str, str]]:
     return found
 
 
-def test_identities_that_come_anew_bring_their_volumes_and_claims_anew(
+def test_recreated_identities_recreate_their_volumes_and_claims(
     project: Project, paths: Paths, cluster: Cluster
 ) -> None:
     """A volume names its identity permanently, and a claim its volume. AKS' selectors survive the update."""
@@ -480,7 +478,7 @@ def test_identities_that_come_anew_bring_their_volumes_and_claims_anew(
     project.unchanged()
 
 
-def test_what_stands_on_a_cluster_comes_anew_with_it(
+def test_a_recreated_cluster_gets_its_objects_again(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:
     """Queues have a finalizer of Kueue, which goes with the cluster. So the update does not delete them itself."""
@@ -495,7 +493,7 @@ def test_what_stands_on_a_cluster_comes_anew_with_it(
     project.unchanged()
 
 
-def test_destroy_leaves_nothing_but_the_subscriptions_feature(project: Project, paths: Paths, cluster: Cluster) -> None:
+def test_destroy_leaves_only_the_subscriptions_feature(project: Project, paths: Paths, cluster: Cluster) -> None:
     project.destroy()
     assert created(project) == []
     assert set(in_azure(paths)) == set(in_azure(paths, REGISTRATION)) == {"AKSInfinibandSupport"}

@@ -710,7 +710,7 @@ def test_alerts_are_raised_when_they_should_be(promtool: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.panel)
-def test_panels_show_what_is_so(promtool: Path, tmp_path: Path, shown: Shown) -> None:
+def test_panels_show_the_expected_values(promtool: Path, tmp_path: Path, shown: Shown) -> None:
     (panel,) = (panel for each in DASHBOARDS for panel in each.panels if panel.title == shown.panel)
     (group,) = alerts.groups()
     recorded = [rule for rule in group["rules"] if "record" in rule]

@@ -65,7 +65,7 @@ def asked(paths: Paths, replica: Replica) -> Callable[..., Answer]:
     return ask_about
 
 
-def test_what_waits_is_told_for_what_and_behind_whom(
+def test_a_waiting_job_is_answered_with_resource_and_jobs_ahead(
     asked: Callable[..., Answer], cluster: Cluster, paths: Paths
 ) -> None:
     with submitted(as_member(paths, "alice"), gang("first", "blue", pods=1, gpus=8)):
@@ -85,7 +85,7 @@ def is_told_to_wait(cluster: Cluster, name: str) -> bool:
     return ("QuotaReserved", "False") in [(each["type"], each["status"]) for each in conditions]
 
 
-def test_more_than_there_is_never_runs_and_what_helps_is_said(asked: Callable[..., Answer]) -> None:
+def test_a_job_larger_than_the_cluster_never_runs_and_the_answer_has_the_change(asked: Callable[..., Answer]) -> None:
     answer = asked(gang("job", "blue", pods=4, gpus=8), "blue")
     assert answer.verdict is Verdict.NEVER
     assert answer.change == "run 3 pods, in place of 4, or ask for less in each"
@@ -94,7 +94,7 @@ def test_more_than_there_is_never_runs_and_what_helps_is_said(asked: Callable[..
     assert answer.change == "ask for 8 nvidia.com/gpu a pod, in place of 16"
 
 
-def test_what_is_refused_is_told_the_rule(asked: Callable[..., Answer]) -> None:
+def test_a_refused_job_is_answered_with_the_rule(asked: Callable[..., Answer]) -> None:
     rooted = gang("job", "blue", pods=1, gpus=1)
     pod = rooted["spec"]["components"][0]["template"]["spec"]["template"]["spec"]
     answer = asked({**rooted, "metadata": {**rooted["metadata"], "finalizers": ["example.org/hold"]}}, "blue")
@@ -108,7 +108,7 @@ def test_what_is_refused_is_told_the_rule(asked: Callable[..., Answer]) -> None:
     assert (answer.verdict, answer.rule) == (Verdict.REFUSED, "RBAC")
 
 
-def test_who_gives_way_is_named_and_gives_way(
+def test_the_answer_names_the_job_that_is_preempted(
     asked: Callable[..., Answer], cluster: Cluster, paths: Paths, replica: Replica
 ) -> None:
     job = gang("own", "red", pods=2, gpus=4)
@@ -146,7 +146,7 @@ def test_a_job_with_a_volume_finds_its_place(
         running(cluster, "red", "saving", pods=1)
 
 
-def test_what_an_appwrapper_may_never_make_is_refused_before_and_fails_then(
+def test_an_appwrapper_with_an_invalid_job_is_refused_by_ask_and_fails_in_the_cluster(
     asked: Callable[..., Answer], cluster: Cluster, paths: Paths
 ) -> None:
     job = gang("endless", "red", pods=1, gpus=0)

@@ -36,7 +36,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
 @pytest.mark.parametrize(
     ("change", "expected"), BAD, ids=lambda value: "+".join(value) if isinstance(value, dict) else ""
 )
-def test_the_message_is_shown_alone_and_nothing_is_created(
+def test_only_the_message_is_shown_and_no_resource_is_created(
     project: Project, cluster: Cluster, change: dict[str, Any], expected: list[str]
 ) -> None:
     before = {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")}
@@ -51,7 +51,7 @@ def test_the_message_is_shown_alone_and_nothing_is_created(
     assert {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")} == before
 
 
-def test_a_stack_without_a_target_is_told_so(project: Project) -> None:
+def test_a_stack_without_a_target_is_an_error(project: Project) -> None:
     settings = dev_settings(project.mirror)
     del settings["target"]
     project.configure(settings)

@@ -52,7 +52,7 @@ def alive(paths: Paths) -> list[int]:
     return list(processes.find(Layout(paths)))
 
 
-def test_what_the_cluster_writes_is_the_users_alone_whatever_the_umask(second: Paths) -> None:
+def test_only_the_user_can_read_the_clusters_files_with_any_umask(second: Paths) -> None:
     before = os.umask(0)
     try:
         local_cluster.start(second, print)
@@ -86,7 +86,7 @@ def test_two_environments_stand_side_by_side(paths: Paths, second: Paths) -> Non
     assert Cluster(paths.kubeconfig).get("v1", "ConfigMap", "only-here", "default") is None
 
 
-def test_a_killed_supervisor_takes_everything_with_it_and_the_next_start_has_the_data(second: Paths) -> None:
+def test_a_killed_supervisor_ends_all_processes_and_the_next_start_has_the_data(second: Paths) -> None:
     local_cluster.start(second, print)
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "default"}}
     Cluster(second.kubeconfig).create(config)
@@ -99,7 +99,7 @@ def test_a_killed_supervisor_takes_everything_with_it_and_the_next_start_has_the
     assert Cluster(second.kubeconfig).get("v1", "ConfigMap", "kept", "default") is not None
 
 
-def test_a_killed_api_server_comes_back(second: Paths) -> None:
+def test_a_killed_api_server_restarts(second: Paths) -> None:
     local_cluster.start(second, print)
     server = pid_of(second, "kube-apiserver")
     os.kill(server, signal.SIGKILL)
@@ -130,7 +130,7 @@ def relay_of(paths: Paths) -> int:
     return next(found, 0)
 
 
-def test_a_killed_relay_takes_the_kubelet_along_and_both_come_back(second: Paths) -> None:
+def test_a_killed_relay_ends_the_kubelet_and_both_restart(second: Paths) -> None:
     local_cluster.start(second, print)
     kubelet, relay = pid_of(second, "kubelet"), relay_of(second)
     os.kill(relay, signal.SIGKILL)
@@ -139,12 +139,12 @@ def test_a_killed_relay_takes_the_kubelet_along_and_both_come_back(second: Paths
     assert relay_of(second) not in (0, relay)
 
 
-def test_a_cluster_without_a_seed_has_its_own_node_alone(second: Paths) -> None:
+def test_a_cluster_without_a_seed_has_only_its_own_node(second: Paths) -> None:
     local_cluster.start(second, print, stack="none-of-ours")
     assert [node["metadata"]["name"] for node in Cluster(second.kubeconfig).list("v1", "Node")] == [NODE_NAME]
 
 
-def test_a_seeded_cluster_has_its_nodes_before_anything_runs_and_keeps_what_became_of_them(second: Paths) -> None:
+def test_a_seeded_cluster_has_its_nodes_first_and_keeps_their_changes(second: Paths) -> None:
     local_cluster.start(second, print, stack="existing")
     cluster = Cluster(second.kubeconfig)
     nodes = {node["metadata"]["name"]: node for node in cluster.list("v1", "Node")}
@@ -216,7 +216,7 @@ def test_the_log_of_a_running_pod_is_read_through_the_api_server(cluster: Cluste
         cluster.delete("v1", "Pod", "talks", "default")
 
 
-def test_devices_show_while_what_brings_them_out_is_there_and_no_longer(paths: Paths, cluster: Cluster) -> None:
+def test_devices_are_offered_only_while_their_operators_run(paths: Paths, cluster: Cluster) -> None:
     def label() -> str | None:
         return shown()["metadata"]["labels"].get("nvidia.com/gpu.present")
 
@@ -253,7 +253,7 @@ def test_devices_show_while_what_brings_them_out_is_there_and_no_longer(paths: P
 @pytest.mark.parametrize(
     ("policy", "phase"), [("Never", "Succeeded"), ("OnFailure", "Succeeded"), ("Always", "Running")]
 )
-def test_a_pod_that_nothing_stands_for_is_ready_and_completes_where_its_policy_lets_it(
+def test_a_pod_without_a_program_is_ready_and_completes_if_its_policy_allows(
     cluster: Cluster, policy: str, phase: str
 ) -> None:
     with simulated(cluster, restartPolicy=policy) as name:

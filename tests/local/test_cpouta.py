@@ -170,7 +170,7 @@ def pod(claim: str) -> dict[str, Any]:
     }
 
 
-def test_a_changed_address_is_that_one_rule_and_nothing_else(project: Project, paths: Paths) -> None:
+def test_a_changed_address_replaces_only_its_rule(project: Project, paths: Paths) -> None:
     """Also from the new address, which cannot reach the cluster before; docs/cpouta.md has the steps."""
     project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
     rule = {"SecGroupRule tcp-22-203.0.113.7/32": "delete", "SecGroupRule tcp-22-198.51.100.9/32": "create"}
@@ -210,7 +210,7 @@ def test_another_generation_is_another_vm_though_its_first_boot_is_the_same(proj
     assert {each for each, operation in planned(project)[0].items() if operation == "replace"} == ANOTHER_VM
 
 
-def test_what_others_do_is_found_and_put_right(project: Project, cloud: Connection, paths: Paths) -> None:
+def test_changes_of_others_are_found_and_reverted(project: Project, cloud: Connection, paths: Paths) -> None:
     """A refresh finds changes of the stack's resources. The program reports a rule that the stack does not own."""
     project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
     act(paths, "open", "--group", NAME)
@@ -233,7 +233,7 @@ def replaced_with(project: Project, generation: int, **mlops: Any) -> None:
     project.configure({**wanted, "mlops": {**wanted["mlops"], **mlops}})
 
 
-def test_a_replacement_that_fails_goes_on_without_a_look_at_the_cluster_that_is_gone(
+def test_a_failed_replacement_continues_without_reading_the_deleted_cluster(
     project: Project, cloud: Connection, paths: Paths
 ) -> None:
     """Also if an object in the cluster changes with the VM. It must wait for the tunnel to the new VM."""

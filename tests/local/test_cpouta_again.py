@@ -49,7 +49,7 @@ def password(paths: Paths) -> str:
     return str(Cluster(paths.kubeconfig).existing("v1", "Secret", "mlflow-secrets", "mlflow")["data"]["DB_PASSWORD"])
 
 
-def test_nothing_is_left_but_the_volume_and_what_opens_it(project: Project, cloud: Connection, paths: Paths) -> None:
+def test_only_the_volume_and_its_password_are_left(project: Project, cloud: Connection, paths: Paths) -> None:
     project.configure(settings())
     project.up()
     before = password(paths)
@@ -85,7 +85,7 @@ def test_it_comes_up_again_with_the_data_and_its_password(project: Project, clou
     project.unchanged()
 
 
-def test_a_replacement_that_is_killed_between_two_vms_makes_one(
+def test_a_replacement_that_is_killed_between_two_vms_creates_one(
     project: Project, cloud: Connection, paths: Paths
 ) -> None:
     """The next update finds the old VM neither in OpenStack nor behind the tunnel."""
@@ -121,7 +121,7 @@ def restart_nova(paths: Paths) -> None:
     eventually("the services", lambda: cluster.status(paths).ready)
 
 
-def test_another_stack_takes_the_volume_with_the_cluster_and_its_password(
+def test_another_stack_takes_over_the_volume_with_the_cluster_and_its_password(
     project: Project, cloud: Connection, paths: Paths, tmp_path: Path
 ) -> None:
     before, (volume,) = password(paths), cloud.block_storage.volumes()

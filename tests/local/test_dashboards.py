@@ -78,7 +78,7 @@ def test_every_query_of_every_panel_has_data(source: Prometheus, tmp_path: Path)
     assert "no data" not in text
 
 
-def test_the_file_opens_in_a_browser_and_asks_for_nothing(source: Prometheus, browser: Browser, tmp_path: Path) -> None:
+def test_the_file_opens_in_a_browser_and_loads_no_files(source: Prometheus, browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "dashboards.html"
     file.write_text(page(answered(source, SECONDS), NOTE))
     with browser.opened(file) as shown:
@@ -90,7 +90,7 @@ def test_the_file_opens_in_a_browser_and_asks_for_nothing(source: Prometheus, br
         assert shown.said == []
 
 
-def test_kube_state_metrics_reads_no_secrets_and_the_chart_asks_for_none(paths: Paths) -> None:
+def test_kube_state_metrics_and_its_chart_do_not_read_secrets(paths: Paths) -> None:
     documents = rendered(paths, "monitoring", "monitoring")
     (role,) = (
         each for each in documents if each["kind"] == "ClusterRole" and "kube-state-metrics" in each["metadata"]["name"]
@@ -103,7 +103,7 @@ def test_kube_state_metrics_reads_no_secrets_and_the_chart_asks_for_none(paths: 
     assert not [metric for metric in asked if metric.startswith("kube_secret_")]
 
 
-def test_a_query_without_data_or_with_a_mistake_is_told(source: Prometheus) -> None:
+def test_a_query_without_data_or_with_an_error_is_reported(source: Prometheus) -> None:
     assert source.range("mlbatch_nothing", SECONDS) == []
     with pytest.raises(OSError, match="400"):
         source.range("sum(", SECONDS)

@@ -572,13 +572,13 @@ def found(project: Project, paths: Paths) -> dict[str, Finding]:
     return {finding.declared.title: finding for finding in findings if finding.drifted or finding.trouble}
 
 
-def test_a_stack_that_was_just_made_has_none(project: Project) -> None:
+def test_a_new_stack_has_no_drift(project: Project) -> None:
     done = drift(project)
     assert (done.returncode, done.stderr) == (0, "")
     assert "As declared: all of" in done.stdout
 
 
-def test_what_runs_is_left_alone(project: Project, cluster: Cluster, paths: Paths) -> None:
+def test_changes_by_controllers_are_not_drift(project: Project, cluster: Cluster, paths: Paths) -> None:
     """Rotated certificates, quota figures and defaults of kinds exist from the beginning."""
     hooks = cluster.get(ADMISSION, "MutatingWebhookConfiguration", "kueue-mutating-webhook-configuration")
     assert hooks is not None
@@ -600,7 +600,7 @@ def test_what_runs_is_left_alone(project: Project, cluster: Cluster, paths: Path
     assert found(project, paths) == {}
 
 
-def test_what_is_changed_by_hand_is_named_with_its_writer(project: Project, cluster: Cluster, paths: Paths) -> None:
+def test_a_manual_change_is_named_with_its_writer(project: Project, cluster: Cluster, paths: Paths) -> None:
     assert len(BY_HAND) >= 30
     for change in BY_HAND:
         write(cluster, change)
@@ -615,7 +615,7 @@ def test_what_is_changed_by_hand_is_named_with_its_writer(project: Project, clus
     assert seen == expected | FOLLOWS
 
 
-def test_the_command_says_it_and_puts_it_back(project: Project, cluster: Cluster, paths: Paths) -> None:
+def test_the_command_reports_a_change_and_reverts_it(project: Project, cluster: Cluster, paths: Paths) -> None:
     done = drift(project)
     assert done.returncode == 1
     assert 'live      {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}' in done.stdout
@@ -629,7 +629,7 @@ def test_the_command_says_it_and_puts_it_back(project: Project, cluster: Cluster
     assert (cpus["name"], cpus["nominalQuota"]) == ("cpu", "224")
 
 
-def test_another_default_priority_is_put_back_with_the_one_that_was(
+def test_a_changed_default_priority_is_reverted_with_the_declared_one(
     project: Project, cluster: Cluster, paths: Paths
 ) -> None:
     """A cluster has at most one default. The declared one can be compared only after the other is reverted."""
@@ -651,9 +651,7 @@ def test_another_default_priority_is_put_back_with_the_one_that_was(
     project.up()
 
 
-def test_what_reads_a_configmap_that_was_put_back_is_restarted(
-    project: Project, cluster: Cluster, paths: Paths
-) -> None:
+def test_readers_of_a_reverted_configmap_are_restarted(project: Project, cluster: Cluster, paths: Paths) -> None:
     """Kueue may have started with the changed configuration, and would keep it."""
     config = cluster.existing("v1", "ConfigMap", "kueue-manager-config", SYSTEM)
     ((key, text),) = config["data"].items()
@@ -672,9 +670,7 @@ def test_what_reads_a_configmap_that_was_put_back_is_restarted(
     assert found(project, paths) == {}
 
 
-def test_what_is_deleted_and_what_cannot_be_changed_back_is_made_anew(
-    project: Project, cluster: Cluster, paths: Paths
-) -> None:
+def test_deleted_and_immutable_objects_are_created_again(project: Project, cluster: Cluster, paths: Paths) -> None:
     for change in DELETED:
         cluster.delete(change.api, change.kind, change.name, change.namespace)
     binding = cluster.get(RBAC, "RoleBinding", "alice", "blue")

@@ -44,7 +44,7 @@ def quotas(cluster: Cluster) -> dict[str, str]:
     return found
 
 
-def test_quotas_follow_the_nodes_that_are_there_and_a_second_look_changes_nothing(
+def test_quotas_follow_the_existing_nodes_and_a_second_preview_plans_no_change(
     project: Project, cluster: Cluster
 ) -> None:
     assert quotas(cluster) == {"slack-cluster-queue": "8", "blue-cluster-queue": "8", "red-cluster-queue": "8"}
@@ -64,7 +64,7 @@ def test_controllers_run_where_the_site_wants_them(project: Project, cluster: Cl
     assert all(pod["spec"]["nodeSelector"] == {"pool": "system"} for pod in pods)
 
 
-def test_the_cluster_is_known_by_its_own_identity(project: Project, cluster: Cluster) -> None:
+def test_the_cluster_is_identified_by_its_uid(project: Project, cluster: Cluster) -> None:
     namespace = cluster.get("v1", "Namespace", "kube-system")
     assert namespace is not None
     (provider,) = [item for item in project.resources() if item["type"] == "pulumi:providers:kubernetes"]
@@ -75,7 +75,7 @@ def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.C
     assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
 
-def test_a_node_that_is_gone_changes_the_queues_that_share_and_nothing_else(project: Project, cluster: Cluster) -> None:
+def test_a_removed_node_changes_only_the_queues_with_shares(project: Project, cluster: Cluster) -> None:
     node = cluster.get("v1", "Node", "lab-gpu-2")
     assert node is not None
     cluster.delete("v1", "Node", "lab-gpu-2")

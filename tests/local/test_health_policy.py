@@ -142,7 +142,7 @@ def denied(client: Any, patch: dict[str, Any], node: str = NODES[0]) -> str:
         {"spec": {"taints": [GPU_TAINT]}},
     ],
 )
-def test_a_verdict_on_its_own_node_is_taken(account: Any, patch: dict[str, Any]) -> None:
+def test_a_verdict_on_its_own_node_is_accepted(account: Any, patch: dict[str, Any]) -> None:
     assert denied(account, patch) == ""
 
 
@@ -163,12 +163,12 @@ def test_anything_else_is_refused(account: Any, patch: dict[str, Any], reason: s
     assert reason in denied(account, patch)
 
 
-def test_another_node_is_none_of_its_business(account: Any) -> None:
+def test_a_verdict_on_another_node_is_refused(account: Any) -> None:
     patch = {"metadata": {"labels": {"mlbatch/node-check": "fail"}}}
     assert "the node that it runs on, and no other" in denied(account, patch, NODES[1])
 
 
-def test_a_token_of_no_pod_changes_nothing(account: Any, paths: Paths) -> None:
+def test_a_token_without_a_pod_cannot_change_nodes(account: Any, paths: Paths) -> None:
     admin = core(paths.kubeconfig)
     answer = admin.create_namespaced_service_account_token(
         reporter.ACCOUNT, reporter.NAMESPACE, {"spec": {"audiences": []}}
@@ -195,5 +195,5 @@ def test_autopilot_marks_its_own_node_and_reads_what_its_checks_need(autopilots:
         ({"metadata": {"labels": {"autopilot.ibm.com/gpuhealth": "EVICT"}}}, NODES[1], "and no other"),
     ],
 )
-def test_autopilot_changes_nothing_else(autopilots: Any, patch: dict[str, Any], node: str, reason: str) -> None:
+def test_autopilot_cannot_make_other_changes(autopilots: Any, patch: dict[str, Any], node: str, reason: str) -> None:
     assert reason in denied(autopilots, patch, node)

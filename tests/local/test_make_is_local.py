@@ -175,7 +175,7 @@ def make(folder: Path, environment: Mapping[str, str], *arguments: str) -> subpr
     return subprocess.run(command, cwd=folder, env=dict(environment), umask=0, capture_output=True, text=True)
 
 
-def test_the_trap_tells_who_comes(trap: Trap, foreign: Path) -> None:
+def test_the_trap_reports_each_caller(trap: Trap, foreign: Path) -> None:
     """Reading a cluster that is named on purpose is what `mlbatch status` is for."""
     before = len(trap.visits)
     command = [ROOT / "mlbatch", "status", "--kubeconfig", foreign]

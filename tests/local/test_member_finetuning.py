@@ -95,7 +95,7 @@ def gone(cluster: Cluster, name: str) -> None:
     eventually(f"{name} counts no more", lambda: workload(cluster, name), lambda found: found is None)
 
 
-def test_a_second_preview_plans_nothing(project: Project) -> None:
+def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
 
@@ -228,9 +228,7 @@ def test_without_its_queue_it_never_starts(project: Project, cluster: Cluster, p
         bob.delete(RAY, "RayJob", "stray", TEAM)
 
 
-def test_its_pods_go_to_no_scheduler_that_is_not_the_platforms(
-    project: Project, cluster: Cluster, paths: Paths
-) -> None:
+def test_its_pods_use_only_schedulers_of_the_platform(project: Project, cluster: Cluster, paths: Paths) -> None:
     """KubeRay gets an error when it creates the pods, and none exists."""
     documents = printed(paths, settings(project), "finetuning", {"name": "other", "workers": 1})
     *beside_it, job = documents

@@ -135,7 +135,7 @@ def check_refused(member: Cluster, attack: Attack) -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_job_that_would_run_beside_the_queue_is_refused(alice: Cluster, attack: str) -> None:
+def test_a_job_that_would_run_outside_its_queue_is_refused(alice: Cluster, attack: str) -> None:
     check_refused(alice, ATTACKS[attack])
 
 
@@ -220,12 +220,12 @@ GOOD = {
 
 
 @pytest.mark.parametrize("which", GOOD)
-def test_a_job_as_it_should_be_is_taken(alice: Cluster, which: str) -> None:
+def test_a_correct_job_is_accepted(alice: Cluster, which: str) -> None:
     dry_run(alice, GOOD[which])
 
 
 @pytest.mark.parametrize("document", [each for each in valid_jobs() if each["kind"] in ("AppWrapper", "PodGroup")])
-def test_the_jobs_that_attacks_change_are_taken(alice: Cluster, document: Document) -> None:
+def test_the_jobs_that_attacks_change_are_accepted(alice: Cluster, document: Document) -> None:
     dry_run(alice, in_team(document))
 
 
@@ -302,11 +302,11 @@ class TestDirectJobs:
     """Jobs that members submit without an AppWrapper."""
 
     @pytest.mark.parametrize("attack", DIRECT)
-    def test_what_would_not_be_counted_is_refused(self, alice: Cluster, attack: str) -> None:
+    def test_uncounted_pods_are_refused(self, alice: Cluster, attack: str) -> None:
         check_refused(alice, DIRECT[attack])
 
     @pytest.mark.parametrize("document", [each for each in valid_jobs() if each["kind"] in DIRECT_KINDS])
-    def test_the_jobs_that_attacks_change_are_taken(self, alice: Cluster, document: Document) -> None:
+    def test_the_jobs_that_attacks_change_are_accepted(self, alice: Cluster, document: Document) -> None:
         dry_run(alice, in_team(document))
 
     @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ class TestDirectJobs:
         ],
         ids=lambda document: document["kind"],
     )
-    def test_a_job_that_waits_is_taken_and_not_started_by_its_author(self, alice: Cluster, document: Document) -> None:
+    def test_a_waiting_job_is_accepted_and_its_author_cannot_start_it(self, alice: Cluster, document: Document) -> None:
         alice.create(document)
         version, kind = document["apiVersion"], document["kind"]
         try:
@@ -343,7 +343,7 @@ class TestDirectJobs:
             alice.delete(version, kind, "direct", "blue")
 
 
-def test_a_loop_that_starts_a_job_starts_nothing(alice: Cluster, cluster: Cluster) -> None:
+def test_a_loop_cannot_start_a_job(alice: Cluster, cluster: Cluster) -> None:
     with submitted(alice, gang("greedy", "blue", pods=4, gpus=8)):
         eventually("the job waits", lambda: phase(cluster, "greedy"), lambda found: found == "Suspended")
         for _ in range(30):
@@ -404,7 +404,7 @@ class TestARunningJob:
         patch, reason = CHANGES[change]
         assert reason in refused(alice.patch, APPWRAPPER, "AppWrapper", running_job, patch, "blue")
 
-    def test_it_takes_labels_that_say_nothing_to_the_queue(self, alice: Cluster, running_job: str) -> None:
+    def test_it_accepts_labels_that_the_queue_ignores(self, alice: Cluster, running_job: str) -> None:
         alice.patch(APPWRAPPER, "AppWrapper", running_job, {"metadata": {"labels": {"experiment": "7"}}}, "blue")
 
     def test_its_pods_are_not_left_behind(self, alice: Cluster, running_job: str) -> None:
@@ -427,7 +427,7 @@ class TestARunningJob:
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "Service", "PersistentVolumeClaim"])
-def test_what_a_job_may_contain_is_not_held_back(alice: Cluster, kind: str) -> None:
+def test_contents_of_a_job_cannot_delay_their_deletion(alice: Cluster, kind: str) -> None:
     specs = {
         "Service": {"ports": [{"port": 80}]},
         "PersistentVolumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
@@ -451,7 +451,7 @@ def test_what_a_job_may_contain_is_not_held_back(alice: Cluster, kind: str) -> N
         alice.delete("v1", kind, name, "blue")
 
 
-def test_a_job_with_its_files_runs_and_goes_with_all_of_them(alice: Cluster, cluster: Cluster) -> None:
+def test_a_job_with_its_files_runs_and_is_deleted_with_them(alice: Cluster, cluster: Cluster) -> None:
     wrapper = gang("whole", "blue", pods=2, gpus=1)
     files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "whole"}, "data": {"a": "b"}}
     wrapper["spec"]["components"].append({"template": files})

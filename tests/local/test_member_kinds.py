@@ -113,7 +113,7 @@ def test_an_attack_is_refused(attack: str, cluster: Cluster) -> None:
     assert reason in refused(dry_run, cluster, document)
 
 
-def test_nobody_changes_a_job_by_a_version_without_rules(cluster: Cluster) -> None:
+def test_a_job_cannot_be_changed_by_a_version_without_rules(cluster: Cluster) -> None:
     """Its schema lacks fields, which the API server would drop from the job."""
     cluster.create(direct(RAY_CLUSTER.api, RAY_CLUSTER.kind, suspend=True, **ray(**WAITS)))
     try:

@@ -98,7 +98,7 @@ def test_a_job_without_gpus_runs_on_the_nodes_that_its_quota_counts(alice: Clust
         assert shown["spec"]["nodeName"] in {"lab-gpu-0", "lab-gpu-1", "lab-gpu-2"}
 
 
-def test_a_job_that_selects_other_nodes_is_not_admitted_and_told_why(alice: Cluster, cluster: Cluster) -> None:
+def test_a_job_that_selects_other_nodes_is_not_admitted_and_reports_why(alice: Cluster, cluster: Cluster) -> None:
     with submitted(alice, wrapped(pod(nodeSelector={"pool": "system"}), "elsewhere", "blue")):
         eventually(
             "its Workload says so",
@@ -244,5 +244,5 @@ def test_a_member_s_job_that_mounts_the_whole_space_gets_no_pod(alice: Cluster, 
         assert cluster.get("v1", "Pod", "greedy", "blue") is None
 
 
-def test_a_second_look_changes_nothing(project: Project) -> None:
+def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()

@@ -100,14 +100,14 @@ def test_a_member_finds_the_job_by_each_command(words: list[str], paths: Paths, 
     assert ("default-queue" if "localqueues" in words else "train") in printed or words[3] in UNREACHED
 
 
-def test_another_teams_member_finds_nothing_of_it(paths: Paths, folder: Path, job: None) -> None:
+def test_a_member_of_another_team_cannot_see_it(paths: Paths, folder: Path, job: None) -> None:
     found = run(paths, folder, [*WHERE, "get", "appwrapper", "train"], user="bob")
     assert found.returncode != 0
     assert "Forbidden" in found.stderr
 
 
 @pytest.mark.parametrize("words", of_owners(), ids=" ".join)
-def test_who_runs_the_platform_finds_what_the_page_looks_at(
+def test_an_administrator_finds_the_objects_of_the_page(
     words: list[str], paths: Paths, folder: Path, job: None
 ) -> None:
     assert done(paths, folder, words).strip()

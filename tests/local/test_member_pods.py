@@ -382,7 +382,7 @@ def running_pod(cluster: Cluster, job: str) -> str:
     return str(found["metadata"]["name"])
 
 
-def test_nobody_keeps_a_pod_beyond_its_job_by_deleting_it(cluster: Cluster, alice: Cluster) -> None:
+def test_deleting_a_pod_does_not_keep_it_beyond_its_job(cluster: Cluster, alice: Cluster) -> None:
     """Otherwise it would run on uncounted for the grace period, while the job gets another pod."""
     with submitted(alice, gang("steady", "blue", pods=1, gpus=1)):
         name = running_pod(cluster, "steady")
@@ -407,7 +407,7 @@ def test_nobody_keeps_a_pod_beyond_its_job_by_deleting_it(cluster: Cluster, alic
         assert "finalizers are taken off by the controller" in said
 
 
-def test_a_pod_that_nothing_replaces_meanwhile_is_deleted_by_members(cluster: Cluster, alice: Cluster) -> None:
+def test_members_delete_a_pod_that_no_controller_replaces(cluster: Cluster, alice: Cluster) -> None:
     with submitted(alice, wrapper("single", "blue")):
         name = running_pod(cluster, "single")
         for grace in (None, 1, 120):
@@ -416,7 +416,7 @@ def test_a_pod_that_nothing_replaces_meanwhile_is_deleted_by_members(cluster: Cl
         assert "a pod ends within 120 seconds" in refused(delete, alice, name, 121)
 
 
-def test_what_a_job_leaves_out_is_counted_by_the_default(cluster: Cluster, alice: Cluster) -> None:
+def test_missing_requests_of_a_job_are_counted_by_the_default(cluster: Cluster, alice: Cluster) -> None:
     job = gang("silent", "blue", pods=1, gpus=1)
     (main,) = job["spec"]["components"][0]["template"]["spec"]["template"]["spec"]["containers"]
     main["resources"] = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
@@ -447,7 +447,7 @@ def test_a_teams_service_account_creates_no_pod(cluster: Cluster, paths: Paths) 
         cluster.delete(RBAC, "RoleBinding", "default", "blue")
 
 
-def test_what_is_added_to_a_pod_later_is_judged_too(cluster: Cluster) -> None:
+def test_later_additions_to_a_pod_are_checked(cluster: Cluster) -> None:
     cluster.create(pod(UNLABELLED, nodeSelector={"is": "nowhere"}))  # a node's kubelet would handle the resize
     try:
         pods = cluster.kind("v1", "Pod")
@@ -520,7 +520,7 @@ def service(where: str, **spec: Any) -> dict[str, Any]:
 
 
 class TestServices:
-    def test_none_is_taken_for_a_part_of_a_ray_cluster(self, alice: Cluster) -> None:
+    def test_a_service_cannot_have_labels_of_ray(self, alice: Cluster) -> None:
         of_ray = {"labels": {"ray.io/cluster": "another", "ray.io/node-type": "head"}}
         alice.create(service("blue"))
         try:
@@ -528,7 +528,7 @@ class TestServices:
         finally:
             alice.delete("v1", "Service", "mine", "blue")
 
-    def test_what_a_job_has_stays_as_its_operator_made_it(self, alice: Cluster, cluster: Cluster) -> None:
+    def test_objects_of_a_job_stay_as_its_operator_created_them(self, alice: Cluster, cluster: Cluster) -> None:
         cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "job", "namespace": "blue"}})
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "job", "controller": True}
         owner["uid"] = cluster.existing("v1", "ConfigMap", "job", "blue")["metadata"]["uid"]
@@ -567,7 +567,7 @@ class TestServices:
         narrow["metadata"]["annotations"] = {"service.beta.kubernetes.io/azure-allowed-service-tags": "Internet"}
         assert "metadata.annotations" in refused(dry_run, bob, narrow)
 
-    def test_external_addresses_are_nobodys(self, bob: Cluster) -> None:
+    def test_external_addresses_are_refused(self, bob: Cluster) -> None:
         assert "spec.externalIPs" in refused(dry_run, bob, service("red", externalIPs=["203.0.113.7"]))
 
     def test_as_many_load_balancers_as_the_settings_allow(self, bob: Cluster) -> None:
@@ -609,7 +609,7 @@ def test_no_key_of_a_storage_account_is_put_where_a_teams_pods_mount_it(cluster:
         dry_run(cluster, {**secret, "metadata": {**body["metadata"], "namespace": "kube-system"}})
 
 
-def test_a_claim_takes_no_volume_by_a_class_that_is_a_word_alone(alice: Cluster, cluster: Cluster) -> None:
+def test_a_claim_does_not_get_a_volume_by_a_class_without_a_provisioner(alice: Cluster, cluster: Cluster) -> None:
     """No provisioner serves such a claim. The real controller binds it to a volume with this class name, or none."""
     cluster.create(persistent_volume("of-red"))
     cluster.create(persistent_volume("of-all", labels={own_volumes.FOR_ANY_TEAM: "true"}, storageClassName="shared"))
@@ -666,7 +666,7 @@ def long_lived(where: str, account: str) -> dict[str, Any]:
     }
 
 
-def test_nobody_makes_a_token_that_outlives_a_membership(alice: Cluster, cluster: Cluster) -> None:
+def test_no_user_creates_a_token_that_outlives_a_membership(alice: Cluster, cluster: Cluster) -> None:
     token = long_lived("blue", "default")
     assert "mlbatch-team-no-lasting-tokens" in refused(dry_run, alice, token)
     dry_run(cluster, token)
@@ -684,7 +684,7 @@ def _allowed(act: Callable[..., Any], *arguments: Any) -> bool:
 class TestOperators:
     """Attacks with an operator's account, by impersonation, as if its pod were taken over."""
 
-    def test_appwrapper_acts_for_teams_alone(self, paths: Paths) -> None:
+    def test_appwrapper_acts_only_for_teams(self, paths: Paths) -> None:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:appwrapper-controller-manager")
         dry_run(account, pod("blue"))
         for where in ("kube-system", "mlbatch-system", "default"):
@@ -694,7 +694,7 @@ class TestOperators:
         for where in ("kube-system", "blue"):
             assert "cannot list" in refused(account.list, "v1", "Secret", where)
 
-    def test_kueue_acts_for_teams_and_on_its_queues_alone(self, paths: Paths, cluster: Cluster) -> None:
+    def test_kueue_acts_only_for_teams_and_on_its_queues(self, paths: Paths, cluster: Cluster) -> None:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:kueue-controller-manager")
         image = {"spec": {"containers": [{"name": "main", "image": "mine"}]}}
         for where, allowed in (("kube-system", False), (UNLABELLED, True)):
@@ -716,7 +716,7 @@ class TestOperators:
     @pytest.mark.parametrize(
         "operator", ["kuberay-operator", "kubeflow-trainer-controller-manager", "training-operator"]
     )
-    def test_what_makes_pods_of_jobs_acts_for_teams_alone(self, paths: Paths, cluster: Cluster, operator: str) -> None:
+    def test_operators_of_jobs_act_only_for_teams(self, paths: Paths, cluster: Cluster, operator: str) -> None:
         """With all rights, because upstream's roles include pods of all namespaces."""
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
         subject = {"kind": "ServiceAccount", "name": operator, "namespace": "mlbatch-system"}
@@ -737,7 +737,7 @@ class TestOperators:
             cluster.delete("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", operator)
 
     @pytest.mark.parametrize("operator", ["kueue", "appwrapper"])
-    def test_an_operator_changes_its_own_webhooks_alone(self, paths: Paths, cluster: Cluster, operator: str) -> None:
+    def test_an_operator_changes_only_its_own_webhooks(self, paths: Paths, cluster: Cluster, operator: str) -> None:
         account = as_member(paths, f"system:serviceaccount:mlbatch-system:{operator}-controller-manager")
         kind = account.kind(POLICY, "MutatingWebhookConfiguration")
         for other in ("kueue", "appwrapper"):
@@ -748,7 +748,7 @@ class TestOperators:
             else:
                 assert "cannot update" in refused(account.client.replace, kind, body=body, dry_run="All")
 
-    def test_the_slack_controller_changes_what_queues_lend_alone(self, paths: Paths, cluster: Cluster) -> None:
+    def test_the_slack_controller_changes_only_what_queues_lend(self, paths: Paths, cluster: Cluster) -> None:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:slack-controller")
         kind, name = (KUEUE, "ClusterQueue"), "red-cluster-queue"
         groups = cluster.existing(*kind, name)["spec"]["resourceGroups"]
@@ -866,7 +866,7 @@ def test_a_file_ends_at_a_size(kind: str, alice: Cluster) -> None:
     assert "at most 256 KiB" in refused(dry_run, alice, {**file, "data": {"a": "eHh4" * 70_000}})
 
 
-def test_members_change_nothing_of_what_holds_them(alice: Cluster) -> None:
+def test_members_cannot_change_their_restrictions(alice: Cluster) -> None:
     for version, kind, name, where in (
         ("v1", "ResourceQuota", "bounds", "blue"),
         ("v1", "Namespace", "blue", None),
@@ -875,5 +875,5 @@ def test_members_change_nothing_of_what_holds_them(alice: Cluster) -> None:
         assert "forbidden" in refused(alice.patch, version, kind, name, {"metadata": {"labels": {"x": "y"}}}, where)
 
 
-def test_a_second_preview_plans_nothing(platform: Project) -> None:
+def test_a_second_preview_plans_no_change(platform: Project) -> None:
     platform.unchanged()

@@ -143,7 +143,7 @@ def finish(cluster: Cluster, pod: Document, phase: str = "Succeeded") -> None:
     )
 
 
-def test_a_second_preview_plans_nothing(project: Project) -> None:
+def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
 
@@ -187,7 +187,7 @@ def test_a_train_job_selects_among_the_nodes_of_its_queue(cluster: Cluster, bob:
         assert suspended(cluster, "elsewhere")
 
 
-def test_a_train_job_waits_for_its_quota_and_gives_back_what_it_borrows(
+def test_a_train_job_waits_for_its_quota_and_returns_what_it_borrows(
     cluster: Cluster, bob: Cluster, paths: Paths
 ) -> None:
     """The stack has three nodes: one for red, one for blue, one for the slack queue."""
@@ -218,7 +218,7 @@ def test_a_train_job_that_is_not_admitted_has_no_pods(cluster: Cluster, bob: Clu
         assert not pods(cluster, "waiting")
 
 
-def test_all_pods_are_made_again_when_one_fails(cluster: Cluster, bob: Cluster) -> None:
+def test_all_pods_are_created_again_when_one_fails(cluster: Cluster, bob: Cluster) -> None:
     with trained(bob, cluster, train_job(nodes=2)):
         before = {pod["metadata"]["uid"] for pod in runs(cluster, "train", nodes=2)}
         finish(cluster, pods(cluster, "train")[0], phase="Failed")
@@ -296,7 +296,7 @@ def test_an_attack_is_refused(bob: Cluster, attack: str) -> None:
 
 
 @pytest.mark.parametrize("document", [each for each in valid_jobs() if each["kind"] == "TrainJob"])
-def test_the_job_that_attacks_change_is_taken(bob: Cluster, document: Document) -> None:
+def test_the_job_that_attacks_change_is_accepted(bob: Cluster, document: Document) -> None:
     dry_run(bob, {**document, "metadata": {**document["metadata"], "namespace": "red"}})
 
 
@@ -336,7 +336,7 @@ WRONG: Mapping[str, tuple[Document, str]] = {
 
 
 @pytest.mark.parametrize("field", WRONG)
-def test_a_train_job_has_known_fields_alone(bob: Cluster, field: str) -> None:
+def test_a_train_job_has_only_known_fields(bob: Cluster, field: str) -> None:
     document, reason = WRONG[field]
     assert reason in refused(dry_run, bob, document)
 
@@ -364,11 +364,11 @@ HONEST: Mapping[str, Document] = {
 
 
 @pytest.mark.parametrize("job", HONEST)
-def test_a_train_job_with_what_its_team_has_is_let_in(bob: Cluster, job: str) -> None:
+def test_a_train_job_with_objects_of_its_team_is_admitted(bob: Cluster, job: str) -> None:
     dry_run(bob, HONEST[job])
 
 
-def test_no_member_changes_what_is_made_of_a_train_job(cluster: Cluster, bob: Cluster) -> None:
+def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob: Cluster) -> None:
     with trained(bob, cluster, train_job()):
         (pod,) = runs(cluster, "train", nodes=1)
         other = {"metadata": {"name": "other-runtime-snapshot", "namespace": "red"}, "data": {"runtime": "{}"}}
@@ -446,7 +446,7 @@ def test_a_job_that_has_ended_does_not_run_again(cluster: Cluster, bob: Cluster)
         assert pods(cluster, "train") == []
 
 
-def test_members_make_no_runtimes(bob: Cluster) -> None:
+def test_members_cannot_create_runtimes(bob: Cluster) -> None:
     runtime = {"apiVersion": TRAINER, "kind": "TrainingRuntime", "metadata": {"name": "own", "namespace": "red"}}
     assert "cannot create resource" in refused(bob.create, runtime)
 
@@ -505,7 +505,7 @@ def with_field(spec: Mapping[str, Any]) -> Document:
     return train_job(**{**spec, "trainer": trainer, "runtimeRef": {**spec.get("runtimeRef", {}), **own["runtimeRef"]}})
 
 
-def test_the_job_of_the_page_is_let_in(bob: Cluster) -> None:
+def test_the_job_of_the_page_is_admitted(bob: Cluster) -> None:
     page = (ROOT / "docs" / "workloads" / "trainjob.md").read_text()
     job = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
     dry_run(bob, {**job, "metadata": {**job["metadata"], "namespace": "red"}})

@@ -44,7 +44,7 @@ def bound(cluster: Cluster, namespace: str, name: str) -> dict[str, Any]:
     return dict(found["spec"])
 
 
-def test_a_second_preview_plans_nothing(project: Project) -> None:
+def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
 

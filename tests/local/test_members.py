@@ -111,7 +111,7 @@ def red(cluster: Cluster) -> End:
     return replace(pod_of(cluster, "red"), address="10.244.1.2")
 
 
-def test_a_second_preview_plans_nothing(project: Project) -> None:
+def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
 
@@ -145,13 +145,13 @@ class TestNetwork:
         assert net.denied(red, SITE, 2049)
         assert net.allowed(blue, SITE, 2049), "its settings allow it"
 
-    def test_prometheus_reads_a_teams_metrics_and_nobody_else_does(self, cluster: Cluster, blue: End) -> None:
+    def test_only_prometheus_reads_a_teams_metrics(self, cluster: Cluster, blue: End) -> None:
         net = judged(cluster)
         assert net.allowed(PROMETHEUS, blue, 8000)
         assert net.denied(GRAFANA, blue, 8000)
         assert net.denied(KUEUE, blue, 8000)
 
-    def test_what_watches_answers_its_own_namespace_alone(self, cluster: Cluster, blue: End) -> None:
+    def test_monitoring_answers_only_its_own_namespace(self, cluster: Cluster, blue: End) -> None:
         net = judged(cluster)
         assert net.allowed(GRAFANA, PROMETHEUS, 9090)
         assert net.allowed(PROMETHEUS, KUEUE, 8443)
@@ -159,7 +159,7 @@ class TestNetwork:
             assert net.denied(STRANGER, target, port)
             assert net.denied(workload(cluster, "Deployment", "jupyterlab"), target, port)
 
-    def test_viewers_and_host_files_answer_their_own_namespace_alone(self, cluster: Cluster, blue: End) -> None:
+    def test_viewers_and_host_files_answer_only_their_own_namespace(self, cluster: Cluster, blue: End) -> None:
         net, training = judged(cluster), workload(cluster, "Job", "metaseq")
         for target, port in (
             (workload(cluster, "Deployment", "aim"), 43800),
@@ -170,7 +170,7 @@ class TestNetwork:
             for other in (blue, STRANGER, GRAFANA, CLIENT, INTERNET):
                 assert net.denied(other, target, port)
 
-    def test_a_notebook_answers_those_whom_its_load_balancer_is_for(self, cluster: Cluster, blue: End) -> None:
+    def test_a_notebook_answers_the_clients_of_its_load_balancer(self, cluster: Cluster, blue: End) -> None:
         net, lab = judged(cluster), workload(cluster, "Deployment", "jupyterlab")
         assert net.allowed(CLIENT, lab, 8888)
         assert net.denied(CLIENT, lab, 22)
@@ -202,9 +202,7 @@ class TestNetwork:
 
 
 class TestGroups:
-    def test_whoever_is_in_a_teams_group_runs_jobs_there_and_not_elsewhere(
-        self, cluster: Cluster, paths: Paths
-    ) -> None:
+    def test_a_member_of_a_teams_group_runs_jobs_only_there(self, cluster: Cluster, paths: Paths) -> None:
         carol = as_member(paths, "carol", ["trainers"])
         carol.create(gang("carols", "blue", pods=1, gpus=1))
         try:
@@ -213,12 +211,12 @@ class TestGroups:
             carol.delete(APPWRAPPER, "AppWrapper", "carols", "blue")
         assert 'cannot create resource "appwrappers"' in refused(carol.create, gang("carols", "red", pods=1, gpus=1))
 
-    def test_whoever_is_not_runs_none(self, paths: Paths) -> None:
+    def test_a_user_outside_the_group_runs_no_jobs(self, paths: Paths) -> None:
         for user, groups in (("dave", []), ("dave", ["others"]), ("trainers", [])):
             dave = as_member(paths, user, groups)
             assert "cannot create resource" in refused(dave.create, gang("daves", "blue", pods=1, gpus=1))
 
-    def test_a_group_gives_nothing_to_a_user_of_its_name(self, paths: Paths) -> None:
+    def test_a_user_with_the_name_of_a_group_has_no_rights(self, paths: Paths) -> None:
         assert "cannot create resource" in refused(as_member(paths, "bob").create, gang("bobs", "red", pods=1, gpus=1))
         as_member(paths, "erin", ["bob"]).list(APPWRAPPER, "AppWrapper", "red")
 

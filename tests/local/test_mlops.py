@@ -31,7 +31,7 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("mlops"), paths, "cpouta")
 
 
-def test_all_of_it_stands_and_has_nothing_to_update(project: Project, paths: Paths) -> None:
+def test_the_whole_platform_is_installed_and_up_to_date(project: Project, paths: Paths) -> None:
     project.configure(stack_settings("cpouta"))
     project.up()
     project.unchanged()
@@ -42,7 +42,7 @@ def test_all_of_it_stands_and_has_nothing_to_update(project: Project, paths: Pat
     assert cluster.existing("networking.istio.io/v1beta1", "Gateway", "kubeflow-gateway", "kubeflow")
 
 
-def test_switched_off_nothing_of_it_is_left(project: Project, paths: Paths) -> None:
+def test_switched_off_it_leaves_no_objects(project: Project, paths: Paths) -> None:
     project.configure({**stack_settings("cpouta"), "mlops": {"enabled": False}})
     project.up()
     cluster = Cluster(paths.kubeconfig)

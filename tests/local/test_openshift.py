@@ -139,7 +139,7 @@ def grant(cluster: Cluster, constraint: str, account: str, namespace: str) -> No
     )
 
 
-def test_it_says_which_openshift_it_is(cluster: Cluster) -> None:
+def test_it_reports_its_openshift_version(cluster: Cluster) -> None:
     version = cluster.existing("config.openshift.io/v1", "ClusterVersion", "version")
     assert version["status"]["desired"]["version"] == "4.21.0"
     assert [entry["state"] for entry in version["status"]["history"]] == ["Completed"]
@@ -158,7 +158,7 @@ def test_it_has_every_default_constraint_and_a_role_for_the_use_of_each(cluster:
         assert rule["resourceNames"] == [name]
 
 
-def test_a_deployment_runs_as_a_user_of_its_namespace_and_nothing_more(
+def test_a_deployment_runs_as_a_user_of_its_namespace_without_other_rights(
     cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:
     allotted = project("plain")
@@ -186,7 +186,7 @@ def test_two_namespaces_share_no_users(cluster: Cluster, project: Callable[[str]
     assert first["openshift.io/sa.scc.mcs"] != second["openshift.io/sa.scc.mcs"]
 
 
-def test_each_namespace_has_accounts_of_openshifts_own_also_where_somebody_has_deleted_one(
+def test_each_namespace_has_openshifts_accounts_even_after_one_is_deleted(
     cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:
     project("furnished")
@@ -364,7 +364,7 @@ def test_a_route_is_admitted_under_a_host_of_the_clusters_domain(
     assert [(item["type"], item["status"]) for item in ingress["conditions"]] == [("Admitted", "True")]
 
 
-def test_a_grant_in_one_namespace_is_none_in_another(
+def test_a_grant_in_one_namespace_does_not_apply_in_another(
     cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:
     project("granted")
@@ -449,7 +449,7 @@ def dry_run_said(cluster: Cluster, document: dict[str, Any]) -> str:
     return ""
 
 
-def test_who_makes_a_project_gets_neither_gpus_nor_teams_nodes_there(
+def test_a_user_gets_no_gpus_or_team_nodes_in_a_new_project(
     paths: Paths, cluster: Cluster, project: Callable[[str], dict[str, str]], guarded: None
 ) -> None:
     project("mine")
@@ -486,7 +486,7 @@ def test_who_makes_a_project_gets_neither_gpus_nor_teams_nodes_there(
     eventually("the project is let", lambda: not dry_run_said(alice, own_pod("mine")))
 
 
-def test_a_constraint_of_an_operators_own_serves_exactly_its_account_and_settles_at_once(
+def test_an_operators_constraint_applies_only_to_its_account_and_at_once(
     cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:
     project("autopilot")
@@ -541,7 +541,7 @@ def test_a_constraint_that_contradicts_itself_is_refused(cluster: Cluster, field
     assert said in refused(cluster.create, {**document, **fields})
 
 
-def test_who_may_not_hold_an_owner_up_cannot_block_its_end(
+def test_a_user_without_rights_on_an_owner_cannot_block_its_deletion(
     paths: Paths, cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:
     project("owners")

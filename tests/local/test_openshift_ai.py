@@ -136,7 +136,7 @@ def test_its_operators_are_processes_with_what_mlbatch_changes(project: Project,
     assert "externalFrameworks:" in config["controller_manager_config.yaml"]
 
 
-def test_kueue_that_came_before_rays_definitions_was_started_anew(project: Project, cluster: Cluster) -> None:
+def test_kueue_that_started_before_rays_definitions_was_restarted(project: Project, cluster: Cluster) -> None:
     """OpenShift AI creates Kueue first. Seed 003 (10.2) deletes its pod manually."""
     defined = max(definition(cluster, name) for name in JOB_KINDS)
     deployed = cluster.existing("apps/v1", "Deployment", "kueue-controller-manager", APPLICATIONS)
@@ -259,9 +259,7 @@ def test_a_second_preview_is_empty(project: Project) -> None:
     project.unchanged()
 
 
-def test_what_olm_leaves_is_found_by_the_commands_that_the_stack_has_for_it(
-    project: Project, paths: Paths, cluster: Cluster
-) -> None:
+def test_the_stacks_commands_find_what_olm_leaves(project: Project, paths: Paths, cluster: Cluster) -> None:
     (stack,) = [each for each in project.resources() if each["type"] == "pulumi:pulumi:Stack"]
     told = stack["outputs"]["leftByOlm"]
     project.destroy()

@@ -81,7 +81,7 @@ def test_each_operator_is_a_process_under_restricted_v2(cluster: Cluster) -> Non
         assert status["ready"]
 
 
-def test_kuberay_makes_the_head_and_the_workers_of_a_cluster(cluster: Cluster) -> None:
+def test_kuberay_creates_the_head_and_the_workers_of_a_cluster(cluster: Cluster) -> None:
     ray = {"apiVersion": RAY, "kind": "RayCluster", "metadata": {"name": "raytest", "namespace": "blue"}}
     image = "docker.io/rayproject/ray:2.49.2"
     head = {"rayStartParams": {}, "template": template("ray-head", image)}
@@ -99,7 +99,7 @@ def test_kuberay_makes_the_head_and_the_workers_of_a_cluster(cluster: Cluster) -
     eventually("its pods go", lambda: pods(cluster, "ray.io/cluster=raytest"), lambda found: not found)
 
 
-def test_the_training_operator_makes_the_pods_of_a_job_and_its_webhook_judges(cluster: Cluster) -> None:
+def test_the_training_operator_creates_the_pods_of_a_job_and_its_webhook_checks_it(cluster: Cluster) -> None:
     job = {"apiVersion": KUBEFLOW, "kind": "PyTorchJob", "metadata": {"name": "train", "namespace": "blue"}}
     replica = {"replicas": 1, "template": template("pytorch", "docker.io/library/busybox:1.37.0")}
     spec = {"pytorchReplicaSpecs": {"Master": replica, "Worker": {**replica, "replicas": 2}}}

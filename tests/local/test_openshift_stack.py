@@ -61,9 +61,7 @@ def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.C
     assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
 
-def test_refresh_finds_what_was_changed_by_hand_and_up_puts_it_back(
-    project: Project, paths: Paths, cluster: Cluster
-) -> None:
+def test_refresh_finds_manual_changes_and_up_reverts_them(project: Project, paths: Paths, cluster: Cluster) -> None:
     declared = cluster.existing(names.KUEUE_API, "ClusterQueue", QUEUE)["spec"]["resourceGroups"]
     groups = copy.deepcopy(declared)
     quotas = {each["name"]: each for each in groups[0]["flavors"][0]["resources"]}
@@ -96,13 +94,13 @@ def upgrade(paths: Paths, values: dict[str, Any]) -> None:
     helm(paths.bin / "helm", "upgrade", RELEASE, str(chart), *options, values=values)
 
 
-def test_a_member_makes_secrets_and_reads_none(project: Project, paths: Paths) -> None:
+def test_a_member_creates_secrets_and_cannot_read_them(project: Project, paths: Paths) -> None:
     alice = as_member(paths, "alice")
     dry_run(alice, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": "blue"}})
     assert 'cannot list resource "secrets"' in refused(alice.list, "v1", "Secret", "blue")
 
 
-def test_the_account_by_which_openshift_deploys_makes_no_pod_in_a_teams_namespace(
+def test_openshifts_deployer_account_creates_no_pod_in_a_teams_namespace(
     project: Project, paths: Paths, cluster: Cluster
 ) -> None:
     """OpenShift lets it create pods in its namespace, and any job of a member may use it."""
@@ -115,7 +113,7 @@ def test_the_account_by_which_openshift_deploys_makes_no_pod_in_a_teams_namespac
     assert "a team's own service account creates no pod, which no queue would count" in refused(dry_run, deployer, pod)
 
 
-def test_a_queue_takes_no_job_of_another_namespace(project: Project, cluster: Cluster) -> None:
+def test_a_queue_admits_no_job_of_another_namespace(project: Project, cluster: Cluster) -> None:
     team = {"name": "stranger", "labels": {names.TEAM_LABEL: "true"}}
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": team})
     metadata = {"name": "default-queue", "namespace": "stranger"}
@@ -142,7 +140,7 @@ def why_not_reserved(cluster: Cluster, namespace: str) -> str:
     return ""
 
 
-def test_destroy_leaves_nothing_of_its_own(project: Project, cluster: Cluster) -> None:
+def test_destroy_leaves_no_objects_of_the_stack(project: Project, cluster: Cluster) -> None:
     project.destroy()
     assert {each["type"] for each in project.resources()} <= {"pulumi:pulumi:Stack"}
     for namespace in ("prometheus", "nfs-provisioner", names.SYSTEM_NAMESPACE, "blue", "red"):

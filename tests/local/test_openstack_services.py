@@ -133,7 +133,7 @@ def test_the_project_is_as_csc_gives_it(cloud: Connection) -> None:
     assert cloud.block_storage.get_quota_set(project).gigabytes == 1024
 
 
-def test_the_credential_is_a_members_and_makes_no_other(cloud: Connection) -> None:
+def test_the_credential_is_a_members_and_cannot_create_others(cloud: Connection) -> None:
     identity: Any = cloud.identity
     status, text = refused(lambda: identity.create_application_credential(user=cloud.current_user_id, name="more"))
     assert (status, "is not allowed for managing additional application credentials" in text) == (403, True)
@@ -155,7 +155,7 @@ def test_a_server_has_its_addresses_and_its_volume(cloud: Connection, server: An
     assert (volume.volume_type, volume.availability_zone) == ("standard", "nova")
 
 
-def test_what_exceeds_a_quota_is_refused(
+def test_a_request_above_a_quota_is_refused(
     cloud: Connection, server: Any, volume: Any, address: Any, change: Callable[..., None]
 ) -> None:
     network = [{"uuid": cloud.network.find_network(PROJECT).id}]
@@ -270,7 +270,7 @@ def test_a_planned_fault_happens_as_often_as_planned(cloud: Connection, change: 
     assert cloud.network.create_security_group(name="made").name == "made"
 
 
-def test_a_killed_service_comes_back(cloud: Connection, server: Any, paths: Paths) -> None:
+def test_a_killed_service_restarts(cloud: Connection, server: Any, paths: Paths) -> None:
     def pid() -> int:
         return next(each.pid or 0 for each in cluster.status(paths).processes if each.name == "nova")
 

@@ -75,7 +75,7 @@ def template(wrapper: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("packing", [Packing.TOPOLOGY], indirect=True, ids=str)
-def test_a_second_preview_plans_nothing(packing: Packing, project: Project) -> None:
+def test_a_second_preview_plans_no_change(packing: Packing, project: Project) -> None:
     """The other way is the dev stack's own, whose second preview is in test_platform.py."""
     project.unchanged()
 

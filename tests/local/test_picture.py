@@ -29,14 +29,14 @@ def test_no_name_becomes_a_script(browser: Browser, tmp_path: Path) -> None:
         assert shown.evaluate("document.querySelectorAll('.team-0:not(pattern)').length") == 3 + 1
 
 
-def test_it_asks_for_nothing_and_has_nothing_to_complain_of(browser: Browser, tmp_path: Path) -> None:
+def test_it_loads_no_files_and_logs_no_errors(browser: Browser, tmp_path: Path) -> None:
     file = drawn(tmp_path / "status.html", blue=8)
     with browser.opened(file) as shown:
         assert shown.asked == [file.as_uri()]
         assert shown.said == []
 
 
-def test_what_a_page_asks_says_and_runs_is_seen(browser: Browser, tmp_path: Path) -> None:
+def test_the_browser_reports_requests_logs_and_scripts(browser: Browser, tmp_path: Path) -> None:
     """This browser does run scripts and reports them. Otherwise the tests above would prove nothing."""
     file = tmp_path / "struck.html"
     file.write_text(f"<body>{HOSTILE}<script>console.error('one'); console.log('no'); none()</script>")
@@ -58,7 +58,7 @@ def test_it_is_drawn_light_and_dark(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_teams_are_told_apart_without_colour(browser: Browser, tmp_path: Path, scheme: str) -> None:
+def test_teams_are_distinguishable_without_colour(browser: Browser, tmp_path: Path, scheme: str) -> None:
     """With a single colour, a GPU of the second team still looks different from one of the first."""
     node = Node(name="n0", gpus=8, usable=8, state="ready", held={"blue": 4, "red": 4})
     text = page(Snapshot(name="mine", taken=NOW, nodes=[node]))

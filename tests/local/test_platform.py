@@ -54,7 +54,7 @@ def platform(project: Project, settings: dict[str, Any], bare: set[str]) -> Iter
         project.destroy()
 
 
-def test_a_second_preview_plans_nothing(project: Project) -> None:
+def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
 
@@ -66,7 +66,7 @@ def test_the_sample_gang_runs_on_two_nodes(cluster: Cluster) -> None:
 
 
 @pytest.mark.emulated("its kubeconfig has a token")
-def test_no_secret_stands_in_plain_state(project: Project, paths: Any) -> None:
+def test_no_secret_is_in_clear_text_in_the_state(project: Project, paths: Any) -> None:
     token = paths.kubeconfig.read_text().split("token:")[1].split()[0]
     state = project.state_file.read_text()
     assert token not in state
@@ -215,7 +215,7 @@ def kinds(project: Project) -> set[str]:
     return {r["inputs"]["kind"] for r in project.resources() if r["type"].startswith("kubernetes:")}
 
 
-def test_what_is_changed_by_hand_is_named_and_put_back(project: Project, cluster: Cluster) -> None:
+def test_manual_changes_are_named_and_reverted(project: Project, cluster: Cluster) -> None:
     assert kinds(project) - {kind for _, kind, _, _ in CHANGES} == {"LocalQueue", "StorageClass"}
     for (api_version, kind, name, namespace), change in CHANGES.items():
         cluster.patch(api_version, kind, name, change, namespace)
@@ -229,7 +229,7 @@ def test_what_is_changed_by_hand_is_named_and_put_back(project: Project, cluster
     assert role["rules"] == rules(EditorRoleArgs())
 
 
-def test_what_is_deleted_by_hand_is_named_and_put_back(project: Project, cluster: Cluster) -> None:
+def test_manual_deletions_are_named_and_reverted(project: Project, cluster: Cluster) -> None:
     for api_version, kind, name, namespace in DELETIONS:
         cluster.delete(api_version, kind, name, namespace)
     # A namespace is emptied first, and Kueue releases only unused queues.
@@ -246,7 +246,7 @@ def test_what_is_deleted_by_hand_is_named_and_put_back(project: Project, cluster
     running(cluster, "blue", "sample-gang", pods=2)
 
 
-def test_a_lost_certificate_is_made_anew(project: Project, cluster: Cluster) -> None:
+def test_a_lost_certificate_is_created_again(project: Project, cluster: Cluster) -> None:
     """The program declares an empty Secret. Kueue fills it, and updates the authority in the API server."""
     cluster.delete("v1", "Secret", "kueue-webhook-server-cert", SYSTEM)
     assert "kueue-webhook-server-cert" in project.drift()
@@ -310,7 +310,7 @@ def test_another_version_of_kueues_api_is_an_update_in_place(project: Project, c
     running(cluster, "blue", "sample-gang", pods=2)
 
 
-def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, cluster: Cluster) -> None:
+def test_a_plain_up_restores_kueue_scaled_to_0(project: Project, cluster: Cluster) -> None:
     """Conversion of a queue to another version would fail, but reading the declared version needs no conversion."""
     name = "kueue-controller-manager"
     cluster.patch("apps/v1", "Deployment", name, {"spec": {"replicas": 0}}, SYSTEM)
@@ -336,7 +336,7 @@ def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, clust
 
 
 @pytest.mark.emulated("it stops the API server")
-def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, paths: Paths) -> None:
+def test_an_absent_api_server_is_a_clear_error_and_the_state_stays(project: Project, paths: Paths) -> None:
     before = {resource["urn"] for resource in project.resources()}
     server = str(local_cluster.status(paths).server)
     local_cluster.stop(paths)
@@ -350,7 +350,7 @@ def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, 
     project.unchanged()
 
 
-def test_destroy_leaves_nothing(project: Project, cluster: Cluster, bare: set[str]) -> None:
+def test_destroy_leaves_no_objects(project: Project, cluster: Cluster, bare: set[str]) -> None:
     project.destroy()
     assert project.resources() == [] or [r["type"] for r in project.resources()] == ["pulumi:pulumi:Stack"]
     namespaces = {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")}

@@ -83,11 +83,11 @@ def lent(cluster: Cluster, queue: str = SLACK) -> list[str | None]:
     ]
 
 
-def test_what_was_declared_stays(project: Project) -> None:
+def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
 
-def test_a_job_takes_the_first_pool_and_the_next_once_that_is_full(cluster: Cluster, paths: Paths) -> None:
+def test_a_job_uses_the_first_pool_and_then_the_next(cluster: Cluster, paths: Paths) -> None:
     bob = as_member(paths, "bob")
     with submitted(bob, gang("first", "red", pods=2, gpus=8)):
         running(cluster, "red", "first", 2)
@@ -99,7 +99,7 @@ def test_a_job_takes_the_first_pool_and_the_next_once_that_is_full(cluster: Clus
             holds(cluster, "red", {SPOT: ("8", "8")})
 
 
-def test_a_job_takes_the_next_pool_before_it_evicts_a_borrower(cluster: Cluster, paths: Paths) -> None:
+def test_a_job_uses_the_next_pool_before_it_evicts_a_borrower(cluster: Cluster, paths: Paths) -> None:
     alice, bob = as_member(paths, "alice"), as_member(paths, "bob")
     with submitted(bob, gang("borrower", "red", pods=2, gpus=8)):
         running(cluster, "red", "borrower", 2)
@@ -109,7 +109,7 @@ def test_a_job_takes_the_next_pool_before_it_evicts_a_borrower(cluster: Cluster,
             assert phase_of(cluster, "red", "borrower") == "Running"
 
 
-def test_a_job_that_selects_a_pool_waits_for_its_quota_alone(cluster: Cluster, paths: Paths) -> None:
+def test_a_job_that_selects_a_pool_waits_only_for_that_pools_quota(cluster: Cluster, paths: Paths) -> None:
     """Sixteen reserved GPUs are idle meanwhile."""
     bob = as_member(paths, "bob")
     with submitted(bob, on(SPOT, gang("all", "red", pods=2, gpus=8)), on(SPOT, gang("more", "red", pods=1, gpus=1))):
@@ -135,7 +135,7 @@ def test_an_owner_takes_its_quota_of_a_pool_back(cluster: Cluster, paths: Paths)
             holds(cluster, "red", {SPOT: ("8", "8")})
 
 
-def test_a_lost_node_lowers_what_is_lent_of_its_pool_alone(cluster: Cluster) -> None:
+def test_a_lost_node_lowers_only_its_pools_lending(cluster: Cluster) -> None:
     assert lent(cluster) == [None, None]
     cordon(cluster, "gpu-node-spot-0", is_cordoned=True)
     try:

@@ -78,7 +78,7 @@ def routed(file: Path, **labels: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().split(",")
 
 
-def test_alertmanager_takes_every_choice_of_receivers(paths: Paths, tmp_path: Path) -> None:
+def test_alertmanager_accepts_every_choice_of_receivers(paths: Paths, tmp_path: Path) -> None:
     file = tmp_path / "alertmanager.yaml"
     for chosen in every_choice():
         file.write_text(configuration(paths, chosen))
@@ -87,7 +87,7 @@ def test_alertmanager_takes_every_choice_of_receivers(paths: Paths, tmp_path: Pa
         assert f"- {len(chosen) + 1} receivers" in done.stdout
 
 
-def test_each_alert_reaches_whom_it_is_for(paths: Paths, tmp_path: Path) -> None:
+def test_each_alert_reaches_its_receivers(paths: Paths, tmp_path: Path) -> None:
     file = tmp_path / "alertmanager.yaml"
     chosen = (Receiver(kind="slack", address=""), Receiver(kind="pagerduty", address="", least="critical"))
     file.write_text(configuration(paths, chosen))
@@ -112,7 +112,7 @@ def alert(node: str) -> dict[str, object]:
         (["n1", "n2"], "MLBatchNodeLost: Node n1 has not been ready for five minutes. (and 2 in all)"),
     ],
 )
-def test_pagerduty_is_told_what_a_group_is_about(nodes: list[str], said: str, paths: Paths, tmp_path: Path) -> None:
+def test_pagerduty_gets_a_summary_of_each_group(nodes: list[str], said: str, paths: Paths, tmp_path: Path) -> None:
     """PagerDuty rejects an event without a summary, and alerts of two nodes have no common one."""
     config = yaml.safe_load(configuration(paths, [Receiver(kind="pagerduty", address="")]))
     (section,) = next(each for each in config["receivers"] if each["name"] == "pagerduty")["pagerduty_configs"]
@@ -131,7 +131,7 @@ def test_pagerduty_is_told_what_a_group_is_about(nodes: list[str], said: str, pa
     assert done.stdout.strip() == said
 
 
-def test_amtool_refuses_what_is_wrong(tmp_path: Path) -> None:
+def test_amtool_refuses_invalid_files(tmp_path: Path) -> None:
     file = tmp_path / "alertmanager.yaml"
     wrong = receivers.configuration([Receiver(kind="slack", address="")])
     file.write_text(yaml.safe_dump({**wrong, "receivers": []}))
@@ -184,7 +184,7 @@ class TestRetention:
     def test_days(self, days: int) -> None:
         assert self.refusal(f"--storage.tsdb.retention.time={days}d") == ""
 
-    def test_what_prometheus_refuses_is_seen(self) -> None:
+    def test_prometheus_refusals_are_found(self) -> None:
         assert self.refusal("--storage.tsdb.retention.size=9EB") == "units: overflow parsing unit"
         assert self.refusal("--storage.tsdb.retention.size=10Gi") == "units: unknown unit Gi in 10Gi"
         assert self.refusal("--storage.tsdb.retention.time=15") == 'not a valid duration string: "15"'

@@ -110,7 +110,7 @@ def jobs(cluster: Cluster) -> Iterator[None]:
 class TestAFullCluster:
     """Only the last test moves a job."""
 
-    def test_a_cordon_with_nobody_waiting_evicts_nobody(self, cluster: Cluster, nodes: list[str]) -> None:
+    def test_a_cordon_without_waiting_jobs_evicts_no_job(self, cluster: Cluster, nodes: list[str]) -> None:
         """A node image upgrade, and a node that fails and returns: three times in 45 seconds."""
         before = everybody(cluster)
         for node in nodes[:3]:
@@ -123,7 +123,7 @@ class TestAFullCluster:
         assert time.monotonic() - well >= RECOVERY["healthSeconds"], "the limit was given back at once"
         assert everybody(cluster) == before
 
-    def test_what_a_light_check_finds_moves_nobody(self, cluster: Cluster, nodes: list[str]) -> None:
+    def test_a_failed_light_check_moves_no_job(self, cluster: Cluster, nodes: list[str]) -> None:
         """PASS, and WARN from a failed check, for example of a volume that is missing after 90 seconds."""
         before = everybody(cluster)
         for verdict in ("PASS", "WARN"):
@@ -206,7 +206,7 @@ def test_a_node_that_is_deleted_is_lost(cluster: Cluster, project: Project, node
     eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
 
 
-def test_jobs_are_taken_while_an_operator_is_replaced(cluster: Cluster) -> None:
+def test_jobs_are_accepted_while_an_operator_is_replaced(cluster: Cluster) -> None:
     """One of two replicas of each operator is deleted, like on a drained node. No job is rejected."""
     drained = set()
     for operator in ("kueue", "appwrapper"):

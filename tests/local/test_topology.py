@@ -93,7 +93,7 @@ def test_a_gang_that_requires_one_rack_gets_it_or_waits(cluster: Cluster, racks:
         assert pods_of(cluster, "blue", "late") == []
 
 
-def test_a_gang_that_prefers_one_rack_takes_two_where_it_has_to(cluster: Cluster, racks: list[list[str]]) -> None:
+def test_a_gang_that_prefers_one_rack_uses_two_if_necessary(cluster: Cluster, racks: list[list[str]]) -> None:
     first, second = racks
     with running(cluster, job("small", 1, 1, node=first[0]), 1):
         with running(cluster, job("near", 2, 8, "preferred"), 2) as nodes:

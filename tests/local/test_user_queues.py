@@ -32,7 +32,7 @@ def test_a_users_jobs_go_through_the_users_own_queue(queue: str | None, paths: P
     assert f"set the label {names.QUEUE_LABEL} to user-alice" in said
 
 
-def test_who_has_no_queue_takes_the_one_that_is_shared(paths: Paths, cluster: Cluster) -> None:
+def test_a_user_without_a_queue_uses_the_shared_one(paths: Paths, cluster: Cluster) -> None:
     """For example a service account of the team, with whose rights a pod submits jobs."""
     account = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -59,7 +59,7 @@ def test_a_job_that_waits_stays_in_its_queue(paths: Paths, cluster: Cluster) -> 
         alice.patch(large["apiVersion"], "AppWrapper", "train", {"metadata": {"labels": {"mine": "yes"}}}, "blue")
 
 
-def test_whoever_makes_queues_submits_to_any(paths: Paths, cluster: Cluster) -> None:
+def test_a_user_who_may_create_queues_submits_to_any(paths: Paths, cluster: Cluster) -> None:
     for queue in ("user-carol", names.LOCAL_QUEUE):
         dry_run(cluster, job(queue))
 
@@ -68,7 +68,7 @@ def test_a_team_without_such_queues_is_as_before(paths: Paths) -> None:
     dry_run(as_member(paths, "bob"), job(None, "red"))
 
 
-def test_a_member_makes_no_queue_and_writes_no_annotation(paths: Paths) -> None:
+def test_a_member_cannot_create_queues_or_write_annotations(paths: Paths) -> None:
     alice = as_member(paths, "alice")
     own = {
         "apiVersion": names.KUEUE_API,

@@ -36,7 +36,7 @@ def settings(project: Project) -> dict[str, Any]:
     return {**dev_settings(project.mirror), "samples": {}}
 
 
-def test_teams_are_refused_with_every_promise_that_would_not_hold(project: Project, settings: dict[str, Any]) -> None:
+def test_teams_are_refused_with_every_unenforced_promise(project: Project, settings: dict[str, Any]) -> None:
     project.configure(settings)
     done = project.run("up", "--yes", "--skip-preview")
     said = done.stdout + done.stderr
@@ -47,7 +47,7 @@ def test_teams_are_refused_with_every_promise_that_would_not_hold(project: Proje
     assert [item["type"] for item in project.resources() if item["type"] != "pulumi:pulumi:Stack"] == []
 
 
-def test_who_accepts_that_by_name_gets_teams_and_is_warned(
+def test_a_stack_that_accepts_them_by_name_gets_teams_and_a_warning(
     project: Project, settings: dict[str, Any], paths: Paths
 ) -> None:
     project.configure({**settings, "tenancy": {"acceptUnenforced": [str(promise) for promise in Promise]}})

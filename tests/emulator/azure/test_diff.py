@@ -57,18 +57,18 @@ def test_a_pool_is_updated_or_replaced_as_by_the_official_provider(
         (SUBNET, {"addressPrefix": "10.0.0.0/24"}, {"addressPrefix": "10.0.1.0/24"}, {"addressPrefix": False}),
     ],
 )
-def test_what_replaces(
+def test_inputs_that_replace_a_resource(
     azure: Subscription, token: str, before: dict[str, Any], after: dict[str, Any], replaces: dict[str, bool]
 ) -> None:
     found = azure.lifecycle.diff(token, before, after, [])
     assert {path: change.replaces for path, change in found.items()} == replaces
 
 
-def test_ignored_changes_are_no_changes(azure: Subscription) -> None:
+def test_ignored_changes_are_not_in_the_diff(azure: Subscription) -> None:
     assert azure.lifecycle.diff(POOL, pool_inputs(), pool_inputs(count=4), ["count"]) == {}
 
 
-def test_a_preview_of_a_create_knows_the_inputs_and_nothing_else(azure: Subscription) -> None:
+def test_a_preview_of_a_create_returns_only_the_inputs(azure: Subscription) -> None:
     outputs = azure.lifecycle.preview(CLUSTER, cluster_inputs(identityProfile=None), None)
     assert outputs["dnsPrefix"] == "aks"
     assert outputs["fqdn"] is UNKNOWN
@@ -79,7 +79,7 @@ def test_a_preview_of_a_create_knows_the_inputs_and_nothing_else(azure: Subscrip
     assert "resourceGroupName" not in outputs
 
 
-def test_a_preview_of_an_update_also_knows_name_and_location(aks: Subscription) -> None:
+def test_a_preview_of_an_update_also_returns_name_and_location(aks: Subscription) -> None:
     recorded = aks.pool()[1]
     outputs = aks.lifecycle.preview(POOL, pool_inputs(count=4), recorded)
     assert (outputs["name"], outputs["count"], outputs["provisioningState"]) == ("ndv5", 4, UNKNOWN)

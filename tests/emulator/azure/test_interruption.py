@@ -30,7 +30,7 @@ def started(azure: Subscription, urn: str) -> str:
     return azure.arm.put(kind, names, inputs, urn)
 
 
-def test_what_was_begun_by_a_killed_engine_is_not_handed_back(aks: Subscription) -> None:
+def test_a_second_create_after_a_killed_engine_is_refused(aks: Subscription) -> None:
     """Azure does not know which program created a resource, and the official provider rejects it."""
     started(aks, URN)
     aks.clock.sleep(60)
@@ -39,7 +39,7 @@ def test_what_was_begun_by_a_killed_engine_is_not_handed_back(aks: Subscription)
 
 
 @pytest.mark.parametrize("look", ["read", "diff", "update"])
-def test_what_an_engine_shows_to_know_is_no_orphan(aks: Subscription, look: str) -> None:
+def test_a_resource_that_an_engine_sends_is_not_an_orphan(aks: Subscription, look: str) -> None:
     pool, outputs = create(aks, URN)
     assert aks.lifecycle.orphans()[URN].id == pool
     checked, _ = aks.check(POOL, **pool_inputs())
@@ -52,7 +52,7 @@ def test_what_an_engine_shows_to_know_is_no_orphan(aks: Subscription, look: str)
     assert URN not in aks.lifecycle.orphans()
 
 
-def test_one_whose_operation_has_failed_meanwhile_is_an_orphan_that_the_next_update_sends_anew(
+def test_an_orphan_whose_operation_failed_is_created_by_the_next_update(
     aks: Subscription,
 ) -> None:
     with aks.arm.edit() as state:
@@ -63,7 +63,7 @@ def test_one_whose_operation_has_failed_meanwhile_is_an_orphan_that_the_next_upd
     assert (found.id, found.outputs["provisioningState"]) == (pool, "Failed")
 
 
-def test_a_failed_create_is_known_to_the_engine_only_once_it_says_so(aks: Subscription) -> None:
+def test_a_failed_create_is_an_orphan_until_the_engine_sends_its_id(aks: Subscription) -> None:
     """The error contains the id of the existing resource. An engine killed before it records the id does not know
     it.
     """
@@ -74,7 +74,7 @@ def test_a_failed_create_is_known_to_the_engine_only_once_it_says_so(aks: Subscr
     assert URN in aks.lifecycle.orphans()
 
 
-def test_orphans_is_what_no_engine_has_shown_to_know(tmp_path: Path) -> None:
+def test_orphans_are_the_resources_that_no_engine_has_sent(tmp_path: Path) -> None:
     paths = Paths.of(state=tmp_path)
     assert orphans(paths) == {}
     azure = Subscription(Layout(paths).azure)

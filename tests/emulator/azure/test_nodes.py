@@ -58,7 +58,7 @@ def test_a_gpu_node_has_the_labels_the_taint_and_the_devices_of_its_machine(aks:
     assert node.provider_id.endswith(f"/virtualMachineScaleSets/{node.name[:-6]}/virtualMachines/1")
 
 
-def test_infiniband_is_there_only_if_the_feature_was_registered_first_and_aks_told(azure: Subscription) -> None:
+def test_infiniband_requires_a_feature_that_was_registered_and_propagated_first(azure: Subscription) -> None:
     azure.group()
     azure.managed_cluster()
     azure.pool()
@@ -73,7 +73,7 @@ def test_infiniband_is_there_only_if_the_feature_was_registered_first_and_aks_to
     assert with_infiniband == {"system": False, "ndv5": False, "early": False, "late": True}
 
 
-def test_a_driver_of_aks_is_told_of(aks: Subscription) -> None:
+def test_a_driver_of_aks_is_in_an_annotation_of_the_node(aks: Subscription) -> None:
     aks.pool(gpuProfile=None, count=1)
     assert aks.node(aks.node_names()[-1]).annotations["hardware.emulator/driver"] == "aks"
 
@@ -128,7 +128,7 @@ def test_a_node_follows_its_pool_and_keeps_what_others_have_put_there() -> None:
     assert "other" not in patch["metadata"]["annotations"]
 
 
-def test_a_node_that_is_as_its_pool_wants_it_is_left_alone() -> None:
+def test_a_node_that_matches_its_pool_is_not_changed() -> None:
     found = live({"a": "1", "theirs": "x"}, [], {"annotations": [], "labels": ["a"], "taints": []})
     assert changes(found, {"a": "1"}, [], {}) == {}
 

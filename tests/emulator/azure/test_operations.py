@@ -48,7 +48,7 @@ def registry(azure: Subscription, **changes: object) -> tuple[str, dict[str, obj
     return azure.create(REGISTRY, **{**inputs, **changes})
 
 
-def test_a_registration_takes_its_time(azure: Subscription) -> None:
+def test_a_registration_takes_time(azure: Subscription) -> None:
     assert state_of_feature(azure) == "NotRegistered"
     azure.register()
     assert state_of_feature(azure) == "Registering"
@@ -56,7 +56,7 @@ def test_a_registration_takes_its_time(azure: Subscription) -> None:
     assert state_of_feature(azure) == "Registered"
 
 
-def test_the_official_provider_takes_every_feature_for_an_existing_one(azure: Subscription) -> None:
+def test_the_official_provider_treats_every_feature_as_existing(azure: Subscription) -> None:
     checked, _ = azure.check(FEATURE, **REGISTRATION)
     with pytest.raises(ProviderError, match=r"cannot create already existing resource .*issues/1722.*template"):
         azure.lifecycle.create(FEATURE, checked, azure.operation)
@@ -122,7 +122,7 @@ def test_a_service_that_fails_is_asked_again(azure: Subscription) -> None:
     assert any("answered 503; attempt 4 of 4" in text for text in azure.messages.texts)
 
 
-def test_an_answer_that_gets_lost_leaves_what_was_accepted_as_an_orphan(aks: Subscription) -> None:
+def test_a_lost_answer_leaves_the_accepted_resource_as_an_orphan(aks: Subscription) -> None:
     checked, _ = aks.check(POOL, **pool_inputs())
     with aks.arm.edit() as state:
         faults.add(state, "*agentPools", faults.TIMEOUT, 4)
@@ -134,7 +134,7 @@ def test_an_answer_that_gets_lost_leaves_what_was_accepted_as_an_orphan(aks: Sub
     assert orphan.outputs["provisioningState"] == "Succeeded"
 
 
-def test_a_conflict_is_told_and_over_the_next_time(azure: Subscription) -> None:
+def test_a_conflict_is_reported_and_the_next_try_succeeds(azure: Subscription) -> None:
     azure.group()
     with azure.arm.edit() as state:
         faults.add(state, "*:Registry", faults.CONFLICT, 1)
@@ -183,7 +183,7 @@ def test_an_operation_can_be_stuck_until_the_faults_are_cleared(aks: Subscriptio
     assert aks.arm.get(pool) is None
 
 
-def test_a_registration_that_has_failed_is_begun_anew_by_the_next_update(azure: Subscription) -> None:
+def test_a_failed_registration_is_started_again_by_the_next_update(azure: Subscription) -> None:
     with azure.arm.edit() as state:
         faults.add(state, "AKSInfinibandSupport", faults.FAILED, 1)
     deployment = azure.register()
@@ -212,7 +212,7 @@ def test_an_unknown_fault_is_refused(azure: Subscription) -> None:
         faults.add(state, "*", "explode", 1)
 
 
-def test_a_cancelled_wait_records_the_resource_and_the_operation_goes_on(
+def test_a_cancelled_wait_records_the_resource_and_the_operation_continues(
     aks: Subscription, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked, _ = aks.check(POOL, **pool_inputs())
@@ -230,7 +230,7 @@ def test_a_cancelled_wait_records_the_resource_and_the_operation_goes_on(
     assert provisioning_state(aks, caught.value.resource_id) == "Succeeded"
 
 
-def test_the_state_is_private_survives_the_process_and_an_error_changes_nothing(
+def test_the_state_is_private_survives_the_process_and_an_error_does_not_change_it(
     aks: Subscription, tmp_path: Path
 ) -> None:
     file = tmp_path / "subscription.json"
@@ -251,12 +251,12 @@ def refreshed(azure: Subscription, token: str, resource_id: str, recorded: dict[
     return {path: each.kind for path, each in azure.lifecycle.diff(token, found.inputs, checked, []).items()}
 
 
-def test_a_refresh_finds_no_drift_in_what_azure_has_filled_in(aks: Subscription) -> None:
+def test_a_refresh_finds_no_drift_in_azures_defaults(aks: Subscription) -> None:
     pool, recorded = aks.pool()
     assert refreshed(aks, POOL, pool, recorded, **pool_inputs()) == {}
 
 
-def test_a_refresh_finds_what_was_changed_and_only_that(aks: Subscription) -> None:
+def test_a_refresh_finds_only_the_changed_values(aks: Subscription) -> None:
     pool, recorded = aks.pool(availabilityZones=["1", "3"])
     with aks.arm.edit() as state:
         record = state.get(pool)
@@ -266,7 +266,7 @@ def test_a_refresh_finds_what_was_changed_and_only_that(aks: Subscription) -> No
     assert found == {"count": "UPDATE", "nodeLabels": "DELETE"}
 
 
-def test_a_pool_of_its_own_shows_in_the_clusters_profiles(aks: Subscription) -> None:
+def test_a_separate_pool_is_in_the_clusters_profiles(aks: Subscription) -> None:
     cluster = aks.arm.state().of_type("Microsoft.ContainerService/managedClusters")[0].id
     recorded = aks.arm.get(cluster) or {}
     assert [pool["name"] for pool in recorded["agentPoolProfiles"]] == ["system"]
@@ -282,7 +282,7 @@ def test_a_resource_that_was_deleted_is_gone_after_a_refresh(azure: Subscription
     assert azure.lifecycle.read(REGISTRY, created, outputs, {"registryName": "images1"}) is None
 
 
-def test_a_resource_is_imported_with_the_inputs_that_would_have_made_it(azure: Subscription) -> None:
+def test_a_resource_is_imported_with_the_inputs_that_would_create_it(azure: Subscription) -> None:
     azure.group()
     created, _ = registry(azure, adminUserEnabled=True)
     found = azure.lifecycle.read(REGISTRY, created, {}, {})
@@ -291,7 +291,7 @@ def test_a_resource_is_imported_with_the_inputs_that_would_have_made_it(azure: S
     assert "loginServer" not in found.inputs
 
 
-def test_a_group_takes_what_is_in_it_along(aks: Subscription) -> None:
+def test_a_deleted_group_deletes_its_resources(aks: Subscription) -> None:
     registry(aks)
     group = f"/subscriptions/{aks.facts.subscription_id}/resourceGroups/rg"
     aks.delete(GROUP, group)
@@ -299,7 +299,7 @@ def test_a_group_takes_what_is_in_it_along(aks: Subscription) -> None:
     assert aks.cluster.emptied == 1
 
 
-def test_two_processes_at_once_lose_nothing(azure: Subscription, tmp_path: Path) -> None:
+def test_two_processes_at_once_keep_all_resources(azure: Subscription, tmp_path: Path) -> None:
     azure.group()
     processes = [azure.again(tmp_path) for _ in range(3)]
 
@@ -312,7 +312,7 @@ def test_two_processes_at_once_lose_nothing(azure: Subscription, tmp_path: Path)
     assert names == {f"identity-{index}" for index in range(12)}
 
 
-def test_an_identity_that_is_made_anew_is_another_one(azure: Subscription) -> None:
+def test_a_recreated_identity_has_other_ids(azure: Subscription) -> None:
     """Entra gives a recreated identity other ids, even under the same name. An update keeps them."""
     given = {"resourceGroupName": azure.group().rpartition("/")[2], "resourceName": "in-blue", "location": "eastus"}
     resource_id, first = azure.create(IDENTITY, **given)
@@ -323,7 +323,7 @@ def test_an_identity_that_is_made_anew_is_another_one(azure: Subscription) -> No
         assert updated[key] == first[key] != second[key]
 
 
-def test_a_cluster_acts_as_the_identity_that_there_was_until_it_is_sent_again(azure: Subscription) -> None:
+def test_a_cluster_uses_the_old_identity_until_it_is_updated(azure: Subscription) -> None:
     azure.group()
     given = {"resourceGroupName": "rg", "resourceName": "control", "location": "eastus"}
     identity, before = azure.create(IDENTITY, **given)

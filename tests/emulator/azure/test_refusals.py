@@ -119,7 +119,7 @@ def test_an_identity_trusts_a_subject_of_an_issuer_once_and_twenty_at_most(azure
 
 
 @pytest.mark.parametrize("name", ["h100acr", "H100ACR"])
-def test_a_registry_name_that_somebody_has(azure: Subscription, name: str) -> None:
+def test_a_registry_name_that_is_taken(azure: Subscription, name: str) -> None:
     azure.group()
     call = lambda: azure.create(  # noqa: E731
         REGISTRY, resourceGroupName="rg", registryName=name, location="eastus", sku={"name": "Basic"}
@@ -127,7 +127,7 @@ def test_a_registry_name_that_somebody_has(azure: Subscription, name: str) -> No
     assert code_of(call) == "AlreadyInUse"
 
 
-def test_a_storage_account_name_that_somebody_has(azure: Subscription) -> None:
+def test_a_storage_account_name_that_is_taken(azure: Subscription) -> None:
     azure.group()
     call = lambda: azure.create(  # noqa: E731
         ACCOUNT,
@@ -151,7 +151,7 @@ def test_subnets_stay_inside_their_network_and_apart(azure: Subscription) -> Non
     )
 
 
-def test_what_nodes_live_in_is_not_deleted_under_them(azure: Subscription) -> None:
+def test_a_network_that_nodes_use_is_not_deleted(azure: Subscription) -> None:
     azure.group()
     guard, _ = azure.create(SECURITY_GROUP, resourceGroupName="rg", networkSecurityGroupName="guard", location="eastus")
     subnet = network(azure, guard=guard)
@@ -226,11 +226,11 @@ def test_a_service_range_over_the_nodes_subnet(azure: Subscription) -> None:
     assert code_of(lambda: azure.managed_cluster(**changes)) == "ServiceCidrOverlapExistingSubnetsCidr"
 
 
-def test_a_second_cluster_is_refused_for_there_is_one_local_cluster(aks: Subscription) -> None:
+def test_a_second_cluster_is_refused_because_one_local_cluster_exists(aks: Subscription) -> None:
     assert code_of(lambda: aks.managed_cluster(resourceName="another")) == "LocalClusterTaken"
 
 
-def test_a_cluster_is_refused_where_the_local_cluster_holds_something_else(azure: Subscription) -> None:
+def test_a_cluster_is_refused_if_the_local_cluster_has_another_use(azure: Subscription) -> None:
     azure.group()
     azure.cluster.taken = "the node gpu-node-0"
     assert code_of(azure.managed_cluster) == "LocalClusterInUse"
@@ -281,7 +281,7 @@ def test_a_proximity_placement_group_needs_a_zone_that_the_region_has(azure: Sub
     assert code_of(lambda: azure.create(PROXIMITY, **inputs, intent={"vmSizes": [H100]})) == "InvalidParameter"
 
 
-def test_a_proximity_placement_group_goes_with_one_zone_at_most(aks: Subscription) -> None:
+def test_a_proximity_placement_group_allows_one_zone_at_most(aks: Subscription) -> None:
     group, _ = aks.create(PROXIMITY, resourceGroupName="rg", proximityPlacementGroupName="near", location="eastus")
     changes = {"proximityPlacementGroupID": group, "availabilityZones": ["1", "3"]}
     assert code_of(lambda: aks.pool(**changes)) == "InvalidParameter"
@@ -297,7 +297,7 @@ def test_a_fixed_property_of_a_pool_is_not_changed(aks: Subscription, changes: d
     assert code_of(lambda: aks.update(POOL, pool, **pool_inputs(**changes))) == "PropertyChangeNotAllowed"
 
 
-def test_a_control_plane_goes_up_one_minor_version_at_a_time(aks: Subscription) -> None:
+def test_a_control_plane_is_upgraded_one_minor_version_at_a_time(aks: Subscription) -> None:
     cluster = aks.arm.state().of_type("Microsoft.ContainerService/managedClusters")[0].id
     call = lambda version: aks.update(CLUSTER, cluster, **cluster_inputs(kubernetesVersion=version))  # noqa: E731
     assert code_of(lambda: call("1.37")) == "OperationNotAllowed"
@@ -340,7 +340,7 @@ def test_a_role_is_given_to_a_principal_that_exists_once(aks: Subscription) -> N
     assert code_of(lambda: call(roleAssignmentName=f"2{guid[1:]}")) == "RoleAssignmentExists"
 
 
-def test_a_kubelet_identity_of_ones_own_needs_the_control_planes_right_to_assign_it(azure: Subscription) -> None:
+def test_a_custom_kubelet_identity_needs_the_control_planes_right_to_assign_it(azure: Subscription) -> None:
     azure.group()
     created = {
         name: azure.create(IDENTITY, resourceGroupName="rg", resourceName=name, location="eastus")

@@ -76,7 +76,7 @@ def test_a_value_of_another_type_or_outside_the_enum_is_refused(
     assert azure.check(POOL, **pool_inputs(**changes))[1] == [failure]
 
 
-def test_unknown_values_are_not_judged(azure: Subscription) -> None:
+def test_unknown_values_are_not_checked(azure: Subscription) -> None:
     assert azure.check(POOL, **pool_inputs(count=UNKNOWN, mode=UNKNOWN, resourceName=UNKNOWN))[1] == []
 
 
@@ -112,7 +112,7 @@ def test_a_resource_takes_the_api_version_and_the_location_of_its_group(azure: S
     assert checked["azureApiVersion"] == "2023-01-01-preview"
 
 
-def test_a_name_that_is_not_given_is_not_made_up(azure: Subscription) -> None:
+def test_a_missing_name_is_not_generated(azure: Subscription) -> None:
     _, failures = azure.check(REGISTRY, resourceGroupName="rg", sku={"name": "Basic"})
     assert failures == ["'registryName' is missing; generated names are not emulated"]
 

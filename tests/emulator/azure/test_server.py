@@ -46,7 +46,7 @@ def test_failures_of_a_check_name_property_and_reason(stub: provider_pb2_grpc.Re
     assert [(each.property, each.reason) for each in answer.failures] == [("sku", "missing required property 'sku'")]
 
 
-def test_a_refusal_tells_the_engine_that_nothing_happened(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+def test_a_refusal_reports_to_the_engine_that_no_resource_changed(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         create(stub, GROUP, resourceGroupName="rg", location="mars")
     assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
@@ -69,7 +69,7 @@ def test_a_failed_operation_hands_the_resource_to_the_engine(
     assert wire.decode(detail.properties)["provisioningState"] == "Failed"
 
 
-def test_a_preview_creates_nothing(azure: Subscription, stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+def test_a_preview_creates_no_resource(azure: Subscription, stub: provider_pb2_grpc.ResourceProviderStub) -> None:
     answer = create(stub, GROUP, preview=True, resourceGroupName="rg", location="eastus")
     assert wire.decode(answer.properties)["location"] == "eastus"
     assert azure.arm.state().resources == {}
@@ -87,7 +87,9 @@ def test_every_subscription_that_a_program_names_is_the_emulated_one(
         configure(stub, subscriptionId="mine")
 
 
-def test_a_password_is_unknown_in_a_preview_and_stays_once_made(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+def test_a_password_is_unknown_in_a_preview_and_does_not_change_later(
+    stub: provider_pb2_grpc.ResourceProviderStub,
+) -> None:
     token = random_password.TOKEN
     preview = create(stub, token, preview=True, length=12)
     assert wire.decode(preview.properties)["result"] is wire.UNKNOWN

@@ -50,7 +50,7 @@ def test_simulated_pods_are_counted_for_their_release() -> None:
     ]
 
 
-def test_the_report_says_what_a_stub_is_where_something_is() -> None:
+def test_the_report_explains_stubs_only_if_a_release_is_one() -> None:
     assert "are copied from upstream" in report([release_secret(stub_of="https://x")], [])
     assert "are copied from upstream" not in report([release_secret()], [])
     assert report([], []) == ""

@@ -36,7 +36,7 @@ def problems(given: dict[str, Any]) -> list[str]:
         {"driver": {"version": None}},  # removes a default
     ],
 )
-def test_what_the_chart_knows_is_no_problem(given: dict[str, Any]) -> None:
+def test_values_of_the_chart_are_accepted(given: dict[str, Any]) -> None:
     assert problems(given) == []
 
 
@@ -61,13 +61,13 @@ def test_a_problem_names_path_and_remedy(given: dict[str, Any], expected: str) -
     assert problems(given) == [expected]
 
 
-def test_a_stubs_schema_is_taken_as_it_is() -> None:
+def test_a_stubs_schema_is_used_unchanged() -> None:
     content = {"type": "object", "properties": {"driver": {"type": "object"}}}
     files = {**FILES, schema.KNOWN_VALUES: json.dumps(content).encode()}
     assert schema.of_chart(files) == content
 
 
-def test_a_schema_tells_its_defaults() -> None:
+def test_a_schema_contains_its_defaults() -> None:
     driver = {"type": "object", "properties": {"enabled": {"type": "boolean", "default": False}, "version": {}}}
     assert schema.defaults({"type": "object", "properties": {"driver": driver, "labels": {"type": "object"}}}) == {
         "driver": {"enabled": False}

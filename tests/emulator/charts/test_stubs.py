@@ -32,7 +32,7 @@ DEFINITIONS = [*STUBS.glob("*/crds/*.json"), *STUBS.glob("*/templates/*.json")]
 
 
 @pytest.mark.parametrize("file", DEFINITIONS, ids=lambda file: file.stem)
-def test_a_definition_stands_in_a_file_of_its_name_and_stores_one_version(file: Path) -> None:
+def test_a_definition_is_in_a_file_of_its_name_and_stores_one_version(file: Path) -> None:
     definition = json.loads(file.read_text())
     names, group = definition["spec"]["names"], definition["spec"]["group"]
     assert definition["metadata"]["name"] == f"{names['plural']}.{group}" == file.stem
@@ -40,7 +40,7 @@ def test_a_definition_stands_in_a_file_of_its_name_and_stores_one_version(file: 
     assert all(version["subresources"] == {"status": {}} for version in definition["spec"]["versions"])
 
 
-def test_the_first_version_of_each_chart_of_the_catalogue_can_be_had() -> None:
+def test_the_first_version_of_each_chart_of_the_catalogue_is_available() -> None:
     had = {(source.name, source.version) for source in sources.SOURCES} | set(stubs())
     newest = {chart.name: chart.version for chart in reversed(catalogue.CHARTS)}
     assert set(newest.items()) <= had

@@ -24,7 +24,7 @@ def ended(code: int = 1, seconds: float = 1.0) -> Termination:
     return Termination(code, NOW, NOW + timedelta(seconds=seconds))
 
 
-def test_what_ran_in_the_kubelets_last_life_ended_with_it_and_starts_again_at_once() -> None:
+def test_a_container_of_a_stopped_kubelet_ended_and_starts_again_at_once() -> None:
     found = container(state={"running": {"startedAt": "2026-01-01T00:00:00Z"}}, restartCount=2)
     assert not found.lives
     assert found.state.ended is None
@@ -33,13 +33,13 @@ def test_what_ran_in_the_kubelets_last_life_ended_with_it_and_starts_again_at_on
     assert (found.start_at, found.state.waiting[0], found.state.restarts) == (0.0, "ContainerCreating", 2)
 
 
-def test_what_must_not_start_again_has_ended_with_the_kubelet_for_good() -> None:
+def test_a_container_without_restarts_stays_ended_after_the_kubelet() -> None:
     found = container("Never", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
     assert found.state.ended is not None
     assert found.state.ended.exit_code == 137
 
 
-def test_what_had_ended_stays_ended() -> None:
+def test_an_ended_container_stays_ended() -> None:
     terminated = {"exitCode": 143, "signal": 15, "startedAt": "2026-01-01T00:00:00Z", "reason": "Error"}
     found = container("Never", {"terminated": terminated})
     assert found.state.ended is not None
@@ -75,7 +75,7 @@ def test_a_container_without_probes_is_ready_when_it_runs_and_one_with_a_probe_i
     assert (probed.state.ready, probed.state.startup_passed) == (False, True)
 
 
-def test_a_startup_probe_holds_the_others_back_and_fails_for_good_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_startup_probe_delays_the_others_and_finally_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(port: int) -> Any:
         raise ConnectionRefusedError
 

@@ -82,7 +82,7 @@ def decoded(text: str) -> str:
     return base64.b64decode(text).decode()
 
 
-def test_what_counts_is_written_as_it_is_and_the_rest_created_around_it(etcd: tuple[Path, list[Any]]) -> None:
+def test_jobs_and_queues_are_written_unchanged_and_other_objects_are_created(etcd: tuple[Path, list[Any]]) -> None:
     path, taken = etcd
     api = FakeApi()
     workload = thing(

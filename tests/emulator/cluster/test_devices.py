@@ -67,7 +67,7 @@ CLUSTER = {"driver": {"enabled": True, "rdma": {"enabled": True}}}
 ALL = snapshot(WORKER, NETWORK, GPU, nic=policy(PORTS), cluster=CLUSTER)
 
 
-def test_hardware_is_read_from_annotations_and_a_node_without_them_is_left_alone() -> None:
+def test_hardware_is_read_from_annotations_and_a_node_without_them_is_not_changed() -> None:
     assert Hardware.of(node()) == HARDWARE
     assert Hardware.of({"metadata": {"annotations": {"kwok.x-k8s.io/node": "fake"}}}) is None
 
@@ -86,7 +86,7 @@ def test_everything_installed_shows_everything() -> None:
     assert found.notes == []
 
 
-def test_without_any_operator_nothing_shows() -> None:
+def test_without_operators_a_node_shows_no_devices() -> None:
     assert simulate(node(), HARDWARE, ClusterSnapshot()) == NodeFeatures()
 
 
@@ -104,7 +104,7 @@ def test_the_worker_labels_in_the_form_that_it_is_configured_for(pci: dict[str, 
     assert sorted(found.labels) == [f"feature.node.kubernetes.io/{label}" for label in labels]
 
 
-def test_a_worker_that_does_not_run_here_labels_nothing() -> None:
+def test_a_worker_does_not_label_other_nodes() -> None:
     pending = pod({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, "n", phase="Pending")
     elsewhere = pod({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, "m")
     assert simulate(node(), HARDWARE, snapshot(pending, elsewhere)) == NodeFeatures()
@@ -159,7 +159,7 @@ def test_ports_need_operator_policy_label_and_driver(lacking: ClusterSnapshot) -
     assert simulate(node(), HARDWARE, lacking).resources == {}
 
 
-def test_pods_that_do_not_tolerate_a_taint_bring_nothing() -> None:
+def test_pods_that_do_not_tolerate_a_taint_add_no_devices() -> None:
     tainted = node(spec={"taints": [TAINT, {"key": "team", "value": "a", "effect": "NoSchedule"}]})
     assert simulate(tainted, HARDWARE, ALL).resources == {}
     tolerations = [{"key": "team", "operator": "Equal", "value": "a"}]

@@ -49,7 +49,7 @@ def test_python_is_this_interpreter(binaries: Path, reference: str) -> None:
 
 
 @pytest.mark.parametrize("reference", ["nginx", "evil/kueue", "registry.k8s.io/pause:3.10"])
-def test_nothing_stands_for_an_unknown_image(binaries: Path, reference: str) -> None:
+def test_an_unknown_image_has_no_binary(binaries: Path, reference: str) -> None:
     assert not known(reference)
     with pytest.raises(UnknownImageError, match=f"this machine has no program for the image {reference}"):
         resolve(reference, binaries)

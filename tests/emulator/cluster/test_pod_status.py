@@ -77,7 +77,7 @@ def test_ready_follows_the_containers_and_keeps_its_transition_time() -> None:
     assert third == second
 
 
-def test_readiness_gates_hold_a_pod_back() -> None:
+def test_a_pod_waits_for_its_readiness_gates() -> None:
     ready = container(started=NOW, ready=True, startup_passed=True)
     pod: dict[str, Any] = {"spec": {"readinessGates": [{"conditionType": "example.com/open"}]}, "status": {}}
     assert conditions(writer().compute(pod, [ready], sandboxed=True, now=NOW))["Ready"][0] == "False"

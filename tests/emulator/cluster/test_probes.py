@@ -34,7 +34,7 @@ def probe(kind: str, **spec: Any) -> Probe:
     return found
 
 
-def test_readiness_is_asked_at_once_whatever_the_delay() -> None:
+def test_readiness_is_checked_at_once_despite_the_delay() -> None:
     endpoint = Endpoint()
     assert probe("readinessProbe", initialDelaySeconds=30).run(endpoint.connect, 100.0)
 

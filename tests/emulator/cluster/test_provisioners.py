@@ -59,7 +59,7 @@ def test_which_claims_it_serves(found: Any, served: bool) -> None:
     assert wants_volume(found, PROVISIONER) is served
 
 
-def test_a_volume_is_a_folder_of_the_export_and_the_claims_alone() -> None:
+def test_a_volume_is_a_folder_of_the_export_for_one_claim() -> None:
     made = volume(claim(), {**CLASS, "mountOptions": ["nfsvers=4.1"]}, PROVISIONER)
     assert made["metadata"] == {"name": "pvc-1-2", "annotations": {"pv.kubernetes.io/provisioned-by": NAME}}
     assert made["spec"]["nfs"] == {"server": "192.168.98.96", "path": "/gpfs/fs_ec/blue-granite-pvc-1-2"}
@@ -86,7 +86,7 @@ def test_a_volume_is_a_folder_of_the_export_and_the_claims_alone() -> None:
         ("Released", "Delete", "disk.csi.azure.com", False),
     ],
 )
-def test_it_deletes_its_own_volumes_once_their_claims_are_gone(phase: str, policy: str, by: str, deleted: bool) -> None:
+def test_it_deletes_its_own_volumes_after_their_claims(phase: str, policy: str, by: str, deleted: bool) -> None:
     found = {
         "metadata": {"name": "pvc-1-2", "annotations": {"pv.kubernetes.io/provisioned-by": by}},
         "spec": {"persistentVolumeReclaimPolicy": policy},
@@ -121,7 +121,7 @@ def test_kinds_provisioner_serves_one_node_that_the_scheduler_has_chosen(found: 
     assert wants_volume(found, LOCAL_PATH) is served
 
 
-def test_kinds_volume_is_a_folder_of_its_node_and_for_pods_there_alone() -> None:
+def test_kinds_volume_is_a_folder_of_its_node_for_pods_of_that_node() -> None:
     made = volume(claim_of_a_node(), {**CLASS, "metadata": {"name": "standard"}}, LOCAL_PATH)["spec"]
     folder = "/var/local-path-provisioner/pvc-1-2_blue_granite"
     assert made["hostPath"] == {"path": folder, "type": "DirectoryOrCreate"}

@@ -72,7 +72,7 @@ def test_bytes_go_both_ways_and_an_end_is_passed_on(ends: tuple[socket.socket, s
     asking.join()
 
 
-def test_who_goes_away_takes_the_other_along(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_if_one_side_closes_the_other_side_closes(ends: tuple[socket.socket, socket.socket]) -> None:
     left, right = ends
     left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, if the socket is TCP
     left.close()
@@ -124,7 +124,7 @@ def descriptors(relay: Relay) -> Counter[str]:
     return found
 
 
-def test_a_relay_that_has_ended_is_told(relay: Relay) -> None:
+def test_a_relay_that_has_ended_is_reported(relay: Relay) -> None:
     relay._process.kill()
     relay._process.wait(_SECONDS)
     assert relay.ended
@@ -134,7 +134,7 @@ def test_a_relay_that_has_ended_is_told(relay: Relay) -> None:
     assert theirs.fileno() == -1
 
 
-def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported(tmp_path: Path) -> None:
     """This happens if a checkout is updated under a running cluster without `make up`."""
     with pytest.raises(
         RelayError, match=r"/relay does not start \(No such file or directory\)\. Build it with `make up`"
@@ -157,7 +157,7 @@ def test_a_signal_to_the_kubelets_group_ends_no_connection(relay: Relay, number:
         assert far.recv(10) == b"after"
 
 
-def test_it_ends_with_who_started_it(relay_program: Path) -> None:
+def test_it_ends_with_its_parent_process(relay_program: Path) -> None:
     text = f"""
 import sys
 from pathlib import Path

@@ -117,7 +117,7 @@ def test_a_pod_that_refuses_is_named(tmp_path: Path, relay: Relay) -> None:
     assert b"pod 10.244.0.0 port 9443: Connection refused" in answer
 
 
-def test_a_connection_goes_on_when_the_proxy_has_done_its_part(tmp_path: Path, relay: Relay) -> None:
+def test_a_connection_continues_after_the_proxys_handshake(tmp_path: Path, relay: Relay) -> None:
     """The standard library's server closes a connection after its response, unless another owner took it over."""
     path = tmp_path / "egress.sock"
     services, slices = cast(Store, Fixed(SERVICE)), cast(Store, Fixed(endpoints(True)))

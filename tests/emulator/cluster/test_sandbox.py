@@ -110,7 +110,7 @@ def test_a_read_only_root_is_honoured(pod: Pod) -> None:
     assert "Read-only file system" in pod.log.read_text()
 
 
-def test_a_container_reaches_the_api_server_and_nothing_else(pod: Pod) -> None:
+def test_a_container_reaches_only_the_api_server(pod: Pod) -> None:
     pod.run(
         "import socket\n"
         f"print(socket.create_connection(('127.0.0.1', {API_PORT})).recv(100).decode())\n"

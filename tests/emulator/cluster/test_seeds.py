@@ -56,7 +56,7 @@ def seed(folder: Path, *documents: str) -> Path:
     return file
 
 
-def test_each_object_is_applied_where_its_kind_lives_and_the_cluster_is_marked_last(tmp_path: Path) -> None:
+def test_each_object_is_applied_at_the_path_of_its_kind_and_the_cluster_is_marked_last(tmp_path: Path) -> None:
     server = Server()
     assert plant(cast(Api, server), seed(tmp_path, NODE, CLASS, MAP)) == 3
     assert list(server.objects) == [
@@ -67,7 +67,7 @@ def test_each_object_is_applied_where_its_kind_lives_and_the_cluster_is_marked_l
     ]
 
 
-def test_a_marked_cluster_is_left_alone_whatever_the_file_says(tmp_path: Path) -> None:
+def test_a_marked_cluster_is_not_changed_for_any_file(tmp_path: Path) -> None:
     server = Server()
     plant(cast(Api, server), seed(tmp_path, NODE))
     del server.objects["/api/v1/nodes/lab-0"]
@@ -93,7 +93,7 @@ def test_a_stack_without_a_seed_leaves_no_mark(tmp_path: Path) -> None:
         (CLASS.replace("/v1", "/v9"), "", r"lab\.yaml: PriorityClass low: GET .* 404 not found"),
     ],
 )
-def test_what_cannot_be_applied_is_named_and_tried_again_next_time(
+def test_an_object_that_cannot_be_applied_is_named_and_tried_again_next_time(
     tmp_path: Path, document: str, refuses: str, message: str
 ) -> None:
     server = Server()
@@ -117,7 +117,7 @@ def test_the_shipped_seed_is_a_site_with_three_gpu_nodes_and_one_without() -> No
     assert nodes["lab-cpu-0"]["status"]["capacity"] == {"cpu": "32", "memory": "128Gi", "pods": "110"}
 
 
-def test_the_shipped_vm_has_kinds_storage_class_for_claims_that_name_none() -> None:
+def test_the_shipped_vm_has_kinds_storage_class_as_the_default() -> None:
     found = list(yaml.safe_load_all(Layout(Paths.of()).seed("cpouta").read_text()))
     (made,) = (each for each in found if each["kind"] == "StorageClass")
     assert made["metadata"]["name"] == KIND_CLASS

@@ -81,7 +81,7 @@ def test_one_lock_at_a_time(tmp_path: Path) -> None:
     os.close(again)
 
 
-def test_nothing_runs_whatever_old_files_say(paths: Paths) -> None:
+def test_old_files_do_not_make_a_stopped_process_run(paths: Paths) -> None:
     layout = Layout(paths)
     layout.make_folders()
     layout.socket("supervisor").touch()
@@ -92,7 +92,7 @@ def test_nothing_runs_whatever_old_files_say(paths: Paths) -> None:
     assert found.processes == ()
 
 
-def test_stop_and_reset_do_nothing_when_nothing_is_there(paths: Paths) -> None:
+def test_stop_and_reset_have_no_effect_without_a_process(paths: Paths) -> None:
     stop(paths)
     reset(paths)
     assert not paths.state.exists()
@@ -115,7 +115,7 @@ def test_a_long_state_folder_gets_a_short_private_socket_folder(
     assert Layout(Paths(root=Path("/a"), state=Path("/a"), cache=Path("/a"))).sockets == Path("/a/run")
 
 
-def test_a_wipe_ends_what_works_on_the_data_and_leaves_what_serves_the_engine(tmp_path: Path) -> None:
+def test_a_wipe_ends_processes_of_the_data_and_keeps_those_of_the_engine(tmp_path: Path) -> None:
     data = tmp_path / "etcd"
     data.mkdir()
     (data / "member").touch()

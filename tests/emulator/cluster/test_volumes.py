@@ -64,7 +64,7 @@ def test_projected_service_account_as_the_api_server_injects_it() -> None:
         ({"configMap": {"name": "settings", "items": [{"key": "c", "path": "c"}]}}, "has no key c"),
     ],
 )
-def test_what_is_absent_is_named(volume: dict[str, Any], message: str) -> None:
+def test_an_absent_volume_is_named(volume: dict[str, Any], message: str) -> None:
     with pytest.raises(MissingError, match=message):
         files({"name": "v", **volume})
 
@@ -73,7 +73,7 @@ def test_optional_sources_may_be_absent() -> None:
     assert files({"name": "v", "configMap": {"name": "absent", "optional": True}}) == {}
 
 
-def test_empty_dir_has_no_files_of_its_own() -> None:
+def test_empty_dir_starts_without_files() -> None:
     assert files({"name": "v", "emptyDir": {}}) is None
 
 

@@ -27,7 +27,7 @@ def test_a_new_namespace_gets_two_accounts_and_what_they_may_do() -> None:
     assert (everybody["kind"], everybody["name"]) == ("Group", "system:serviceaccounts:blue")
 
 
-def test_what_somebody_has_deleted_is_made_anew_and_the_rest_stays() -> None:
+def test_deleted_objects_are_created_again_and_the_others_stay() -> None:
     assert made(BLUE, {"builder", "deployer"}, BINDINGS) == {}
     assert made(BLUE, {"builder"}, BINDINGS).keys() == {("ServiceAccount", "deployer")}
     assert made(BLUE, {"builder", "deployer"}, BINDINGS - {"system:deployers"}).keys() == {
@@ -35,6 +35,6 @@ def test_what_somebody_has_deleted_is_made_anew_and_the_rest_stays() -> None:
     }
 
 
-def test_a_namespace_that_is_about_to_go_gets_nothing() -> None:
+def test_a_namespace_that_is_being_deleted_gets_no_objects() -> None:
     going = {"metadata": {"name": "blue", "deletionTimestamp": "2026-11-22T10:00:00Z"}}
     assert made(going, set(), set()) == {}

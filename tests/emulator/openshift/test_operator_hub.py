@@ -60,7 +60,7 @@ def test_the_other_catalog_leads_to_the_gpu_operator_that_the_program_takes_by_d
     assert sources == {installation.CATALOG, certified_gpu_operator.CATALOG}
 
 
-def test_a_mirror_of_before_the_other_catalog_is_filled_anew(tmp_path: Path) -> None:
+def test_a_mirror_older_than_the_other_catalog_is_filled_again(tmp_path: Path) -> None:
     paths = Paths.of(state=tmp_path)
     (operator_hub.folder(paths.mirror) / "catalog").mkdir(parents=True)
     operator_hub.fill(paths, Toolchain(paths))
@@ -88,13 +88,13 @@ def test_the_files_that_mlbatch_replaces_are_there(mirror: Path) -> None:
         assert (mirror / "manifests" / file).is_file(), file
 
 
-def test_a_program_stands_for_each_image(mirror: Path) -> None:
+def test_each_image_has_a_program(mirror: Path) -> None:
     assert all(images.known(image) for image in operand_manifests.IMAGES.values())
     overlay = yaml.safe_load((mirror / "manifests" / "ray" / "openshift" / "kustomization.yaml").read_text())
     assert overlay["configMapGenerator"][0]["literals"] == [f"image={operand_manifests.IMAGES['ray']}"]
 
 
-def test_appwrapper_runs_as_whom_the_platform_lets_start_jobs(mirror: Path) -> None:
+def test_appwrapper_runs_as_the_account_that_may_start_jobs(mirror: Path) -> None:
     folder = mirror / "manifests" / "codeflare"
     overlay = yaml.safe_load((folder / "default" / "kustomization.yaml").read_text())
     account = yaml.safe_load((folder / "rbac" / "service_account.yaml").read_text())["metadata"]["name"]

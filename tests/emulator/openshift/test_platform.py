@@ -13,7 +13,7 @@ LATER = ("nonroot-v2", "restricted-v2", "hostnetwork-v2")
 HOST = ("allowHostDirVolumePlugin", "allowHostIPC", "allowHostNetwork", "allowHostPID", "allowHostPorts")
 
 
-def test_there_are_the_ten_that_the_admission_plugin_waits_for() -> None:
+def test_the_ten_constraints_that_the_admission_plugin_waits_for_exist() -> None:
     older = ["anyuid", "hostaccess", "hostmount-anyuid", "hostnetwork", "nonroot", "privileged", "restricted"]
     assert sorted(CONSTRAINTS) == sorted([*older, *LATER])
 
@@ -31,7 +31,7 @@ def test_there_are_the_ten_that_the_admission_plugin_waits_for() -> None:
         ("privileged", set(HOST)),
     ],
 )
-def test_what_of_the_host_is_open(name: str, host: set[str]) -> None:
+def test_access_to_the_host_of_each_constraint(name: str, host: set[str]) -> None:
     assert {field for field in HOST if CONSTRAINTS[name].get(field)} == host
     assert CONSTRAINTS[name].get("allowPrivilegedContainer", False) is (name == "privileged")
 
@@ -54,20 +54,20 @@ def test_the_later_ones_drop_every_capability_and_forbid_escalation(name: str) -
         ("anyuid", "RunAsAny", "RunAsAny"),
     ],
 )
-def test_as_whom_pods_run(name: str, user: str, group: str) -> None:
+def test_the_user_of_pods_under_each_constraint(name: str, user: str, group: str) -> None:
     assert CONSTRAINTS[name]["runAsUser"] == {"type": user}
     assert CONSTRAINTS[name]["fsGroup"] == {"type": group}
     assert CONSTRAINTS[name]["seLinuxContext"] == {"type": "MustRunAs"}
 
 
-def test_nfs_volumes_are_for_those_who_may_mount_the_host() -> None:
+def test_nfs_volumes_require_the_right_to_mount_the_host() -> None:
     assert [name for name, found in CONSTRAINTS.items() if {"nfs", "*"} & set(found["volumes"])] == [
         "hostmount-anyuid",
         "privileged",
     ]
 
 
-def test_nobody_is_granted_one_but_administrators_and_the_clusters_own() -> None:
+def test_only_administrators_and_the_clusters_own_accounts_have_a_grant() -> None:
     granted = {name: (found.get("groups") or [], found.get("users") or []) for name, found in CONSTRAINTS.items()}
     assert {name: grants for name, grants in granted.items() if any(grants)} == {
         "anyuid": (["system:cluster-admins"], []),

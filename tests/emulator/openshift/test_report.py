@@ -9,7 +9,7 @@ def test_a_plain_cluster_is_not_spoken_of() -> None:
     assert report([], [], [], []) == ""
 
 
-def test_what_is_played_is_said_and_counted() -> None:
+def test_simulated_parts_are_listed_and_counted() -> None:
     version = {"status": {"desired": {"version": "4.21.0"}}}
     volumes = [{"spec": {"nfs": {"server": "nfs"}}}, {"spec": {"csi": {}}}]
     title, *notes = report([version], [{}, {}], volumes, []).splitlines()

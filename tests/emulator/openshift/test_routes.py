@@ -35,7 +35,7 @@ def test_a_route_without_a_host_gets_one_below_the_clusters_domain() -> None:
     assert with_host(route("grafana", host="grafana.example"), DOMAIN) is None
 
 
-def test_a_route_is_told_its_router_and_host() -> None:
+def test_a_routes_status_has_its_router_and_host() -> None:
     ((_, body),) = verdicts([route("grafana", host="grafana.example")], DOMAIN)
     (ingress,) = body["status"]["ingress"]
     del ingress["conditions"][0]["lastTransitionTime"]
@@ -60,7 +60,7 @@ def test_a_path_of_a_host_is_the_route_that_had_it_first() -> None:
     assert admitted(*routes) == {"blue/a": "True", "blue/b": "True"}
 
 
-def test_what_was_said_is_not_said_again_until_it_changes() -> None:
+def test_a_status_is_not_written_again_until_it_changes() -> None:
     found = route("a", "blue", 1, host="x.example")
     ((_, body),) = verdicts([found], DOMAIN)
     assert admitted({**found, **body}) == {}

@@ -39,7 +39,7 @@ def call(application: Any, method: str = "POST", path: str = "/v2.1/servers") ->
     return said[0], body
 
 
-def test_nothing_happens_that_nobody_planned(faults: Faults) -> None:
+def test_without_a_planned_fault_calls_succeed(faults: Faults) -> None:
     assert faults.planned() == []
     assert faults.take("nova", CALL) is None
 
@@ -66,7 +66,7 @@ def test_calls_at_once_take_it_as_often_as_planned(faults: Faults) -> None:
     assert taken.count(FAIL) == 5
 
 
-def test_what_is_cleared_does_not_happen(faults: Faults) -> None:
+def test_a_cleared_fault_does_not_happen(faults: Faults) -> None:
     faults.plan(Fault("nova", "*", FAIL, 5))
     faults.clear()
     assert faults.take("nova", CALL) is None

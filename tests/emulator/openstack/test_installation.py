@@ -62,7 +62,7 @@ def deployment(paths: Paths) -> Deployment:
     return Deployment(paths)
 
 
-def test_the_stacks_of_cpouta_alone_have_an_openstack(tmp_path: Path) -> None:
+def test_only_the_stacks_of_cpouta_have_an_openstack(tmp_path: Path) -> None:
     (tmp_path / "local").symlink_to(ROOT / "local")
     for target in ("cpouta", "openshift", "simulated"):
         (tmp_path / f"Pulumi.{target}.yaml").write_text(yaml.safe_dump({"config": {"mlbatch:target": target}}))
@@ -70,7 +70,7 @@ def test_the_stacks_of_cpouta_alone_have_an_openstack(tmp_path: Path) -> None:
     assert not any(has_openstack(tmp_path, stack) for stack in ("openshift", "simulated", "none-of-ours"))
 
 
-def test_what_is_missing_is_told_before_it_is_installed(paths: Paths) -> None:
+def test_a_missing_installation_is_reported_before_it_starts(paths: Paths) -> None:
     assert Installation(paths).missing() == [PACKAGES, DATABASES]
 
 
@@ -105,7 +105,7 @@ def test_a_copy_is_fitted_to_its_place_and_its_ports(deployment: Deployment, pat
     assert folder.configuration_file("nova").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_is_there_stays_as_it_is(deployment: Deployment) -> None:
+def test_an_existing_installation_is_not_changed(deployment: Deployment) -> None:
     deployment.ensure(PORTS)
     with opened(deployment.folder.database("glance")) as database:
         database.execute("DELETE FROM image_locations")
@@ -114,7 +114,7 @@ def test_what_is_there_stays_as_it_is(deployment: Deployment) -> None:
         assert database.execute("SELECT count(*) FROM image_locations").fetchone() == (0,)
 
 
-def test_databases_of_other_releases_are_told_apart(deployment: Deployment, paths: Paths) -> None:
+def test_databases_of_another_release_are_detected(deployment: Deployment, paths: Paths) -> None:
     assert not deployment.foreign
     deployment.ensure(PORTS)
     assert not deployment.foreign
@@ -122,7 +122,7 @@ def test_databases_of_other_releases_are_told_apart(deployment: Deployment, path
     assert deployment.foreign
 
 
-def test_the_engine_finds_an_application_credential_and_nothing_else(deployment: Deployment, tmp_path: Path) -> None:
+def test_the_engine_finds_only_an_application_credential(deployment: Deployment, tmp_path: Path) -> None:
     deployment.ensure(PORTS)
     variables = deployment.variables()
     assert variables == {

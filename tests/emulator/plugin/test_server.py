@@ -152,7 +152,7 @@ def test_a_diff_names_paths_kinds_and_what_replaces(engine: Engine) -> None:
     assert (list(answer.replaces), answer.deleteBeforeReplace) == (["title"], True)
 
 
-def test_a_preview_answers_unknowns_and_changes_nothing(plugin: Notes, engine: Engine) -> None:
+def test_a_preview_returns_unknowns_and_changes_no_resource(plugin: Notes, engine: Engine) -> None:
     answer = engine.create({"title": "t"}, preview=True)
     assert wire.decode(answer.properties) == {"title": "t", "length": UNKNOWN}
     assert plugin.shelves == {"a": {}}
@@ -170,7 +170,7 @@ def test_a_resource_is_created_read_updated_and_deleted(engine: Engine) -> None:
     assert engine.stub.Read(read).id == ""
 
 
-def test_errors_say_whether_anything_has_changed(engine: Engine) -> None:
+def test_errors_state_whether_a_resource_changed(engine: Engine) -> None:
     def error(text: str) -> Any:
         with pytest.raises(grpc.RpcError) as raised:
             engine.create({"title": "t", "text": text})
@@ -191,7 +191,7 @@ def test_errors_say_whether_anything_has_changed(engine: Engine) -> None:
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
 
 
-def test_provider_resources_are_told_apart_by_their_connections(plugin: Notes, port: int) -> None:
+def test_provider_resources_are_identified_by_their_connections(plugin: Notes, port: int) -> None:
     engines = [Engine(port, shelf=shelf) for shelf in "abc"]
     for number, engine in enumerate(engines):
         engine.create({"title": f"t{number}"})
@@ -251,7 +251,7 @@ def test_the_rest_of_the_protocol(engine: Engine) -> None:
     assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_port_that_is_taken_is_named(port: int) -> None:
+def test_a_port_that_is_in_use_is_named(port: int) -> None:
     with pytest.raises(OSError, match=f"cannot bind port {port} of 127.0.0.1"):
         start(Notes(), port)
     assert threading.active_count() < 300
