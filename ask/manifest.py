@@ -58,7 +58,7 @@ class Job:
 
 
 def read(text: str, team: str) -> Job:
-    """Return the job of a file, in a team's namespace. Raises ManifestError if the file is not one valid job.
+    """Return the job of a file, in a team's namespace. Raises ManifestError unless the file has exactly one valid job.
 
     Other objects must be wrapped in the job or exist in the cluster: one file, one job.
     """

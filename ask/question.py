@@ -25,7 +25,7 @@ from runner.report import Client, message, objects, queueing
 SECONDS: Final = 30.0
 """Seconds until a job without a decision counts as waiting."""
 SETTLED: Final = 8.0
-"""Seconds in which a scheduler may still place a pod that it reported as unschedulable.
+"""Seconds that a scheduler has to place a pod after it reported the pod as unschedulable.
 
 A gang's pods arrive one by one, preempted pods need a moment to end, and a scheduler waits before it tries again.
 """
@@ -67,7 +67,7 @@ _OF_JOB: Final = "kueue.x-k8s.io/job-uid"
 _SUBMITTER: Final = "job-name"
 _BAD_REQUEST, _FORBIDDEN, _CONFLICT, _INVALID = 400, 403, 409, 422
 _UNREADABLE: Final = "cannot be handled as a"
-"""Message of the API server about an object of its own kinds with a text where a number belongs (k8s.io/apiserver
+"""Message of the API server about a built-in object with a text where a number belongs (k8s.io/apiserver
 v0.34.2, `pkg/endpoints/handlers/rest.go`, transformDecodeError). AppWrapper retries the creation without end."""
 _AS_KUBECTL: Final = ("fieldValidation", "Strict")
 """The API server rejects fields that it does not know, as for `kubectl apply` (its option --validate)."""
@@ -476,8 +476,8 @@ class Question:
         """Have AppWrapper reconcile a job that is being deleted and has no objects left.
 
         AppWrapper checks again after five seconds, or when the AppWrapper changes (v1.2.2, `appwrapper_controller.go`,
-        Reconcile). This wait would be most of the time of a question. If the job no longer exists or cannot be changed,
-        there is no need to wait for it.
+        Reconcile). This wait would be most of the time of a question. The wait is not necessary if the job no longer
+        exists or cannot be changed.
         """
         if self.job.kind == APPWRAPPER.kind:
             change = {"metadata": {"annotations": {_TOUCHED: str(time.monotonic_ns())}}}

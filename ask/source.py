@@ -117,7 +117,7 @@ def _unreadable(error: ApiException | DynamicApiError, what: str) -> SourceError
     if error.status == _UNAUTHORIZED or _NOBODY in str(error.body):
         return SourceError(
             f"the cluster rejects the user ({error.status} {error.reason}): sign in again, or name a kubeconfig "
-            "and a context with which `kubectl get nodes` works"
+            "and a context that works with `kubectl get nodes`"
         )
     return SourceError(
         f"the cluster does not let {what} be listed ({error.status} {error.reason}): the question needs the rights of "

@@ -26,7 +26,7 @@ class Attack:
 
     name: unique. gains: what the member would get. refusal: a part of the platform's answer. Alternatives are separated
     by `|`. pod: the pod of the attack, which a member creates in any way that works. object: the object that a member
-    creates, if there is no pod. counted: the attack also fails if the pod gets requests.
+    creates, without a pod. counted: the attack also fails if the pod gets requests.
     """
 
     name: str

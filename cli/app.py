@@ -62,7 +62,7 @@ def status(
 ) -> int:
     """Print nodes, queues, teams, workloads and webhooks that do not answer.
 
-    Reads the cluster of the kubeconfig and changes nothing.
+    Reads the cluster of the kubeconfig and does not change it.
     """
     from cli.status import run
 
@@ -84,9 +84,9 @@ def ask(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     output: Annotated[Literal["text", "json"], typer.Option(help="The format of the answer.")] = "text",
-    stop: Annotated[bool, typer.Option("--stop", help="Stop the replica and delete it. Answers nothing.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the replica and delete it, without a question.")] = False,
 ) -> int:
-    """Tell whether a job would run, and if not, why. Submits nothing to the cluster.
+    """Tell whether a job would run, and if not, why. Does not submit it to the cluster.
 
     Runs the job on a local replica of the cluster, with the real controllers. The replica stays for the next question.
     Exit code 1: the job would wait, can never run, or would be refused.
@@ -133,7 +133,7 @@ def drift(
 ) -> int:
     """Compare the cluster with the stack's state, and name each manual change.
 
-    Reads the state with the Pulumi command. Changes nothing without --fix. Exit code 1: there is drift.
+    Reads the state with the Pulumi command. Changes the cluster only with --fix. Exit code 1: the cluster has drift.
     """
     from cli.drift import run
 

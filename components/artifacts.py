@@ -161,7 +161,7 @@ def _load(file: Path, entry: Artifact | Chart) -> bytes:
 
 
 def fetch(url: str, entry: Artifact | Chart) -> bytes:
-    """Return the response of an entry's https URL. Raises ArtifactError with the fix if there is none."""
+    """Return the response of an entry's https URL. Raises ArtifactError with the fix if the request fails."""
     try:
         with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - an address of https alone gets here
             content: bytes = answer.read()

@@ -16,7 +16,7 @@ class Artifact:
 
     name, version, suffix: `<name>-<version>.<suffix>` is the file's name in a mirror.
     url:    where upstream publishes it.
-    sha256: digest of the file, hexadecimal; None while nobody has verified one.
+    sha256: digest of the file, hexadecimal. None until a maintainer has verified one.
     images: the images its workloads run, by the name of the container.
     source: the document that names the file and the images.
     """
@@ -41,9 +41,9 @@ class Chart:
 
     name, version: as the repository has them; `<name>-<version>.tgz` is the file's name in a mirror.
     repository: address of the repository's index, or oci://.
-    archive: https address of the archive that the index names, from which it is then read; None in an OCI registry, and
-        while nobody has verified a digest.
-    sha256: digest of the archive, hexadecimal; None while nobody has verified one.
+    archive: https address of the archive in the index. None for an OCI registry, or until a maintainer has verified a
+        digest.
+    sha256: digest of the archive, hexadecimal. None until a maintainer has verified one.
     registries: the values by which the chart is told where its images are, as paths with dots, and what upstream has
         there behind the registry's host (the chart's values.yaml).
     source: the document that names repository and version.
@@ -98,7 +98,7 @@ class NicSoftware:
     source: str
 
     def with_driver(self, version: str | None) -> str:
-        """Return the driver's image in another version, or in its own where that is None."""
+        """Return the driver's image in another version, or in its default version for None."""
         return self.driver if version is None else str(Reference.parse(self.driver).with_tag(version))
 
 
@@ -136,8 +136,8 @@ class OpenShiftAi:
     openshift: the first and the last minor version of OpenShift whose catalog has it.
     kueue: the Kueue that it brings. patched_whole: MLBatch replaces more of its
         operator's manifests than the configurations of Kueue and of the training operator.
-    ready_with_errors: its DataScienceCluster calls itself Ready although a component has failed, and tells of each
-        component in a condition.
+    ready_with_errors: its DataScienceCluster reports Ready although a component has failed, and has a condition for
+        each component.
     cluster_digest, initialization_digest: SHA-256 of the definitions of DataScienceCluster and DSCInitialization, to
         which the tests hold what is declared (`config/crd/bases` of the source).
     """
@@ -160,7 +160,7 @@ class CertifiedGpuOperator:
 
     version: as its chart's. csv: its ClusterServiceVersion. channel: leads to it and to its patches.
     openshift: the first and the last minor version of OpenShift that its bundle names.
-    policy_digest: SHA-256 of the definition of ClusterPolicy, to which the tests hold what is declared.
+    policy_digest: SHA-256 of the definition of ClusterPolicy. The tests check the declared object against it.
     """
 
     version: str
@@ -272,7 +272,7 @@ def versions(name: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> tuple[str,
 
 
 def find(name: str, version: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> Artifact:
-    """Return the entry of an upstream's version; raises KeyError when there is none."""
+    """Return the entry of an upstream's version. Raises KeyError if it does not exist."""
     for artifact in artifacts:
         if (artifact.name, artifact.version) == (name, version):
             return artifact
@@ -285,7 +285,7 @@ def chart_versions(name: str, charts: Sequence[Chart] = CHARTS) -> tuple[str, ..
 
 
 def find_chart(name: str, version: str | None = None, charts: Sequence[Chart] = CHARTS) -> Chart:
-    """Return the entry of a chart, the default version's unless one is named; raises KeyError when there is none."""
+    """Return the entry of a chart, by default of its default version. Raises KeyError if it does not exist."""
     for chart in charts:
         if chart.name == name and version in (None, chart.version):
             return chart
@@ -293,7 +293,7 @@ def find_chart(name: str, version: str | None = None, charts: Sequence[Chart] = 
 
 
 def hub_revision(name: str) -> str:
-    """Return which state of a model or data set jobs take that are told none: a commit, where one is known."""
+    """Return the default revision of a model or data set: its pinned commit, or the default branch."""
     return HUB_COMMITS.get(name, HUB_BRANCH)
 
 

@@ -31,7 +31,7 @@ class Finding:
     """The result for one object.
 
     gone: why the object does not exist, None if it does. trouble: why it could not be compared, None if it could.
-    live, target: the actual object and the expected one. kept: why it cannot be restored here, None if it can.
+    live, target: the object in the cluster and the expected one. kept: why it cannot be restored here, None if it can.
     """
 
     declared: Declared
@@ -148,7 +148,7 @@ def _compared(cluster: Cluster, finding: Finding) -> Finding:
 
 
 def _judged(cluster: Cluster, declared: Declared, live: Manifest) -> Finding:
-    """Return the finding for a live object. Raises RefusedError if the API server cannot compute the expected one."""
+    """Return the finding for an existing object. Raises RefusedError if the API server cannot compute the result."""
     target, kept = _target(cluster, declared, live)
     found = differences(declared, target, live)
     if kept is None and found and all(each.declared is SECRET for each in found):
@@ -167,7 +167,7 @@ def _target(cluster: Cluster, declared: Declared, live: Manifest) -> tuple[Manif
     except RefusedError as error:
         if error.status != _INVALID:
             raise
-        # The live object conflicts with the declared one or cannot be changed into it. Compute it without the live one.
+        # The object conflicts with the declared one or cannot be changed into it. Compute the result without it.
         applied = overlaid(cluster.applied(declared, body, name=f"{declared.name}-drift"), live)
     target = settled(declared, applied, live)
     if not differences(declared, target, live):

@@ -59,7 +59,7 @@ class Cluster:
         return True
 
     def read(self, declared: Declared) -> Manifest | None:
-        """Return the live object, None if it does not exist. Raises RefusedError."""
+        """Return the object in the cluster, None if it does not exist. Raises RefusedError."""
         try:
             return self._ask("get", declared)
         except RefusedError as error:

@@ -1,8 +1,8 @@
-"""Compare the live object with the declared one. Pure functions: objects in, differences out.
+"""Compare the object in the cluster with the declared one. Pure functions: objects in, differences out.
 
 The API server computes the object with all that is declared. A forced server-side apply as a dry run does this: it
 knows the kind's defaults, canonical values and atomic lists. The result still contains all additions by others.
-`settled` removes the additions that are not allowed. What then differs from the live object is drift.
+`settled` removes the additions that are not allowed. What then differs from the object in the cluster is drift.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from review.paths import Path as Names
 class Item:
     """An item of a list, in the path of a difference.
 
-    index: in the live list, or in the declared one if the live list lacks it. name: if the items of the list have
-    names.
+    index: in the cluster's list, or in the declared one if the cluster's lacks it. name: if the items of the list
+    have names.
     """
 
     index: int
@@ -51,7 +51,7 @@ class Difference:
     """A field that differs from what is declared.
 
     declared, live: both values, ABSENT for none, SECRET for those that are not shown.
-    writer: who wrote the live value, None if it is not recorded. Deletions are not recorded.
+    writer: who wrote the value in the cluster, None if it is not recorded. Deletions are not recorded.
     suspect: in that case, the last writer of the object other than the stack and known controllers.
     """
 
@@ -63,7 +63,7 @@ class Difference:
 
 
 def appliable(declared: Declared, live: Manifest | None) -> Manifest:
-    """Return the declared object in a form that can be applied. Encrypted values are the live ones, or left out."""
+    """Return the declared object in a form that can be applied. Encrypted values are the cluster's, or left out."""
     filled: Manifest = _filled(declared.manifest, live if live is not None else ABSENT)
     return filled
 
@@ -77,7 +77,7 @@ def settled(declared: Declared, applied: Manifest, live: Manifest) -> Manifest:
     """Return the expected object.
 
     applied: the API server's answer to the apply of the declared object. Additions by others are removed where they are
-    not allowed. Fields that controllers write, or the program ignores, are as in the live object.
+    not allowed. Fields that controllers write, or the program ignores, are as in the cluster.
     """
     target = copy.deepcopy(applied)
     if not declared.partial:
@@ -96,7 +96,7 @@ def settled(declared: Declared, applied: Manifest, live: Manifest) -> Manifest:
 
 
 def overlaid(fresh: Manifest, live: Manifest) -> Manifest:
-    """Return the live object with the fields of a fresh one, if the API server rejects the apply on the live object.
+    """Return the cluster's object with the fields of a fresh one, if the API server rejects the apply on the former.
 
     fresh: the API server's answer to the apply of the declared object under a name that does not exist.
     """
@@ -108,7 +108,7 @@ def overlaid(fresh: Manifest, live: Manifest) -> Manifest:
 
 
 def differences(declared: Declared, target: Manifest, live: Manifest) -> tuple[Difference, ...]:
-    """Return where the live object differs from the expected one.
+    """Return where the cluster's object differs from the expected one.
 
     target: the expected object, see `settled`. For an encrypted value, only the writer can be compared.
     """

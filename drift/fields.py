@@ -109,7 +109,7 @@ def owner(manifest: Mapping[str, Any], path: Sequence[str | int]) -> Entry | Non
 
 
 def last_person(manifest: Mapping[str, Any]) -> Writer | None:
-    """Return the last writer of an object other than the stack and known controllers, None if there is none."""
+    """Return the last writer of an object other than the stack and known controllers, or None."""
     found = [entry.writer for entry in entries(manifest) if entry.of_a_person]
     return max(found, key=_seconds, default=None)
 

@@ -143,7 +143,7 @@ def _objects(resources: list[Mapping[str, Any]]) -> Iterator[Declared]:
         if manifest["kind"] == "Secret":
             strings, data = manifest.pop("stringData", None), manifest.pop("data", None)
             if strings or data:
-                manifest["data"] = SECRET  # where both live; encrypted as a whole, or value by value
+                manifest["data"] = SECRET  # the place of both; encrypted as a whole, or value by value
         metadata = (resource.get("outputs") or {}).get("metadata")
         yield Declared(
             urn=str(resource["urn"]),

@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         ("up", _up, "start what is missing, run `pulumi up`, report"),
         ("preview", _preview, "run `pulumi preview`"),
         ("refresh", _refresh, "run `pulumi refresh`"),
-        ("drift", _drift, "run `mlbatch drift`, which names what was changed in the cluster, and by whom"),
+        ("drift", _drift, "run `mlbatch drift`, which lists changes in the cluster and who made them"),
         ("destroy", _destroy, "run `pulumi destroy`"),
         ("status", _status, "show processes and platform"),
         ("env", _env, "print shell exports"),

@@ -1,4 +1,4 @@
-"""Fills the mirror of upstream manifests and charts from Go modules, or from stubs if there is no module.
+"""Fills the mirror of upstream manifests and charts from Go modules, or from stubs for the others.
 
 A manifest equals upstream's release: the module's default kustomization with the released image. A site with internet
 access does not need the mirror, because the program's catalogue has the addresses of the published files.

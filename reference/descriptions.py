@@ -25,7 +25,7 @@ def of_model(model: type[SettingsModel]) -> str:
 def of_fields(model: type[SettingsModel]) -> Mapping[str, str]:
     """Return the purpose of each field in one line, by its name.
 
-    A section without a description of its own gets that of its model. A field without one is left out.
+    A section without a description gets that of its model. A field without one is left out.
     """
     found: dict[str, str] = {}
     for name, info in model.model_fields.items():

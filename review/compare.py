@@ -40,7 +40,7 @@ class Change:
     """What happens to one resource.
 
     resource: from the new revision, or from the old one for a deletion.
-    because: the reason for a replacement that none of its own inputs explains.
+    because: the reason for a replacement that the resource's inputs do not explain.
     cause: the resource whose replacement or deletion causes this change. None if the change has no other cause.
     """
 

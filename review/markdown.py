@@ -103,7 +103,7 @@ def render(review: Review, limit: int = LIMIT) -> str:
 
 
 def _summary(review: Review, stacks: Sequence[StackReview]) -> str:
-    lines = [f"{_code(review.head)} against {_code(review.base)}, each previewed as if nothing existed yet.", ""]
+    lines = [f"{_code(review.head)} against {_code(review.base)}, each previewed from an empty state.", ""]
     rows = []
     for each in stacks:
         counts = ["cannot be previewed", "", "", ""] if each.failed else _counts(each)

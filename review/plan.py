@@ -119,7 +119,7 @@ class Plan:
         return "stack"
 
     def team(self, resource: Resource) -> str | None:
-        """Return the team of the resource's component, None if there is none."""
+        """Return the team of the resource's component, None if it has no team."""
         return next((each.name for each in self._upwards(resource) if each.type == _TEAM), None)
 
     def _upwards(self, resource: Resource) -> Iterator[Resource]:

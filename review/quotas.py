@@ -15,7 +15,7 @@ _LIMITS: Final = {"nominalQuota": "", "borrowingLimit": " (may borrow)", "lendin
 
 @dataclass(frozen=True)
 class QuotaTable:
-    """Amounts by queue and resource, before and after. A missing amount is None.
+    """Amounts by queue and resource, before and after. None means a missing amount.
 
     rows: queues whose amounts differ. total: nominal quota of all queues, by resource.
     unchanged: number of queues without a change.

@@ -39,9 +39,9 @@ WITHOUT_LOOKING: Final = "--refresh=false"
 """The option that makes a command use the stack's state without a refresh."""
 
 _REACHES_ALL: Final = 1.0
-"""Seconds in which a signal to a process group reaches all of its processes."""
+"""Seconds that a signal to a process group needs to reach all of its processes."""
 _ONE_SIGNAL: Final = 3.0
-"""Seconds in which further SIGTERMs count as the same one, because `make` passes on its group's signals."""
+"""Seconds during which further SIGTERMs count as the same one, because `make` passes on its group's signals."""
 
 
 _WITHOUT_CHECKPOINTS: Final = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}

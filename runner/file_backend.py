@@ -22,7 +22,7 @@ _CLOCK_STEP: Final = 10.0
 
 
 class LockedError(Exception):
-    """A live engine holds or may hold the stack's lock. The message names the engine."""
+    """A running engine holds or may hold the stack's lock. The message names the engine."""
 
 
 class FileBackend:

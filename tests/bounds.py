@@ -1,4 +1,4 @@
-"""For how long a team may have less than its quota after it has lost a node: the sum in docs/recovery.md."""
+"""Longest time that a team may have less than its quota after it lost a node: the sum in docs/recovery.md."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from components.queueing.fault_tolerance import DEFAULTS
 from components.queueing.kueue import BACKOFF_SECONDS
 
 LOOK: Final = 60
-"""Seconds between two looks of AppWrapper at a job whose pods all run (v1.2.2,
+"""Seconds between two checks by AppWrapper of a job whose pods all run (v1.2.2,
 `internal/controller/appwrapper/appwrapper_controller.go`, Reconcile).
 """
 GRACE: Final = DEFAULTS.failure_grace
-"""Seconds for which AppWrapper waits for failed pods to be replaced, of a job that does not say so itself."""
+"""Seconds that AppWrapper waits for failed pods to be replaced, by default."""
 REQUEUE: Final = BACKOFF_SECONDS[0]
-"""Seconds after which Kueue queues a job again that it has evicted for the first time."""
+"""Seconds until Kueue requeues a job after its first eviction."""
 END: Final = 30
 """Seconds that a borrower's pods get to end, Kubernetes' own terminationGracePeriodSeconds."""
 REST: Final = 30

@@ -1,4 +1,4 @@
-"""How commands begin and end that start a cluster of their own."""
+"""Start and end of commands that start their own cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from emulator.cluster import ClusterError
 from emulator.toolchain import ToolchainError
 
 _SHOWN = 40
-"""Characters of what somebody has written, in an error about it."""
+"""Longest part of an invalid value, in characters, in its error."""
 
 
 def ended(command: Callable[[], int]) -> int:
-    """Run a command; return its exit code, also where its cluster does not start or somebody interrupts it."""
+    """Run a command. Return its exit code, also if its cluster does not start or a user interrupts it."""
     try:
         return command()
     except (ClusterError, ToolchainError) as error:
@@ -27,7 +27,7 @@ def ended(command: Callable[[], int]) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """Tells what is wrong with an option in one line, without the usage that argparse prints before it."""
+    """Reports an invalid option in one line, without the usage that argparse prints before it."""
 
     def error(self, message: str) -> NoReturn:
         """End the process."""
@@ -35,11 +35,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole(variable: str, least: int | None = None, most: int | None = None) -> Callable[[str], int]:
-    """Return what reads the whole number of an option. variable: its name in `make`. least, most: both, or neither."""
+    """Return the parser of a whole number. variable: the option's name in `make`. least, most: both, or neither."""
     bounds = "" if least is None else f" from {least} to {most}"
 
     def read(text: str) -> int:
-        wrong = argparse.ArgumentTypeError(f"{variable}={_short(text)} is none: give a whole number{bounds}")
+        wrong = argparse.ArgumentTypeError(f"{variable}={_short(text)} is invalid: give a whole number{bounds}")
         try:
             number = int(text)
         except ValueError as error:
@@ -52,13 +52,13 @@ def whole(variable: str, least: int | None = None, most: int | None = None) -> C
 
 
 def number(variable: str) -> Callable[[str], float]:
-    """Return what reads the number of an option. variable: its name in `make`."""
+    """Return the parser of an option with a number. variable: its name in `make`."""
 
     def read(text: str) -> float:
         try:
             return float(text)
         except ValueError as error:
-            raise argparse.ArgumentTypeError(f"{variable}={_short(text)} is none: give a number") from error
+            raise argparse.ArgumentTypeError(f"{variable}={_short(text)} is invalid: give a number") from error
 
     return read
 

@@ -1,10 +1,10 @@
-"""What all tests share."""
+"""Configuration of all tests."""
 
 from __future__ import annotations
 
 import gc
 
 gc.set_threshold(100_000, 20, 100)
-"""The programs under mocks make hundreds of thousands of objects that all live until the end of their test: looking
-for cycles among them as often as Python does by default takes a third of the time.
+"""The programs under mocks create hundreds of thousands of objects that exist until the end of their test. Python's
+default frequency of garbage collection would take a third of the time.
 """

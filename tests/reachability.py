@@ -1,7 +1,7 @@
-"""Who reaches whom by NetworkPolicies, as their API defines it: nothing on this machine enforces them.
+"""Compute allowed connections from NetworkPolicies, because this machine does not enforce them.
 
-An allowed connection needs both ends: the source's policies let it out, the target's let it in. A pod that no policy
-selects for a direction is free in that direction; rules add up. Source: k8s.io/api, networking/v1/types.go.
+A connection needs both ends: the policies of the source and those of the target must allow it. A pod that no policy
+selects for a direction is free in that direction. Rules add up. Source: k8s.io/api, networking/v1/types.go.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """One end of a connection: a pod of a namespace, or what has an address alone, such as a machine."""
+    """One end of a connection: a pod of a namespace, or only an address, such as that of a machine."""
 
     address: str
     namespace: str | None = None
@@ -29,15 +29,15 @@ class Reachability:
     namespaces: Mapping[str, Mapping[str, str]]
 
     def allowed(self, source: End, target: End, port: int, protocol: str = "TCP") -> bool:
-        """Whether a connection is allowed, whoever enforces the policies."""
+        """Whether a connection is allowed by every implementation of the policies."""
         return all(self._reaches(source, target, port, protocol, blocks_mean_pods=each) for each in (True, False))
 
     def denied(self, source: End, target: End, port: int, protocol: str = "TCP") -> bool:
-        """Whether a connection is denied, whoever enforces the policies."""
+        """Whether a connection is denied by every implementation of the policies."""
         return not any(self._reaches(source, target, port, protocol, blocks_mean_pods=each) for each in (True, False))
 
     def _reaches(self, source: End, target: End, port: int, protocol: str, *, blocks_mean_pods: bool) -> bool:
-        """blocks_mean_pods: whether an ipBlock takes pods by their addresses, which the API leaves open."""
+        """blocks_mean_pods: whether an ipBlock matches addresses of pods. The API does not define this."""
         return all(
             self._passes(direction, side, own, other, port, protocol, blocks_mean_pods)
             for direction, side, own, other in (("Egress", "to", source, target), ("Ingress", "from", target, source))

@@ -73,7 +73,7 @@ class AutopilotArgs:
     nodes: nodes to check.
     runtime_class: of the pods. None for the nodes' default runtime.
     guarded_gpus: the nodes' toolkit shows GPUs only to containers that request them and to privileged ones.
-    held: an admission policy restricts each pod to the labels of its own node. False if the cluster has no such
+    held: an admission policy restricts each pod to the labels of the pod's node. False if the cluster has no such
     policies.
     pod_security: the mechanism that decides which pods may have capabilities.
     callers: pods that read the metrics. No other pods outside the namespace can connect. None for no NetworkPolicy.
@@ -104,7 +104,7 @@ class AutopilotArgs:
 
 
 class Autopilot(Layer):
-    """Run Autopilot on the nodes. Each of its pods has rights only on the labels of its own node."""
+    """Run Autopilot on the nodes. Each of its pods has rights only on the labels of that pod's node."""
 
     namespace: pulumi.Output[str]
 
@@ -200,7 +200,7 @@ def constraint(args: AutopilotArgs) -> Constraint:
     """Return the SecurityContextConstraints of the pods on OpenShift.
 
     The chart's also allow privileged pods and mounts of the node's folders (templates/serviceaccount.yaml). The job of
-    a deep check needs nothing, so OpenShift assigns the most restrictive constraint, `restricted-v2`.
+    a deep check needs no extra rights, so OpenShift assigns the most restrictive constraint, `restricted-v2`.
     """
     return Constraint(
         name=POLICY,

@@ -52,7 +52,7 @@ class ReporterArgs:
     """The arguments of the reporter.
 
     checks: all checks, whether they run or not.
-    writes: results are written on nodes. If false, there is no service account.
+    writes: results are written on nodes. If false, the pods have no service account.
     """
 
     checks: Sequence[Check] = (NCCL_GATE,)

@@ -72,7 +72,7 @@ class ManifestsArgs:
     """What to install from a manifest file.
 
     text: the file's YAML documents. It is plain, because it determines which resources exist.
-    edit: returns the document to install for each document. The default changes nothing.
+    edit: returns the document to install for each document. The default returns it unchanged.
     """
 
     text: str

@@ -17,7 +17,7 @@ _PLACE: Final = "deployment/kubeflow/manifests/apps/pipeline/upstream/"
 
 
 def replaced(platform: Mapping[str, bytes], kubeflow: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the platform's files with Kubeflow's pipelines instead of its own."""
+    """Return the platform's files with Kubeflow's pipelines."""
     others = {name: content for name, content in platform.items() if not name.startswith(_PLACE)}
     moved = {_PLACE + name.removeprefix(FOLDER): text for name, text in kubeflow.items() if name.startswith(FOLDER)}
     return {**others, **moved}

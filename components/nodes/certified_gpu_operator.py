@@ -65,8 +65,8 @@ class CertifiedGpuOperatorArgs:
 class CertifiedOperator(OlmLayer):
     """Install the operator, which prepares each GPU node. Ready when all nodes offer their GPUs.
 
-    Feature discovery must have labelled the nodes. Without its labels the operator reports that it is ready and does
-    nothing.
+    Feature discovery must have labelled the nodes. Without its labels the operator reports that it is ready, but does
+    not act.
     """
 
     def __init__(self, name: str, args: CertifiedGpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:

@@ -45,7 +45,7 @@ class Firewall(Layer):
     Each rule is a resource named after its port and network. Neutron identifies a rule by these and rejects a second
     one, even with another description (neutron/db/securitygroups_db.py, `_rule_to_key`). The engine creates new
     resources before it deletes old ones. A changed address therefore creates one rule and deletes one. A changed name
-    changes nothing.
+    has no effect.
     """
 
     ready: Sequence[pulumi.Resource]

@@ -34,5 +34,5 @@ def firewall(name: str, owner: str) -> str:
 
 
 def firewall_owner(description: str) -> str:
-    """Return the stack in a security group's description, empty if there is none."""
+    """Return the stack in a security group's description, empty if it has no stack."""
     return description.partition(_OWNER)[2]

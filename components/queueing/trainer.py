@@ -69,8 +69,8 @@ _LABELS: Final = {
     "app.kubernetes.io/part-of": "kubeflow",
 }
 _WEBHOOKS: Final = {"Mutating": ("defaulter", "mutate"), "Validating": ("validator", "validate")}
-"""Prefixes of the configuration's name and of the path, by kind (`manifests/base/webhook`). There is no webhook for
-runtimes, because only the program creates runtimes."""
+"""Prefixes of the configuration's name and of the path, by kind (`manifests/base/webhook`). Runtimes need no
+webhook, because only the program creates runtimes."""
 _CONFIG: Final = "kubeflow-trainer-config"
 _CONFIG_FOLDER: Final = "/etc/trainer"
 _CONFIG_FILE: Final = "controller_manager_config.yaml"

@@ -156,7 +156,7 @@ def _is_gang(args: FinetuningArgs) -> bool:
 
 
 def job(name: str, args: FinetuningArgs) -> Document:
-    """Return the RayJob. KubeRay submits the program to the head, so there is no uncounted pod."""
+    """Return the RayJob. KubeRay submits the program to the head, so all pods are counted."""
     submission = args.submission
     queue = {names.QUEUE_LABEL: submission.queue} if _is_queued(args) else {}
     user = {"annotations": {SUBMITTER: submission.user}} if submission.user else {}

@@ -100,7 +100,7 @@ def volume_claim(
 
 
 def user_of(pod_security: PodSecurity, user: int = USER) -> int | None:
-    """Return the UID for a pod. It is None where SecurityContextConstraints assign UIDs to each namespace."""
+    """Return the UID for a pod. None if SecurityContextConstraints assign UIDs to each namespace."""
     return user if pod_security is PodSecurity.STANDARDS else None
 
 

@@ -142,4 +142,4 @@ class Passwords:
         return {**state, **news}
 
     def delete(self, identifier: str, operation: Operation) -> None:
-        """Do nothing: the password exists only in the state."""
+        """Accept the call: the password exists only in the state."""

@@ -1,4 +1,4 @@
-"""Sources of charts: upstream's from Go modules, stubs if there is no module."""
+"""Sources of charts: upstream's from Go modules, or stubs without a module."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def start(
 def stop(paths: Paths) -> None:
     """Stop all processes of the cluster and remove its sockets. The data stays.
 
-    Also works for a partly running cluster. Does nothing if no process runs. Raises ClusterError if a process does not
+    Also works for a partly running cluster. Has no effect if no process runs. Raises ClusterError if a process does not
     end.
     """
     layout = Layout(paths)

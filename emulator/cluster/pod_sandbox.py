@@ -145,7 +145,7 @@ class PodSandbox:
     def connect(self, port: int) -> socket.socket:
         """Return a socket connected to 127.0.0.1:port in the pod's network.
 
-        Raises SandboxError if nothing listens there.
+        Raises SandboxError if no process listens there.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours:

@@ -42,7 +42,7 @@ class Deployment:
         return made.exists() and made.read_text() != self._databases.packages_file.read_text()
 
     def ensure(self, ports: Mapping[str, int]) -> None:
-        """Copy the initial databases, if there are none yet."""
+        """Copy the initial databases, unless they exist."""
         if self.folder.path.exists():
             return
         unfinished = self.folder.path.with_suffix(".unfinished")

@@ -61,7 +61,7 @@ class _Server(asyncssh.SSHServer):
         return True
 
     def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> Any:
-        """Forward only to the API server: nothing else listens on the VM's loopback."""
+        """Forward only to the API server: no other process listens on the VM's loopback."""
         if dest_host in _LOOPBACK and dest_port == self._first_boot.api_port:
             return _forward(self._first_boot.api_server)
         raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, "Connection refused")

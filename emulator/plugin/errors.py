@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ProviderError(Exception):
-    """An operation failed and changed nothing. The message is for the user and contains the fix."""
+    """An operation failed before it changed a resource. The message is for the user and contains the fix."""
 
 
 class CancelledError(ProviderError):

@@ -119,7 +119,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answering
     def DiffConfig(self, request: protocol.DiffRequest, context: Context) -> protocol.DiffResponse:
-        # An unknown difference: the engine compares itself, and replaces nothing.
+        # An unknown difference: the engine compares itself, and replaces no resource.
         return protocol.DiffResponse()
 
     @_answering

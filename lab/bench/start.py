@@ -64,7 +64,7 @@ def lines(paths: Paths, folder: Path, repeats: int, budget: Budget) -> Iterator[
     project.configure(stack_settings("aks"))
     with progress.step("previews of the empty program"):
         base = statistics.median(first_resource(empty, folder, lambda kind: True) for _ in range(repeats))
-    with progress.step("previews of the AKS stack, nothing created"):
+    with progress.step("previews of the AKS stack, without an update"):
         ours = statistics.median(
             first_resource(project.engine, folder, lambda kind: kind != STACK_TYPE) for _ in range(repeats)
         )
@@ -115,7 +115,7 @@ def first_resource(engine: Engine, folder: Path, counts: Callable[[str], bool]) 
             time.sleep(_POLL_SECONDS)
         code = engine.finish(process)
     if code != 0 or seconds is None:
-        raise RuntimeError(f"the preview failed, or registered nothing:\n{printed.read_text()}")
+        raise RuntimeError(f"the preview failed, or registered no resource:\n{printed.read_text()}")
     return seconds
 
 

@@ -41,7 +41,7 @@ class Drawn:
 
     @property
     def graph(self) -> Graph:
-        """What is drawn of the lines, of which there is at least one."""
+        """Return the drawing of one or more lines."""
         points = [point for _, values in self.lines for point in values]
         begin, end = min(when for when, _ in points), max(when for when, _ in points)
         top = (max(value for _, value in points) or 1.0) * 1.05

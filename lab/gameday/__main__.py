@@ -43,11 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trace", type=Path, help="file with the jobs (docs/workloads/synthetic.md); default: made up")
     parser.add_argument("--nodes", type=whole("NODES"), default=6, help="of eight GPUs each")
     parser.add_argument(
-        "--hours", type=number("HOURS"), help=f"of a made-up day, in which jobs arrive; default: {HOURS}"
+        "--hours", type=number("HOURS"), help=f"of a generated day until the last job arrives; default: {HOURS}"
     )
     parser.add_argument("--time-scale", type=number("TIME_SCALE"), default=120, help="seconds of the day in one")
     parser.add_argument("--html", type=Path, default=Path(".local/gameday.html"), help="where the page goes")
-    parser.add_argument("--print-trace", action="store_true", help="print the jobs as a trace, and play nothing")
+    parser.add_argument("--print-trace", action="store_true", help="print only the jobs, as a trace")
     options = parser.parse_args(arguments)
     try:
         size = Size(options.nodes)
@@ -84,14 +84,14 @@ def _make_room(page: Path) -> None:
 def _lines(options: argparse.Namespace, size: Size) -> list[trace.TraceLine]:
     """Return the day's jobs. Raises ValueError for invalid options."""
     if not 1 <= options.time_scale <= 100_000:
-        raise ValueError(f"a time scale of {options.time_scale:g} is none; write one from 1 to 100000")
+        raise ValueError(f"a time scale of {options.time_scale:g} is invalid; write a number from 1 to 100000")
     if options.trace is not None:
         if options.hours is not None:
-            raise ValueError(f"{options.trace} has hours of its own, and {options.hours:g} are wanted; leave one out")
+            raise ValueError(f"{options.trace} sets the hours, so {options.hours:g} cannot apply; leave one out")
         return trace.read(options.trace, size.room)
     hours = HOURS if options.hours is None else options.hours
     if not hours <= MOST_HOURS:
-        raise ValueError(f"{hours:g} hours are no day; write a number up to {MOST_HOURS}")
+        raise ValueError(f"{hours:g} hours are too many; write a number up to {MOST_HOURS}")
     found = day(options.seed, size.quotas, size.gpus, hours)
     if not found:
         raise ValueError(f"no job arrives within {hours:g} hours; write more")

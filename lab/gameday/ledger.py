@@ -65,7 +65,7 @@ class Tale:
     up_at: when they last started to run.
     attempt: GPU seconds of the current pods.
     is_lost: the current pods remain from a lost attempt, until new ones come.
-    useful, wasted: GPU seconds that led to its end, and those that were repeated or led to nothing.
+    useful, wasted: GPU seconds that led to its end, and those that were repeated or had no result.
     marked_at: since when it runs on a lost node.
     lost_at: the same once it had to stop, until it runs again.
     owed_at: since when it waits for quota or GPUs that others borrowed.

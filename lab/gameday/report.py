@@ -156,7 +156,7 @@ def text(report: Report) -> str:
 
 
 def html(report: Report, began: datetime) -> str:
-    """Return the report as a page of its own, which needs no network and runs no script. began: when the day did."""
+    """Return the report as one HTML page without scripts and network. began: the start of the day."""
     class_of, gpus = charts.classes(report.ledger.quotas), report.ledger.gpus
 
     def hour(when: datetime) -> str:

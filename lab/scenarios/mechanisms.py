@@ -1,4 +1,4 @@
-"""Disables the mechanism of a promise for a while. A scenario that then succeeds proves nothing."""
+"""Disables the mechanism of a promise for a while. A scenario that then succeeds is not a proof."""
 
 from __future__ import annotations
 

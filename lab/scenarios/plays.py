@@ -137,7 +137,7 @@ def reclaim(stage: Stage) -> None:
         stage.runs("red", name)
     left = stage.size.nodes - stage.size.team_nodes
     stage.until(
-        f"blue runs on with {left * GPUS_PER_NODE} GPUs, its own and what nobody claims",
+        f"blue continues with {left * GPUS_PER_NODE} GPUs: its own and the unclaimed ones",
         lambda: Counter(stage.phase("blue", name) for name in borrowers)["Running"],
         lambda running: running == left,
     )
@@ -167,7 +167,7 @@ def priorities(stage: Stage) -> None:
 
 
 def gangs(stage: Stage) -> None:
-    """Two gangs fit into their quotas, but the nodes have room for one. The other one holds nothing until it fits."""
+    """Two gangs fit into their quotas, but the nodes have room for one. The other one holds no GPUs until it fits."""
     pods = stage.size.nodes // 2 + 1
     gangs = {"blue": "gang", "red": "gang"}
     for team, name in gangs.items():
@@ -246,7 +246,7 @@ def beyond_slack(stage: Stage) -> None:
     for node in lost:
         stage.record.say(f"Autopilot labels {node} EVICT")
         mark(stage.cluster, node, "EVICT")
-    stage.until("the slack queue lends nothing", lambda: lending_limit(stage.cluster), lambda limit: limit == "0")
+    stage.until("the slack queue lends no GPUs", lambda: lending_limit(stage.cluster), lambda limit: limit == "0")
     idle = str(stage.size.team - GPUS_PER_NODE)
     stage.until(
         f"blue, which is idle, lends {idle}",
@@ -285,7 +285,7 @@ def retries(stage: Stage) -> None:
 
     stage.until("the job has failed for good", crashing, lambda phase: phase == "Failed", LATER)
     made = len(attempts)
-    assert made == RETRIES + 1, f"it was made {made} times, and may be made anew {RETRIES} times"
+    assert made == RETRIES + 1, f"it was created {made} times, and may be recreated {RETRIES} times"
     stage.until("its GPU is free", lambda: stage.bound("blue", "crashing"), lambda nodes: not nodes)
 
 
@@ -313,14 +313,14 @@ SCENARIOS: Final = {
     for scenario in (
         Scenario(
             "queueing",
-            "jobs of a team start in the order in which they were submitted, and hold nothing before",
+            "jobs of a team start in the order of submission, and hold no GPUs before they start",
             queueing,
             "quota",
             "not so: red/next-2 waits",
         ),
         Scenario(
             "fair-sharing",
-            "of a team's users, the one who has used least lately goes first",
+            "within a team, the user with the lowest recent use goes first",
             fair_sharing,
             "fair-sharing",
             f"not so: the first job of {OTHER} goes before",
@@ -348,21 +348,21 @@ SCENARIOS: Final = {
         ),
         Scenario(
             "gangs",
-            "a gang starts whole or holds nothing, also when two compete",
+            "a gang starts as a whole or holds no GPUs, also if two compete",
             gangs,
             "packing",
             "not so: a gang that does not run holds no node",
         ),
         Scenario(
             "packing",
-            "small jobs leave whole nodes to those who need them",
+            "small jobs leave whole nodes to jobs that need them",
             packing,
             "packing",
             rf"red/whole-\d+ runs: {NO_NODE}",
         ),
         Scenario(
             "quota-dodging",
-            "nobody runs beside its queue",
+            "no job runs outside its queue",
             quota_dodging,
             "quota-gate",
             "not so: a job on another job's quota is refused",
@@ -384,15 +384,15 @@ SCENARIOS: Final = {
         ),
         Scenario(
             "beyond-slack",
-            "a loss beyond the slack queue is borne by loans",
+            "a loss larger than the slack queue ends loans",
             beyond_slack,
             "slack-controller",
-            "the slack queue lends nothing: .*; last seen: None",
+            "the slack queue lends no GPUs: .*; last seen: None",
             takes_minutes=True,
         ),
         Scenario(
             "retries",
-            "a job that crashes is tried again up to its limit, and then gives its GPUs back",
+            "a job that crashes is retried up to its limit, and then gives its GPUs back",
             retries,
             "appwrapper",
             "the job has failed for good: .*; last seen: None",

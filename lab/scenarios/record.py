@@ -25,7 +25,7 @@ _OVER = ("Succeeded", "Failed")
 
 @dataclass
 class Use:
-    """GPUs of a node that a pod holds in a time span in seconds. The end is None while it holds them."""
+    """GPUs of a node that a pod holds in a time span in seconds. The end is unset while it holds them."""
 
     team: str
     job: str
@@ -37,7 +37,7 @@ class Use:
 
 @dataclass
 class Loss:
-    """A node that is marked broken in a time span in seconds. The end is None while it is."""
+    """A node that is marked broken in a time span in seconds. The end is unset while it is marked."""
 
     node: str
     began: float

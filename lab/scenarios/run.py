@@ -52,8 +52,8 @@ def play(
     """Run a scenario: print its timeline and verdict, write its picture. Restores the cluster's state.
 
     patience: seconds for each step.
-    hopeless: seconds for the step that a disabled mechanism would keep. The shorter time for all steps would mistake a
-        slow machine for a broken promise.
+    hopeless: seconds for the step that a disabled mechanism would keep. With the shorter time for all steps, a slow
+        machine would look like a broken promise.
     """
     print(f"{scenario.name}: {scenario.promise}", flush=True)
     cluster, record = Cluster(paths.kubeconfig), Record()

@@ -156,7 +156,7 @@ class Stage:
         try:
             return self.until(what, lambda: self.up(team, name), lambda nodes: len(nodes) == pods, times)
         except AssertionError as error:
-            raise AssertionError(f"{error}; {asked(lambda: self.why(team, name)) or 'nobody says why'}") from None
+            raise AssertionError(f"{error}; {asked(lambda: self.why(team, name)) or 'the reason is unknown'}") from None
 
     def all_run(self, jobs: Mapping[str, str]) -> None:
         """Wait until jobs of one pod run, by name with their team, and Kueue has noticed it.

@@ -25,7 +25,7 @@ class Judge:
 
     jobs: by name.
     quotas: GPUs of each team.
-    waiting: the time from which each job could have run inside its team's quota.
+    waiting: the earliest time that each job could have run inside its team's quota.
     worst: the longest wait.
     """
 

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m lab.soak.kills", description=__doc__)
     parser.add_argument("--seed", type=whole("SEED"), default=1)
     parser.add_argument("--kills", type=whole("KILLS", 1, MOST_KILLS), default=20)
-    parser.add_argument("--check", action="store_true", help="look at the options, and kill nothing")
+    parser.add_argument("--check", action="store_true", help="only check the options")
     options = parser.parse_args(arguments)
     if options.check:
         return 0
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except AssertionError as error:
                 print(f"error: {error}\nseed {options.seed}", file=sys.stderr)
                 return 1
-            print(f"  finished, nothing twice, nothing left: {time.monotonic() - began:.0f} s", flush=True)
+            print(f"  finished, without duplicates or leftovers: {time.monotonic() - began:.0f} s", flush=True)
     return 0
 
 

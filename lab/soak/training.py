@@ -40,7 +40,7 @@ def main() -> int:
         whole = training(Path(folder) / "whole")
         resumed, undisturbed, code = whole.run()
         assert (resumed, code, whole.steps()) == (0, 0, [60, 50]), (resumed, code, whole.steps())
-        assert undisturbed[STEPS] < undisturbed[1] - 1, "it learns nothing"
+        assert undisturbed[STEPS] < undisturbed[1] - 1, "it does not learn"
         print(f"undisturbed: loss {undisturbed[1]:.3f} to {undisturbed[STEPS]:.3f} in {STEPS} steps", flush=True)
 
         disturbed = training(Path(folder) / "disturbed")

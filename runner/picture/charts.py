@@ -62,7 +62,7 @@ def _queue(queue: Queue, scale: float) -> Row:
     borrowed = max(queue.borrowed, queue.used - queue.nominal, 0)
     free = max(0, queue.nominal - own)
     bars = [
-        ("used", f"{own} used of its own", 0, own),
+        ("used", f"{own} of its quota used", 0, own),
         ("lost", f"{withheld} not lent", queue.nominal - min(withheld, free), min(withheld, free)),
         ("borrowed", f"{borrowed} borrowed", queue.nominal, borrowed),
     ]

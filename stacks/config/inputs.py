@@ -43,7 +43,7 @@ from stacks.validation import rules
 
 S = TypeVar("S", bound=PlatformSettings)
 _NEARLY: Final = 0.8
-"""Similarity to the project's name, from 0 to 1, from which on a namespace counts as misspelled."""
+"""Lowest similarity to the project's name, from 0 to 1, that makes a namespace count as misspelled."""
 
 
 @dataclass(frozen=True, kw_only=True)

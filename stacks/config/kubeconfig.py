@@ -22,7 +22,7 @@ from stacks.settings.kubernetes import KUBECONFIGS, KubernetesSettings, holds_co
 from stacks.settings.mirror import resolve_path
 
 ANSWER_SECONDS: Final = 5.0
-"""Seconds in which a cluster must answer."""
+"""Seconds that a cluster has to answer."""
 
 _PATH = ("kubernetes", "kubeconfig")
 _OAUTH: Final = "sha256~"

@@ -45,7 +45,7 @@ class TraceLine(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     arrival: Annotated[float, Field(ge=0, le=_LATEST, allow_inf_nan=False)]
-    """Second at which it is submitted, not earlier than the line above."""
+    """Second of its submission, not earlier than the line above."""
     team: str
     """The team that submits it."""
     pods: Annotated[int, Field(ge=1, le=10_000)]

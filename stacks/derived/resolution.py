@@ -26,7 +26,7 @@ class Resolved:
     nodes_at_first: how many GPU nodes there are before an autoscaler changes that.
     volumes: claims that workloads may mount, by name, with their namespaces.
     images: of the workloads, by their key, if set. gate_image: of the check of a single node.
-    threshold: of the all-reduce that the NCCL gate runs, None if there is no threshold.
+    threshold: of the all-reduce that the NCCL gate runs, None without a threshold.
     scheduler_version: of scheduler-plugins.
     installs_operators: Kueue, AppWrapper and the operators of jobs come from upstream's manifests.
     """

@@ -47,7 +47,7 @@ class Rule(GroupedMetadata):
 
 
 def matching(check: Callable[[str], str], pattern: str, allowed: str) -> Rule:
-    """Return a validator of texts, all of which match a pattern as a whole. allowed: the pattern in words.
+    """Return a validator of texts that must match a whole pattern. allowed: the pattern in words.
 
     patternErrorMessage is not a standard keyword, but editors with VS Code's JSON language service show it.
     """

@@ -116,7 +116,7 @@ def is_host(name: str) -> bool:
 
 
 def is_label(name: str) -> bool:
-    """Whether a name is an RFC 1123 label, as namespaces and most objects of ours need."""
+    """Whether a name is an RFC 1123 label, as namespaces and most objects need."""
     return _LABEL.fullmatch(name) is not None and len(name) <= LABEL_LENGTH
 
 

@@ -520,7 +520,7 @@ def no_tag(path: Path, image: str) -> ConfigError:
 
 
 def _next_divisor(parts: int, whole: int) -> int:
-    """Return the largest number that divides a whole and is no more than these parts."""
+    """Return the largest divisor of a whole that does not exceed these parts."""
     return next(number for number in range(min(parts, whole), 0, -1) if whole % number == 0)
 
 

@@ -152,7 +152,7 @@ class TargetSpec(Generic[S]):
     projects: Callable[[S], Iterable[str]] = lambda _: ()
     """Returns the namespaces that it creates for other users than teams, with separate queues."""
     queues: Callable[[Sections], Mapping[str, Quota]] = lambda _: {}
-    """Returns the quotas of its own queues, in addition to the slack queue and the teams', by section."""
+    """Returns the quotas of the target's queues, in addition to the slack queue and the teams', by section."""
     node_selectors: Callable[[Sections], Sequence[Mapping[str, str]]] = lambda _: ()
     """Returns the labels of the pools whose nodes are looked up, as the settings do not say it all."""
     ask: Callable[[Sections, Mapping[str, str]], object] = lambda *_: None

@@ -280,7 +280,7 @@ def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Short:
-    """A resource of which a job needs more than the team's quota and borrowing limit allow."""
+    """A resource whose request exceeds the team's quota and borrowing limit."""
 
     team: str
     resource: str
@@ -302,7 +302,7 @@ class _Short:
 
 
 def _beyond(partial: PartialSettings, name: str | None, needs: Quota) -> Iterator[_Short]:
-    """Yield the resources of which a team can never have enough. name: of the team, as written."""
+    """Yield the resources that a team can never have enough of. name: of the team, as written."""
     team = next((team for team in partial.teams if team is not None and team.name == name), None)
     known = partial.quotas
     if team is None or None in partial.teams or team.name not in known or partial.slack is None:

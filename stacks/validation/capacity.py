@@ -146,7 +146,7 @@ def _uncounted(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _reserve(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield the error of a reserve for DaemonSets that leaves nothing for jobs."""
+    """Yield the error of a reserve for DaemonSets that leaves no resources for jobs."""
     pool = partial.pool
     if pool is None:
         return

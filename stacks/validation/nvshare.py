@@ -24,7 +24,7 @@ docs/gpu-feature-discovery)."""
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield errors of amounts of a resource that no node offers, and of nodes on which GPUs cannot be shared."""
+    """Yield errors of amounts of a resource that no node offers, and of nodes whose GPUs cannot be shared."""
     settings = partial.section(NvshareSettings)
     is_on = settings is not None and settings.enabled
     for path, amounts in _amounts(partial):

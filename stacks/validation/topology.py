@@ -110,7 +110,7 @@ def _cycles(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
 
 
 def _way_back(name: str, members: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the groups on a path from a group down to itself, or no groups if there is no such path."""
+    """Return the groups on a path from a group down to itself, or no groups without such a path."""
     ways, seen = [[name]], {name}
     for way in ways:
         for member in members.get(way[-1], ()):

@@ -81,7 +81,7 @@ def _combination(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _too_old_for_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Reject a cluster on which Kueue does not run, even if the settings accept unenforced promises."""
+    """Reject a cluster that Kueue does not support, even if the settings accept unenforced promises."""
     queueing, cluster = partial.section(QueueingSettings), partial.kubernetes_version
     if queueing is None or not queueing.enabled or cluster is None:
         return
@@ -97,7 +97,7 @@ def _too_old_for_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _too_old_for_monitoring(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Reject a cluster for which Helm would reject the chart late in the deployment."""
+    """Reject a cluster if Helm would reject the chart for it late in the deployment."""
     monitoring, cluster = partial.section(MonitoringSettings), partial.kubernetes_version
     if monitoring is None or not monitoring.enabled or cluster is None:
         return

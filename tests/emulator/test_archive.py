@@ -20,7 +20,7 @@ from emulator.toolchain import Need, Toolchain
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Print nothing."""
+        """Do not print."""
 
 
 @pytest.fixture

@@ -221,7 +221,7 @@ def test_another_host_key_is_never_accepted(guests: Guests) -> None:
     refused = plugin(kubeconfig)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "Host key verification failed." in refused.stderr
-    assert "--refresh=false" not in refused.stderr, "another host is no VM that is away"
+    assert "--refresh=false" not in refused.stderr, "another host is not a stopped VM"
 
 
 def test_a_failed_first_boot_is_reported_with_step_and_log(guests: Guests) -> None:

@@ -68,7 +68,7 @@ def _download(wanted: Sequence[str], cache: Path, folder: Path) -> None:
 def missing(packages: Sequence[str], cache: Path) -> list[str]:
     """Return what to download, as `name=version`: these packages even if installed, and missing dependencies.
 
-    Empty if there is no package list yet, or it lacks one of the packages.
+    Empty if the package list is missing, or lacks one of the packages.
     """
     install = ("install", "--simulate", "--reinstall", "--no-install-recommends", *packages)
     lines = [line.split() for line in apt(*install, cache=cache, check=False).stdout.splitlines()]

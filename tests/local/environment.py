@@ -74,7 +74,7 @@ def local_environment(
 ) -> Iterator[Paths]:
     """Yield a running local cluster in its own state folder.
 
-    It ends with this process, even if the process is killed, because nothing else would stop it.
+    It ends with this process, even if the process is killed, because no other process would stop it.
 
     prepare: called with the folders before the start.
     admission_policies: its API server has that API.
@@ -148,7 +148,7 @@ class Cluster:
     def existing(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
         """Return an object; fail if it does not exist."""
         found = self.get(api_version, kind, name, namespace)
-        assert found is not None, f"there is no {kind} {name}"
+        assert found is not None, f"{kind} {name} does not exist"
         return found
 
     def list(self, api_version: str, kind: str, namespace: str | None = None, **options: Any) -> list[dict[str, Any]]:
@@ -250,7 +250,7 @@ class Project:
     def drift(self) -> str:
         """Return the changes that `pulumi refresh` would make in the state; fail without any."""
         done = self.run("refresh", "--preview-only", "--expect-no-changes", "--diff")
-        assert done.returncode != 0, f"refresh found nothing:\n{done.stdout}"
+        assert done.returncode != 0, f"refresh found no changes:\n{done.stdout}"
         return done.stdout
 
     def changes(self) -> dict[str, str]:

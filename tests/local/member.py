@@ -18,7 +18,7 @@ _REFUSED = (400, 403, 422)
 
 
 def as_member(paths: Paths, user: str, groups: Sequence[str] = (), uid: str | None = None) -> Cluster:
-    """Return the cluster with this user's rights, in at most one group besides that of all authenticated users.
+    """Return the cluster with this user's rights, in at most one group in addition to that of all authenticated users.
 
     uid: the identity provider's id of the user, if any.
 

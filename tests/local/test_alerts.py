@@ -255,11 +255,11 @@ CASES = (
         30,
         [N0],
     ),
-    Case("NodeGone", "none, for nobody tells of nodes", {offered("capacity"): "8x10 _x50"}, 30),
+    Case("NodeGone", "none, without metrics of nodes", {offered("capacity"): "8x10 _x50"}, 30),
     Case("NodeGone", "there", {offered("capacity"): "8x60", _series("kube_node_info", node="n0"): "1x60"}, 30),
     Case(
         "NodeFewerGpus",
-        "since it started anew",
+        "since its restart",
         {offered("allocatable"): "8x10 7x50", offered("capacity"): "8x10 7x50"},
         40,
         [N0],
@@ -409,7 +409,7 @@ CASES = (
         [{"deployment": "kueue-controller-manager", "namespace": "mlbatch-system"}],
     ),
     Case("ControllerDown", "none", UP, 20),
-    Case("ControllerDown", "none, for nobody tells of them", {"up": "1x60"}, 20),
+    Case("ControllerDown", "none, without their metrics", {"up": "1x60"}, 20),
     Case("NoObjectState", "for a quarter of an hour", node_info("n9", "1x5 _x55"), 30, [{}]),
     Case("NoObjectState", "while it is replaced", node_info("n9", "1x5 _x4 1x55"), 16),
     Case(
@@ -441,7 +441,10 @@ CASES = (
     Case("StoreFull", "with etcd's default quota", {STORE: "1700000000x60"}, 30, [{}]),
     Case("StoreFull", "not yet", {STORE: "1500000000x60"}, 30),
     Case(
-        "StoreFull", "not of its own quota", {STORE: "1700000000x60", "etcd_server_quota_backend_bytes": "8e9x60"}, 30
+        "StoreFull",
+        "not of the declared quota",
+        {STORE: "1700000000x60", "etcd_server_quota_backend_bytes": "8e9x60"},
+        30,
     ),
     Case(
         "VolumeFull",
@@ -686,7 +689,7 @@ SHOWN = (
     ),
     Shown(
         "Oldest workload that waits",
-        "for twelve hours, beyond Kueue's buckets, and nothing was admitted",
+        "for twelve hours, beyond Kueue's buckets, and no job was admitted",
         {
             workload("created"): "0x800",
             LOCAL_QUEUE: "1x800",

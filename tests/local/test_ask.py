@@ -27,7 +27,7 @@ from tests.local.member import as_member
 from tests.local.standing import Standing
 from tests.local.submission import submitted
 
-pytestmark = pytest.mark.emulated("the replica is a local cluster beside it")
+pytestmark = pytest.mark.emulated("the replica is a second local cluster")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -60,7 +60,7 @@ def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: P
 def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
     standing: Standing, paths: Paths, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same Kueue and operators, and the same role, in a namespace that is no team's: no policy of ours applies."""
+    """The same Kueue, operators and role, in a namespace without a team, where the platform's policies do not apply."""
     standing.up("dev", lambda project: operators_settings(project, unwrappedRay=True))
     with _plain_namespace(cluster):
         code = main(["attack", "--kubeconfig", str(paths.kubeconfig), "--like", PLAIN])
@@ -72,7 +72,7 @@ def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
 
 @contextlib.contextmanager
 def _plain_namespace(cluster: Cluster) -> Iterator[None]:
-    """Make a namespace for the length of the context whose member has the role that members of teams have."""
+    """Create a namespace for the duration of the context. Its member has the role of team members."""
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLAIN}})
     subject = {"apiGroup": names.RBAC, "kind": "User", "name": "alice"}
     binding = {

@@ -1,4 +1,4 @@
-"""The local cluster: it survives crashes, leaves nothing behind, and runs in parallel with another one."""
+"""The local cluster: it survives crashes, leaves no processes behind, and runs in parallel with another one."""
 
 from __future__ import annotations
 

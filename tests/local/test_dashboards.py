@@ -46,7 +46,7 @@ def happened(cluster: Cluster, source: Prometheus) -> Iterator[None]:
         cordon(cluster, idle, is_cordoned=True)
         mark(cluster, idle, "WARN")
         with submitted(cluster, gang("too-large", "red", pods=3, gpus=8)):
-            eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+            eventually("the slack queue lends no GPUs", lambda: lending_limit(cluster), lambda limit: limit == "0")
             with submitted(cluster, gang("short", "red", pods=1, gpus=8, seconds=5)):
                 # It may end before it is observed.
                 eventually(

@@ -127,7 +127,7 @@ def test_it_is_admitted_by_its_gpus_and_packed(project: Project, cluster: Cluste
     gone(cluster, "tune")
     assert cluster.get(GROUPS, "PodGroup", "tune", TEAM) is None
     eventually(
-        "nothing counts any more", lambda: used_gpus(cluster, admission["clusterQueue"]), lambda found: not found
+        "no use is counted any more", lambda: used_gpus(cluster, admission["clusterQueue"]), lambda found: not found
     )
 
 

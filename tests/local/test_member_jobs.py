@@ -1,4 +1,4 @@
-"""Attacks of members that would run beside the queue, on the real API server and controllers.
+"""Attacks of members that would run outside the queue, on the real API server and controllers.
 
 Each attack is rejected with a reason, and legitimate jobs still work.
 """
@@ -191,7 +191,7 @@ GOOD = {
     "of many pods": job(lambda wrapper: wrapped(wrapper)["spec"].update(parallelism=4096, completions=4096)),
     "that ends with its first pod": job(lambda wrapper: wrapped(wrapper)["spec"].pop("completions")),
     "of a large node": pod(containers=[asking(**{"cpu": "384", "memory": "4Ti", "nvidia.com/gpu": "16"})]),
-    "with nulls where they mean nothing": job(
+    "with nulls that have no effect": job(
         lambda wrapper: (
             wrapped(wrapper)["metadata"].update(creationTimestamp=None, labels=None),
             wrapped(wrapper)["spec"]["template"].update(metadata={"creationTimestamp": None}),
@@ -201,13 +201,13 @@ GOOD = {
             ),
         )
     ),
-    "of MLBatch's tutorial, whose second container asks for nothing": pod(
+    "of MLBatch's tutorial, whose second container has no requests": pod(
         containers=[
             asking(**{"cpu": 4, "memory": "64Gi", "nvidia.com/gpu": 1}),
             {"name": "load-generator", "image": "x"},
         ]
     ),
-    "with a disk of its own": pod(containers=[asking(**{"ephemeral-storage": "200Gi"})]),
+    "with a larger disk": pod(containers=[asking(**{"ephemeral-storage": "200Gi"})]),
     "in numbers": pod(containers=[asking(**{"cpu": 0.5, "memory": 1073741824, "nvidia.com/gpu": 0})]),
     "with time to pull": metadata(annotations={f"{ANNOTATION}warmupGracePeriodDuration": "30m"}),
     "that hurries": metadata(

@@ -217,11 +217,11 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "high priority": {"priorityClassName": "high-priority"},
     "two minutes to end": {"terminationGracePeriodSeconds": 120},
     "root in its own container": {"securityContext": {"runAsUser": 0}, **secured(capabilities={"add": ["CHOWN"]})},
-    "a probe of its own": contained(readinessProbe={"httpGet": {"port": 80}}),
+    "a separate probe": contained(readinessProbe={"httpGet": {"port": 80}}),
     "what KubeRay's submitter has": contained(
         resources={"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
     ),
-    "a disk of its own": contained(
+    "a larger disk": contained(
         resources={part: {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Ti"} for part in ("requests", "limits")}
     ),
 }

@@ -108,7 +108,7 @@ def trained(member: Cluster, cluster: Cluster, *jobs: Document) -> Iterator[None
         for job in jobs:
             name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
             eventually(
-                f"nothing of {name} is left",
+                f"{name} has no objects left",
                 lambda name=name, namespace=namespace: (
                     pods(cluster, name, namespace)
                     + [
@@ -170,7 +170,7 @@ def test_a_train_job_is_counted_once_runs_where_its_queue_says_and_ends(cluster:
             lambda: condition(cluster.existing(TRAINER, "TrainJob", "train", "red"), "Complete"),
             lambda status: status == "True",
         )
-        eventually("nothing is counted for it", lambda: condition(workloads(cluster)[0], "Finished"), bool)
+        eventually("no use is counted for it", lambda: condition(workloads(cluster)[0], "Finished"), bool)
 
 
 def test_a_train_job_selects_among_the_nodes_of_its_queue(cluster: Cluster, bob: Cluster) -> None:
@@ -247,7 +247,7 @@ def test_a_member_submits_a_training_as_it_is_printed(
         assert [printed.gpus(pod) for pod in found] == [8, 8]
         mounts = {each["mountPath"] for each in found[0]["spec"]["containers"][0]["volumeMounts"]}
         assert {"/dev/shm", "/etc/mlbatch", "/checkpoints"} <= mounts
-    eventually("nothing of it runs", lambda: pods(cluster, "printed") or workloads(cluster), lambda left: not left)
+    eventually("it has ended", lambda: pods(cluster, "printed") or workloads(cluster), lambda left: not left)
 
 
 def patched(pod: Mapping[str, Any] | None = None, manager: str = "example.org/me", **template: Any) -> Document:
@@ -307,16 +307,16 @@ WRONG: Mapping[str, tuple[Document, str]] = {
     "nodes beyond 32 bits": (trainer(numNodes=2**32 + 1), ""),
     "half a node": (trainer(numNodes=1.5), ""),
     "processes beyond 32 bits": (trainer(numProcPerNode=2**31), ""),
-    "an amount that is none": (asking(cpu="1e99999999999999999999"), ""),
+    "an invalid amount": (asking(cpu="1e99999999999999999999"), ""),
     "a variable with an amount": (
         trainer(
             env=[{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1e9999"}}}]
         ),
         "",
     ),
-    "a size that is no amount": (mounted(emptyDir={"sizeLimit": "1e99999999999999999999"}), ""),
+    "an invalid size": (mounted(emptyDir={"sizeLimit": "1e99999999999999999999"}), ""),
     "init containers": (patched({"initContainers": [{"name": "node"}]}), ""),
-    "pods that Kueue divides by nothing": (
+    "pods that Kueue divides by zero": (
         patching(
             {"template": {"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": SLICES}}}]}}}
         ),
@@ -431,7 +431,9 @@ def test_a_job_that_has_ended_does_not_run_again(cluster: Cluster, bob: Cluster)
     with trained(bob, cluster, train_job()):
         (pod,) = runs(cluster, "train", nodes=1)
         finish(cluster, pod)
-        eventually("it is no more counted", lambda: workloads(cluster), lambda found: condition(found[0], "Finished"))
+        eventually(
+            "it is not counted any more", lambda: workloads(cluster), lambda found: condition(found[0], "Finished")
+        )
         made = cluster.existing(JOB_SET, "JobSet", "train", "red")["metadata"]["uid"]
         bob.create(wrapper("killer", same))
         try:

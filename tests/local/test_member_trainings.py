@@ -64,7 +64,7 @@ def test_a_member_submits_a_training_as_it_is_printed(project: Project, cluster:
         running(cluster, "red", "train", pods=1)
         assert cluster.existing(KUBEFLOW, "PyTorchJob", "train", "red")["spec"]["nprocPerNode"] == "8"
         bound(cluster, "red", "train-checkpoints")
-    eventually("nothing of it runs", lambda: pods(cluster, "red", "train"), lambda left: not left)
+    eventually("it has ended", lambda: pods(cluster, "red", "train"), lambda left: not left)
     eventually(
         "its volume is gone with it",
         lambda: [
@@ -111,4 +111,4 @@ def test_a_member_submits_a_job_set_that_is_counted_and_runs_as_one(
         assert owners == {"Job"}
         (made,) = cluster.list("jobset.x-k8s.io/v1alpha2", "JobSet", "red")
         assert not made["spec"].get("suspend")
-    eventually("nothing of it runs", lambda: pods_of(cluster, "red", "sets"), lambda left: not left)
+    eventually("it has ended", lambda: pods_of(cluster, "red", "sets"), lambda left: not left)

@@ -22,7 +22,7 @@ HOSTS = mpi.hosts(JOB, NODES)
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="sshd has to be root, and these tests are not"),
     pytest.mark.skipif(
-        shutil.which("unshare") is None, reason="pods need names of their own: no `unshare` (util-linux)"
+        shutil.which("unshare") is None, reason="pods need separate host names: no `unshare` (util-linux)"
     ),
 ]
 

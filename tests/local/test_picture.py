@@ -37,7 +37,7 @@ def test_it_loads_no_files_and_logs_no_errors(browser: Browser, tmp_path: Path) 
 
 
 def test_the_browser_reports_requests_logs_and_scripts(browser: Browser, tmp_path: Path) -> None:
-    """This browser does run scripts and reports them. Otherwise the tests above would prove nothing."""
+    """This browser does run scripts and reports them. Otherwise the tests above would not be a proof."""
     file = tmp_path / "struck.html"
     file.write_text(f"<body>{HOSTILE}<script>console.error('one'); console.log('no'); none()</script>")
     with browser.opened(file) as shown:

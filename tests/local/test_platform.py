@@ -119,7 +119,7 @@ def test_a_sick_node_lowers_what_the_slack_queue_lends(cluster: Cluster, project
     assert lending_limit(cluster) is None
     try:
         mark(cluster, name, "EVICT")
-        eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+        eventually("the slack queue lends no GPUs", lambda: lending_limit(cluster), lambda limit: limit == "0")
         project.unchanged()
     finally:
         mark(cluster, name, None)
@@ -319,7 +319,7 @@ def test_a_plain_up_restores_kueue_scaled_to_0(project: Project, cluster: Cluste
     with pytest.raises((ApiException, DynamicApiError), match="conversion webhook"):
         cluster.get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "red-cluster-queue")
     holding = eventually(
-        "nobody answers for Kueue",
+        "Kueue does not answer",
         lambda: webhooks.holding(cluster.client, {(KUEUE, "ClusterQueue"), ("v1", "Namespace")}),
     )
     assert {each.service: held for each, held in holding.items()} == {"kueue-webhook-service": ["ClusterQueue"]}

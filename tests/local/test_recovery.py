@@ -115,7 +115,7 @@ class TestAFullCluster:
         before = everybody(cluster)
         for node in nodes[:3]:
             cordon(cluster, node, True)
-            eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+            eventually("the slack queue lends no GPUs", lambda: lending_limit(cluster), lambda limit: limit == "0")
             time.sleep(12)
             well = time.monotonic()
             cordon(cluster, node, False)
@@ -158,7 +158,7 @@ class TestAFullCluster:
 def test_deep_checks_have_their_nodes_for_themselves(cluster: Cluster, nodes: list[str]) -> None:
     for node in nodes[1:]:
         mark(cluster, node, "TESTING")
-    eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+    eventually("the slack queue lends no GPUs", lambda: lending_limit(cluster), lambda limit: limit == "0")
     with submitted(cluster, gang("red-job", "red", pods=1, gpus=8, annotations=HURRIED)):
         running(cluster, "red", "red-job", pods=1)
         assert node_of(cluster, "red", "red-job") == nodes[0]
@@ -176,7 +176,7 @@ def test_a_loss_beyond_the_slack_recalls_what_idle_teams_lent(
         sick = {node_of(cluster, "red", "red-job"), node_of(cluster, "blue", "blue-0")}
         for node in sick:
             mark(cluster, str(node), "EVICT")
-        eventually("green lends nothing", lambda: lending_limit(cluster, "green-cluster-queue"), lambda now: now == "0")
+        eventually("green lends no GPUs", lambda: lending_limit(cluster, "green-cluster-queue"), lambda now: now == "0")
         eventually(
             "red's job is on a healthy node",
             lambda: node_of(cluster, "red", "red-job"),
@@ -201,7 +201,7 @@ def test_a_loss_beyond_the_slack_recalls_what_idle_teams_lent(
 
 def test_a_node_that_is_deleted_is_lost(cluster: Cluster, project: Project, nodes: list[str]) -> None:
     cluster.delete("v1", "Node", nodes[0])
-    eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+    eventually("the slack queue lends no GPUs", lambda: lending_limit(cluster), lambda limit: limit == "0")
     project.up()
     eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
 

@@ -37,16 +37,16 @@ from tests.mutants.trial import Job, Limits
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / ".local" / "mutants"
 NEVER_ENDS, BREAKS_OFF = "the tests never end", "the tests break off"
-"""What is said in place of a test that failed."""
+"""Text instead of the name of a failed test."""
 PLENTY = Limits(clock=1800)
-"""For what ends as the program is, on a machine that does other things too."""
+"""For runs without a change, on a machine with other work."""
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 SLOWER, IDLE = 10, 120
-"""A run is ended that takes so many times what its tests may, or take without the change; or so long does nothing."""
+"""A run ends if it takes this many times the time of its tests without the change, or is idle for this many seconds."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Try changes, and end with an error where fewer than asked for are noticed."""
+    """Try changes, and end with an error if too few are noticed."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100, help="how many changes to try")
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def changed(base: str) -> list[str]:
-    """Return the files in which this checkout differs from where it left another branch."""
+    """Return the files of this checkout that differ from the last common commit with another branch."""
     fork = subprocess.run(["git", "merge-base", base, "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
     names = ["git", "diff", "--name-only", "--diff-filter=d", fork.stdout.strip()]
     return subprocess.run(names, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
@@ -148,9 +148,9 @@ class Trials:
         self._broken: set[str] = set()
 
     def run(self, seconds: float = math.inf) -> dict[Change, str]:
-        """Return for each change the first test that failed, or what is said in its place; nothing where all passed.
+        """Return for each change the first test that failed, or the text instead of it. Empty if all passed.
 
-        seconds: by the clock, after which no further change is tried.
+        seconds: elapsed time after the start. Later, no further change is tried.
         """
         noticed: dict[Change, str] = {}
         doubtful: list[Change] = []
@@ -198,7 +198,7 @@ class Trials:
         (copy / change.file).write_bytes(self._sources[change.file])
 
     def _find_broken(self, tests: Iterable[str]) -> None:
-        """Run tests, or files of tests, as the program is: a file of which one fails now has noticed nothing."""
+        """Run tests, or files of tests, without a change. A file with a failure here has not noticed a change."""
         by_file: dict[str, set[str]] = defaultdict(set)
         for test in tests:
             by_file[file_of(test)].add(test)
@@ -208,7 +208,7 @@ class Trials:
                 print(f"{ended.failed or ended.job} fails without any change too, and its file is left out", flush=True)
 
     def _alone(self, change: Change) -> str:
-        """Try a change while nothing else is tried, with ten times what its tests take without it at this moment."""
+        """Try a change alone, with ten times the time that its tests take without it at this moment."""
         copies = self._copies[:1]
         [plain] = self._each([change], self._unchanged, copies=copies)
         if not plain.passed:
@@ -236,15 +236,15 @@ def difference(change: Change, source: bytes) -> str:
 
 
 def equivalents() -> Iterator[tuple[str, str, str]]:
-    """Yield file, diff and reason of the changes that are known to change nothing that anybody could notice."""
+    """Yield file, diff and reason of the changes that are known to have no effect."""
     for entry in tomllib.loads(EQUIVALENT.read_text()).get("change", []):
         yield entry["file"], entry["diff"].strip("\n"), entry["reason"]
 
 
 def report(noticed: Mapping[Change, str], sources: Mapping[str, bytes]) -> float:
-    """Print the survivors and the score by area, and return that of all.
+    """Print the survivors and the score by area. Return the total score.
 
-    noticed: for each change that was tried what noticed it; nothing where nothing did.
+    noticed: for each change that was tried, the test that noticed it. Empty if no test did.
     """
     same = {(file, diff): reason for file, diff, reason in equivalents()}
     diffs = {change: difference(change, sources[change.file]) for change in sorted(noticed) if not noticed[change]}

@@ -1,4 +1,4 @@
-"""The parts of the program that a score is told for, and what a change is in."""
+"""The parts of the program with a separate score, and the part of each change."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 PROGRAM = ("components", "stacks", "ask", "cli", "drift", "review", "runner")
 """The folders whose modules are changed."""
 SILENT_CALLS = frozenset({"dataclass", "ConfigDict", "TypeVar"})
-"""Calls whose arguments are no behaviour, or words for people."""
+"""Calls whose arguments are not behaviour, or are texts for people."""
 SILENT_KEYWORDS = frozenset({"message", "expected", "hint", "description", "help", "examples"})
 OPPOSITES = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "in": "not in", "not in": "in", "is": "is not",
@@ -33,7 +33,7 @@ FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _WORD = re.compile(r"[A-Za-z0-9_./:@%=$*-]*[A-Za-z0-9][A-Za-z0-9_./:@%=$*-]*")
 _HOLE = re.compile(r"\{\{|\}\}|\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 _PROSE = re.compile(r"(?:\b[A-Za-z',;:]+ ){3,}[A-Za-z]+\b")
-"""Four words in a row that are nothing but words: a sentence for people, and no command."""
+"""Four words in a row: a sentence for people, not a command."""
 _TOKEN = re.compile(r"mlbatch:[a-z]+:[A-Z]\w+")
 
 
@@ -200,7 +200,7 @@ class _Finder:
         yield (kind, start, end, re.sub(pattern, OPPOSITES[symbol], between, count=1))
 
     def _is_enumeration(self, items: Sequence[ast.expr]) -> bool:
-        """Whether a tuple is a list of its own kind, so that one item less is still what readers expect."""
+        """Whether a tuple is an enumeration, so that its readers also accept one item less."""
         return len(items) > 2 or (
             len(items) > 0 and all(isinstance(item, ast.Constant | ast.Starred) for item in items)
         )
@@ -276,6 +276,6 @@ def _is_for_people(line: str) -> bool:
 
 
 def _other(word: str) -> str:
-    """Return another word in place of one: the next number, or one that nobody knows."""
+    """Return another word: the next number, or an unknown word."""
     number = re.search(r"\d+$", word)
     return f"{word[: number.start()]}{int(number[0]) + 1}" if number else f"{word}x"

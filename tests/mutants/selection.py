@@ -1,8 +1,8 @@
-"""Which tests are tried for a change, and in which order: the ones most like it first.
+"""Select and order the tests for a change: the most similar ones first.
 
-Read from the texts alone, so that a run begins at once. First come the files that import the changed module by its name
-or read its file; then those that share the most words with the lines around the change, where a word counts the more
-the fewer files of tests have it.
+Reads only texts, so that a run starts at once. First come the files that import the changed module by its name or read
+its file. Then come those that share the most words with the lines around the change. A word counts more if fewer test
+files have it.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def _beside(file: Path) -> list[Path]:
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text, each once and as one of it: `GpuPools` and `gpu_pool` have two in common."""
+    """Return the words of a text, each once and in the singular: `GpuPools` and `gpu_pool` have two in common."""
     return {word.lower().removesuffix("s") for word in re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}", text)}
 
 
 def module(file: str) -> str:
-    """Return the name by which a file is imported."""
+    """Return the module name of a file."""
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

@@ -65,7 +65,7 @@ def preload(modules: Iterable[str]) -> None:
                 # The parts of Azure's SDK are loaded when something of them is first asked for.
                 getattr(value, "__all__", None)
     if threading.active_count() > 1:
-        raise RuntimeError(f"importing started threads, with which no run can be forked: {threading.enumerate()}")
+        raise RuntimeError(f"importing started threads, and such a process cannot be forked: {threading.enumerate()}")
 
 
 class _FirstFailure:
@@ -86,10 +86,10 @@ class _FirstFailure:
 
 
 def tests(chosen: Sequence[Sequence[str]], seconds: float) -> tuple[int, str]:
-    """Run tests until one fails or the time is used up; return pytest's exit code and the test that failed.
+    """Run tests until one fails or the time is used up. Return pytest's exit code and the test that failed.
 
-    chosen: files, or single tests of one, in the groups that are run together. seconds: of this process' work, whatever
-    else the machine does, after which no further group is begun.
+    chosen: files, or single tests of one, in groups that run together. seconds: CPU time of this process. After it, no
+    further group starts.
     """
     first = _FirstFailure()
     for group in chosen:
@@ -101,10 +101,10 @@ def tests(chosen: Sequence[Sequence[str]], seconds: float) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class Ended(Generic[Job]):
-    """A run that ended, and its copy, which nobody uses until the next one is asked for.
+    """A run that ended, and its copy, which stays unused until the next one is requested.
 
-    passed: whether every test did; None where it was ended for it took longer than it may. failed: the first test that
-    failed; empty where a run ended otherwise, such as by leaving its process. seconds: that it took.
+    passed: whether every test passed. None if the run was ended at a limit. failed: the first test that failed, empty
+    if the run ended otherwise, for example because its process ended. seconds: its duration.
     """
 
     job: Job
@@ -116,7 +116,7 @@ class Ended(Generic[Job]):
 
 @dataclass(frozen=True)
 class Limits:
-    """When a run is ended, in seconds: by the clock; of its own work; without any work."""
+    """Limits of a run, in seconds: elapsed time, CPU time, and time without work."""
 
     clock: float
     work: float = math.inf
@@ -148,9 +148,9 @@ def each(
     limits: Limits,
     log: Path,
 ) -> Iterator[Ended[Job]]:
-    """Run each job in a process and a copy of its own, as many at a time as there are copies.
+    """Run each job in a separate process and copy, as many at a time as there are copies.
 
-    run: gets the job and its copy, which is the working folder. log: the folder for what the runs print.
+    run: gets the job and its copy, which is the working folder. log: the folder for the output of the runs.
     """
     fork = multiprocessing.get_context("fork")
     log.mkdir(parents=True, exist_ok=True)

@@ -74,7 +74,7 @@ def test_what_the_memory_does_not_hold_is_told_with_what_fits() -> None:
     Scale(nodes, 100, jobs).check_memory(8000)
     with pytest.raises(ValueError, match="NODES="):
         Scale(nodes + 5, 100, 10 * (nodes + 5)).check_memory(8000)
-    with pytest.raises(ValueError, match="nothing fits"):
+    with pytest.raises(ValueError, match="no size fits"):
         scale.check_memory(100)
 
 
@@ -83,7 +83,7 @@ def test_the_command_ends_with_one_error(capsys: pytest.CaptureFixture[str], mon
     assert capsys.readouterr().err == "error: NODES=0 is not measured: give 1 to 1000\n"
     monkeypatch.setattr(command, "free_memory", lambda: 100 * MIB)
     assert command.main(["--nodes", "10"]) == 1
-    assert "nothing fits" in capsys.readouterr().err
+    assert "no size fits" in capsys.readouterr().err
 
 
 def test_free_memory_is_what_new_processes_can_have(tmp_path: Path) -> None:

@@ -370,7 +370,7 @@ def test_what_fits_the_memory_is_let_through() -> None:
 @pytest.mark.parametrize("hours", ["inf", "nan", "169"])
 def test_a_day_without_end_is_refused(hours: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--hours", hours, "--print-trace"]) == 1
-    assert "hours are no day; write a number up to 168" in capsys.readouterr().err
+    assert "hours are too many; write a number up to 168" in capsys.readouterr().err
 
 
 def test_more_jobs_than_a_team_may_have_are_refused_before_the_day(capsys: pytest.CaptureFixture[str]) -> None:
@@ -383,7 +383,7 @@ def test_a_trace_of_ones_own_has_its_own_hours(tmp_path: Path, capsys: pytest.Ca
     file = tmp_path / "day.csv"
     file.write_text("arrival,team,pods,gpus,seconds\n0,blue,1,1,60\n")
     assert main(["--trace", str(file), "--hours", "8", "--print-trace"]) == 1
-    assert capsys.readouterr().err == f"error: {file} has hours of its own, and 8 are wanted; leave one out\n"
+    assert capsys.readouterr().err == f"error: {file} sets the hours, so 8 cannot apply; leave one out\n"
     assert main(["--trace", str(file), "--print-trace"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == f"# {file}"
 
@@ -420,7 +420,7 @@ def test_what_does_not_fit_the_memory_is_told_what_does() -> None:
     ("arguments", "said"),
     [
         (["--nodes", "3"], "error: 3 nodes are too few: 3 teams and the slack queue need 4"),
-        (["--time-scale", "0"], "error: a time scale of 0 is none; write one from 1 to 100000"),
+        (["--time-scale", "0"], "error: a time scale of 0 is invalid; write a number from 1 to 100000"),
         (["--hours", "0"], "error: no job arrives within 0 hours; write more"),
         (["--nodes", "1001"], "error: 1001 nodes are too many: a stack has at most 1000"),
         (["--nodes", "1000"], "error: 1000 nodes and 0 jobs take "),

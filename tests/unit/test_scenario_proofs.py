@@ -34,13 +34,13 @@ SEEN: Mapping[str, str] = {
     "quota-dodging": "not so: a job on another job's quota is refused",
     "isolation": "not so: no pod of blue takes a node past the scheduler",
     "node-failure": "the slack queue lends 0: not within 45 s; last seen: None",
-    "beyond-slack": "the slack queue lends nothing: not within 45 s; last seen: None",
+    "beyond-slack": "the slack queue lends no GPUs: not within 45 s; last seen: None",
     "retries": "the job has failed for good: not within 112.5 s; last seen: None",
 }
 """The message of each scenario on a cluster without its mechanism."""
 SLOW = (
-    "last seen: []; nobody says why",
-    "last seen: ['gpu-node-0']; nobody says why",
+    "last seen: []; the reason is unknown",
+    "last seen: ['gpu-node-0']; the reason is unknown",
     f"last seen: []; {NO_QUOTA}. Pending the preemption of 1 workload(s)",
     f"last seen: []; {NO_QUOTA}. Preempting 1 workload(s) failed, will retry.",
     "last seen: []; the scheduler says: 0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims",
@@ -53,7 +53,7 @@ SLOW = (
 UNRELATED = (
     "no refusal but HTTP 500: etcdserver: request timed out",
     "refused for another reason: the pods of all components are counted",
-    "it was made 3 times, and may be made anew 1 times",
+    "it was created 3 times, and may be recreated 1 times",
     "next-0 did not wait",
     "another team's job had to wait",
     "red's job runs no more",
@@ -199,9 +199,9 @@ def test_only_what_a_mechanism_keeps_is_given_up_early_where_it_is_away() -> Non
 @pytest.mark.parametrize(
     ("quota", "scheduled", "said"),
     [
-        (None, None, "nobody says why"),
+        (None, None, "the reason is unknown"),
         ({"type": "QuotaReserved", "status": "False", "message": "insufficient"}, None, "Kueue says: insufficient"),
-        ({"type": "QuotaReserved", "status": "True", "message": "admitted"}, None, "nobody says why"),
+        ({"type": "QuotaReserved", "status": "True", "message": "admitted"}, None, "the reason is unknown"),
         (
             {"type": "QuotaReserved", "status": "True", "message": "admitted"},
             {"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"},

@@ -31,7 +31,7 @@ def local_port(host: Host) -> int:
 def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
     """Return a VM's kubeconfig for use elsewhere: a credential plugin opens an SSH tunnel first.
 
-    The plugin is text in the kubeconfig for `sh` and OpenSSH. Nothing has to be installed, and the text has no paths of
+    The plugin is text in the kubeconfig for `sh` and OpenSSH. It needs no installation, and the text has no paths of
     one machine. Raises ValueError if the kubeconfig has no current context, or a user without a certificate or token.
     Source: kubernetes.io, reference/access-authn-authz/authentication, "client-go credential plugins".
     """

@@ -72,7 +72,7 @@ class RemoteCluster(dynamic.Resource, name="RemoteCluster", module="mlbatch"):
     """The kind cluster of a VM.
 
     kubeconfig: a secret. Its clients open the SSH tunnel. Its credential is the VM's at the creation of this resource.
-    To get a newer one, replace this resource, which changes nothing on the VM.
+    To get a newer one, replace this resource, which does not change the VM.
     versions, checks: recorded by the first boot.
     """
 

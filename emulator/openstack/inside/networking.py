@@ -14,7 +14,7 @@ class Everywhere(api.MechanismDriver):
     """Binds each port on the host that requests it, like the agent of that host."""
 
     def initialize(self) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def bind_port(self, context: Any) -> None:
         """Bind to the first segment; the port is then ACTIVE."""

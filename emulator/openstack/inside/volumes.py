@@ -15,28 +15,28 @@ class Nowhere(driver.VolumeDriver):
     VERSION = "1.0.0"
 
     def check_for_setup_error(self) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def create_volume(self, volume: Any) -> None:
-        """Do nothing: the volume is only in Cinder's database."""
+        """Accept the call: the volume is only in Cinder's database."""
 
     def delete_volume(self, volume: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def extend_volume(self, volume: Any, new_size: int) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def create_snapshot(self, snapshot: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def delete_snapshot(self, snapshot: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def create_volume_from_snapshot(self, volume: Any, snapshot: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def create_cloned_volume(self, volume: Any, src_vref: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def clone_image(
         self, context: Any, volume: Any, image_location: Any, image_meta: Any, image_service: Any
@@ -49,20 +49,20 @@ class Nowhere(driver.VolumeDriver):
         return True, None
 
     def ensure_export(self, context: Any, volume: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def create_export(self, context: Any, volume: Any, connector: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def remove_export(self, context: Any, volume: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def initialize_connection(self, volume: Any, connector: Any) -> dict[str, Any]:
         """Return the connection that Nova's fake driver records."""
         return {"driver_volume_type": "fake", "data": {"volume_id": volume.id, "target_lun": 1}}
 
     def terminate_connection(self, volume: Any, connector: Any, **options: Any) -> None:
-        """Do nothing."""
+        """Accept the call."""
 
     def _update_volume_stats(self) -> None:
         self._stats = {

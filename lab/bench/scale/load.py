@@ -186,7 +186,7 @@ def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str],
 
 
 def await_moving(left: Callable[[], int], say: Callable[[int], str]) -> None:
-    """Wait until nothing is left. Raises StalledError if the number does not fall for a long time."""
+    """Wait until no job is left. Raises StalledError if the number does not fall for a long time."""
     least, since = left(), time.monotonic()
     while found := left():
         if found < least:

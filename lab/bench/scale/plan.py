@@ -107,7 +107,7 @@ class Scale:
             return
         fits = next((n for n in range(self.nodes - 1, 0, -1) if self._of(n).mib <= available_mib), 0)
         text = f"NODES={self.nodes} with JOBS={self.jobs} take {self.mib:.0f} MiB, and {available_mib:.0f} MiB are free"
-        raise ValueError(f"{text}: NODES={fits} JOBS={self._of(fits).jobs} fit" if fits else f"{text}: nothing fits")
+        raise ValueError(f"{text}: NODES={fits} JOBS={self._of(fits).jobs} fit" if fits else f"{text}: no size fits")
 
     def _of(self, nodes: int) -> Scale:
         """Return the same with another number of nodes and proportionally many jobs."""

@@ -20,8 +20,8 @@ _PLAIN: Final = "batch/job"
 _PATIENT: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
 """The longest time that members can request, so that a pending job is not restarted during the measurement."""
 ALL_SCORED: Final = 101
-"""Nodes from which a scheduler stops after finding half of them, or 100; the share falls with more nodes (kubernetes,
-pkg/scheduler/schedule_one.go, numFeasibleNodesToFind).
+"""With more nodes than this, a scheduler stops after it found half of them, or 100. The share falls with more nodes
+(kubernetes, pkg/scheduler/schedule_one.go, numFeasibleNodesToFind).
 """
 _LIMITS: Final = Limits("the platform's")
 

@@ -110,7 +110,7 @@ class ProjectFacts:
     own_images: names that no public image has, only images of the project or shared with it.
     ambiguous: names that several networks have, which OpenStack allows.
     routes: the pools that routers lead to, by name of the project's own networks. Unknown for other networks.
-    quotas: by resource, such as cores. server, volume: with the stack's name, None if there is none.
+    quotas: by resource, such as cores. server, volume: with the stack's name, None if missing.
     has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
     doubles: the IDs of the stack's resources of which there are several, by kind, as in the command `openstack`. A
         resource whose creation was not answered is not in the state.
@@ -120,7 +120,7 @@ class ProjectFacts:
         refresh does not find any of this (terraform-provider-openstack, resourceNetworkingPortV2Read).
     existing: the volume that the settings name, None if no volume has the ID.
     obstacle: why this machine could not sign in to a VM of the project, None if it can.
-    key_pair: the public key in the user's key pair with the stack's name, None if there is none.
+    key_pair: the public key in the user's key pair with the stack's name, None if missing.
     """
 
     flavors: Mapping[str, FlavorFacts]

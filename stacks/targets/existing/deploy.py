@@ -26,7 +26,7 @@ class ExistingLayers(SiteLayers):
         self._names = tuple(names)
 
     def volumes(self, namespaces: Namespaces) -> Mapping[str, pulumi.Input[str]]:
-        """Return the claims that the settings name; nothing is registered for them."""
+        """Return the claims that the settings name, without registering resources."""
         return {name: name for name in self._names}
 
 

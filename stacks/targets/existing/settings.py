@@ -265,7 +265,7 @@ class ClusterSettings(SettingsModel):
 
     @property
     def pools(self) -> Sequence[PoolSettings]:
-        """All pools, in the order in which queues try them."""
+        """All pools, in the order that queues try them."""
         return [self.pool, *self.more_pools]
 
     def check(self, path: Path) -> Iterator[ConfigError]:

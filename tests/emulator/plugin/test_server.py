@@ -47,7 +47,7 @@ class Shelf:
 
     def resources(self, token: str) -> Shelf:
         if token != "notes:index:Note":
-            raise ProviderError(f"there is no {token}")
+            raise ProviderError(f"unknown type {token}")
         return self
 
     def invoke(self, token: str, arguments: Properties) -> Properties:
@@ -186,7 +186,7 @@ def test_errors_state_whether_a_resource_changed(engine: Engine) -> None:
     defect = error("defect")
     assert defect.code() is grpc.StatusCode.UNKNOWN
     assert "notes has a defect in Create: KeyError('oops')" in defect.details()
-    with pytest.raises(grpc.RpcError, match="there is no notes:index:Other") as refused:
+    with pytest.raises(grpc.RpcError, match="unknown type notes:index:Other") as refused:
         engine.stub.Read(provider_pb2.ReadRequest(urn=URN.replace("Note::", "Other::"), id="t"))
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
 

@@ -321,7 +321,7 @@ class AzureOptions(SettingsModel):
 
     @property
     def gpu_pools(self) -> Mapping[Path, GpuPoolSettings]:
-        """All pools of GPU nodes, by their keys, in the order in which queues try them."""
+        """All pools of GPU nodes, by their keys, in the order that queues try them."""
         further: Mapping[Path, GpuPoolSettings] = {
             ("azure", "moreGpuPools", index): pool for index, pool in enumerate(self.more_gpu_pools)
         }

@@ -19,11 +19,11 @@ from stacks.targets.aks.settings.values import LONG_TERM
 
 _PATH: Final[Path] = ("azure", "kubernetesVersion")
 _NOTICE: Final = timedelta(days=30)
-"""Time before the end of support at which AKS itself sends a notice."""
+"""Time between AKS's own notice and the end of support."""
 
 
 def today() -> date:
-    """Return the day on which support of a version is judged."""
+    """Return the day for which support of a version is checked."""
     return date.today()
 
 
