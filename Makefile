@@ -103,6 +103,7 @@ test: build ## run everything, three parts at a time: lint, types, tests against
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/python -m tests.plain_english
 	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l emulator/tools) || exit; \
 		[ -z "$$unformatted" ] || { echo "run gofmt on $$unformatted"; exit 1; }
 

@@ -44,8 +44,8 @@ class Chart:
     archive: https address of the archive in the index. None for an OCI registry, or until a maintainer has verified a
         digest.
     sha256: digest of the archive, hexadecimal. None until a maintainer has verified one.
-    registries: the values by which the chart is told where its images are, as paths with dots, and what upstream has
-        there behind the registry's host (the chart's values.yaml).
+    registries: the chart's values for the location of its images, as paths with dots, and what upstream has there
+        behind the registry's host (the chart's values.yaml).
     source: the document that names repository and version.
     """
 
@@ -175,8 +175,8 @@ class CertifiedGpuOperator:
 class Repository:
     """A Git repository at a commit.
 
-    name: of the folder that it is cloned to. content: digest of what is installed of it (components/kubernetes/
-    kustomize.py), empty where nothing is.
+    name: of the folder that it is cloned to. content: digest of its installed part (components/kubernetes/
+    kustomize.py), empty if no part is installed.
     """
 
     name: str

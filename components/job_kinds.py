@@ -1,7 +1,7 @@
 """The kinds of jobs, each with its API and its controllers. Other modules derive their lists from it.
 
 The modules with rules know the fields of a kind: `components/tenancy/pod_templates.py` has the paths of its pods,
-`components/tenancy/growing_jobs.py` the fields by which it grows.
+`components/tenancy/growing_jobs.py` the fields that let it grow.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """IBM's Autopilot: periodic checks of GPUs, network and storage on each node, with results for jobs and queues.
 
 Its objects are declared one by one, as in the chart autopilot v2.1.3 (IBM/autopilot, helm-charts/autopilot). The chart
-has no values for tolerations, the runtime class, the monitor's label and the permissions. Without these it would check
-nothing on tainted or guarded nodes (docs/decisions, autopilot-is-declared). Its program requires these names and this
+has no values for tolerations, the runtime class, the monitor's label and the permissions. Without these it would not
+check tainted or guarded nodes (docs/decisions, autopilot-is-declared). Its program requires these names and this
 namespace (autopilot-daemon/pkg/utils/functions.go, CreateJob).
 
 A periodic round sets PASS or WARN in the node's label. A deep check sets TESTING while it takes the GPUs of an idle

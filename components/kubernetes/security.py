@@ -27,7 +27,7 @@ NOBODY: Final[Mapping[str, Any]] = {
 
 
 def nobody(pod_security: PodSecurity) -> Mapping[str, Any]:
-    """Return NOBODY. With SecurityContextConstraints, return it without a user.
+    """Return the context of an unprivileged user. With SecurityContextConstraints, return it without a user.
 
     OpenShift sets a user from the namespace's range and rejects all others (its constraint `restricted-v2`).
     """

@@ -38,7 +38,7 @@ lends less. Defaults of AppWrapper 1.1 (`pkg/config/config.go`) and the value ER
 
 FILES: Final = "configmaps"
 """Files of jobs. Upstream's controller may not create ConfigMaps (v1.2.2, `config/rbac/role.yaml`). Members may create
-them directly, so wrapped ConfigMaps grant nothing new."""
+them directly, so wrapped ConfigMaps grant no new right."""
 _ROLE: Final = "appwrapper-manager-role"
 _OWN_ROLE: Final = "appwrapper-leader-election-role"
 """Role in AppWrapper's own namespace, which has its certificate."""

@@ -33,7 +33,7 @@ FRAMEWORKS: Final = tuple(kind.framework for kind in QUEUED)
 
 UNCOUNTED: Final = (f"{names.SHARED_INFINIBAND.partition('/')[0]}/", names.DISK)
 """Prefixes of resources that no quota counts. Kueue would never admit a job that requests one of them, because no queue
-covers it. Every pod of a node may have the shared InfiniBand ports, so there is nothing to count. Disk belongs to one
+covers it. Every pod of a node may have the shared InfiniBand ports, so a quota has no meaning. Disk belongs to one
 node, and the scheduler counts requests for it there."""
 
 BACKOFF_SECONDS: Final = (10, 300)

@@ -35,8 +35,8 @@ _CONTROLLER: Final = (
     "request.userInfo.username.startsWith('system:') && "
     "!request.userInfo.?groups.orValue([]).exists(group, group == 'system:masters')"
 )
-"""CEL that is true for a controller of Kubernetes, a scheduler or a service account. An administrator, who reserves a
-volume by hand, is not one."""
+"""CEL that is true for a controller of Kubernetes, a scheduler or a service account. It is false for an
+administrator, who reserves a volume by hand."""
 
 
 def policy(teams: Sequence[str]) -> AdmissionPolicy:

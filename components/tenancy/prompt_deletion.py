@@ -5,7 +5,7 @@
 - Deletion without dependents leaves running pods that no queue counts.
 - Deletion in the foreground deletes the job's Workload first, because it is a dependent. The job loses its quota while
   its pods still end. The garbage collector also applies it to dependents of a deleted ConfigMap or of any other owner.
-- A deleted pod runs as long as the request says, whatever its specification says (k8s.io/apiserver v0.34.2,
+- A deleted pod runs as long as the request says, despite its specification (k8s.io/apiserver v0.34.2,
   `pkg/registry/rest/delete.go`). Some controllers replace the pod meanwhile, so each deletion adds a pod.
 """
 

@@ -34,8 +34,8 @@ REFUSED_KINDS: Final = {
 }
 """Kinds that members create separately, and the reason. Kubernetes keeps a PVC while any pod mounts it, and AppWrapper
 keeps a job's quota until all its parts are deleted. A small job could therefore keep the quota of a large one, and the
-large job's owner could not change that. AppWrapper also caches the kinds that it contains, for which it lists and
-watches them in all namespaces (v1.2.2, `getComponentStatus`). Upstream's role also has no right to create these kinds.
+large job's owner could not change that. AppWrapper also caches the kinds that it contains: it lists and watches
+them in all namespaces (v1.2.2, `getComponentStatus`). Upstream's role also has no right to create these kinds.
 """
 
 

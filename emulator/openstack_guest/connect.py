@@ -1,6 +1,6 @@
 """Connect to a port of a floating address of the local OpenStack: connect.py SOCKET ADDRESS PORT.
 
-The ProxyCommand of the local environment's `ssh` runs this file as a script, so it imports nothing from the project.
+The ProxyCommand of the local environment's `ssh` runs this file as a script, so it has no imports from the project.
 """
 
 from __future__ import annotations

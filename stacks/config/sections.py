@@ -20,7 +20,7 @@ class Sections:
 
     raw: the configuration as written, by key.
     sections: by key, without the teams.
-    teams: with None in the place of a team that could not be read.
+    teams: with None for a team that could not be read.
     team_names: the name of each team as written.
     secrets: the keys of the secrets that are set.
     facts: about the cluster. None if it was not asked or did not answer.

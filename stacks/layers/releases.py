@@ -90,7 +90,7 @@ def _mlops(inputs: StackInputs[Any]) -> str | None:
 
 
 def _files(mirror: Mirror, source: Repository, folder: str) -> Mapping[str, bytes]:
-    """Return the files of a repository's folder, held to their digest; raises ArtifactError."""
+    """Return the files of a repository's folder after a check of their digest. Raises ArtifactError."""
     where = mirror.locate(source.archive)
     try:
         unpacked = kustomize.unpacked(mirror.fetch(source.archive))

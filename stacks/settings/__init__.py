@@ -1,8 +1,8 @@
 """A stack's settings: one typed tree for each target, and the only place where defaults stand.
 
 A tree mirrors the stack's configuration: each class is a section, each field a key in camelCase. Types are strict (a
-boolean is no number, a number no string) and unknown keys are errors. What a single section shows is checked in its
-class; what spans sections, in `stacks.validation` or by the target that owns them.
+boolean is not a number, a number is not a string) and unknown keys are errors. The class of a section checks its own
+values. `stacks.validation` or the target that owns the sections checks what spans several sections.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def cluster(paths: Paths) -> Cluster:
 @pytest.fixture(scope="session")
 def site_nodes(cluster: Cluster, standing: Standing) -> Iterator[list[str]]:
     """Yield a site's nodes, which exist before the platform: three with GPUs, one without."""
-    standing.nothing()
+    standing.down()
     seeds = list(yaml.safe_load_all((ROOT / "local" / "seeds" / "existing.yaml").read_text()))
     created = [seed for seed in seeds if seed.get("status")]
     names = [seed["metadata"]["name"] for seed in created]
@@ -71,7 +71,7 @@ def site_nodes(cluster: Cluster, standing: Standing) -> Iterator[list[str]]:
     yield names
     if official.named_cluster() is None:
         return
-    standing.nothing()
+    standing.down()
     cluster.patch("v1", "Node", machine, {"metadata": {"labels": {"pool": None}}})
     for name in names:
         cluster.delete("v1", "Node", name)
@@ -93,4 +93,4 @@ def standing(make_project: Callable[[str], Project]) -> Iterator[Standing]:
     found = Standing(make_project)
     yield found
     if official.named_cluster() is not None:
-        found.nothing()
+        found.down()

@@ -13,7 +13,7 @@ from tests.local.standing import Standing
 
 @pytest.fixture(scope="module")
 def killed(standing: Standing, make_project: Callable[[str], Project], cluster: Cluster) -> Killed:
-    standing.nothing()
+    standing.down()
     project = make_project("dev")
     project.configure({**dev_settings(project.mirror), "samples": {}})
     return Killed(project, cluster)

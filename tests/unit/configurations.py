@@ -21,7 +21,7 @@ def errors_of(raw: Mapping[str, object], *secrets: str) -> list[ConfigError]:
 
 
 def partial_of(raw: Mapping[str, object], *secrets: str) -> PartialSettings:
-    """Return the sections of a configuration in which each is valid by itself."""
+    """Return the sections of a configuration. Each of them must be valid by itself."""
     partial, found = parsing.read(raw, frozenset(secrets))
     assert [str(error) for error in found] == []
     return partial

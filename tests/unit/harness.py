@@ -1,6 +1,6 @@
 """Runs a Pulumi program without an engine and records what it registered.
 
-Nothing about a program can be asserted while it runs: registrations land later. `build` therefore runs all of it under
+While a program runs, tests cannot check it, because registrations arrive later. `build` therefore runs all of it under
 the SDK's test decorator, which waits for every registration, and returns the record.
 """
 

@@ -1,7 +1,7 @@
 """NVIDIA's GPU operator on target `openshift`, installed by the Operator Lifecycle Manager.
 
-Seed: redhat-na-ssa/hobbyist-guide-to-rhoai, configs/02, the steps by which the cluster of the seeds has it (called the
-guide below).
+Seed: redhat-na-ssa/hobbyist-guide-to-rhoai, configs/02, its installation on the cluster of the seeds (the guide
+below).
 """
 
 from __future__ import annotations

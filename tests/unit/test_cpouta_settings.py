@@ -20,7 +20,7 @@ PRIVATE = (
 
 
 def shipped(**openstack: Any) -> dict[str, Any]:
-    """Return the shipped VM without the MLOps platform, with changed values, or without those that are None."""
+    """Return the shipped VM without the MLOps platform, with changed values. None removes a key."""
     config = yaml.safe_load((ROOT / "Pulumi.cpouta.yaml").read_text())["config"]
     raw = {name.removeprefix("mlbatch:"): value for name, value in config.items() if name != "mlbatch:mlops"}
     section = {**raw["openstack"], **openstack}

@@ -1,4 +1,4 @@
-"""What queues may lend with the nodes' resources: exact limits for each way in which a node is lost."""
+"""What queues may lend with the nodes' resources: exact limits for each kind of lost node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OSS MLOps platform: every entry of its menus, rendered from an archive that is held to its digest."""
+"""The OSS MLOps platform: every entry of its menus, rendered from an archive whose digest is checked."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class TestRole:
         assert not [rule for rule in found if "pods/exec" in rule["resources"]]
 
     def test_upstreams_rules_are_an_option(self, mirror: Mirror, kubeconfig: Path) -> None:
-        """`setup.k8s/mlbatch-edit-role.yaml` of 2025-03-21 and later, in which members may read pods/log.
+        """`setup.k8s/mlbatch-edit-role.yaml` of 2025-03-21 and later: members may read pods/log.
 
         And the last three of `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`, which `oc project` and the console need.
         """

@@ -190,7 +190,7 @@ QUANTITY = Draft7Validator(SCHEMA["definitions"]["QuotaSettings"]["properties"][
 
 
 def test_a_default_is_what_the_program_takes_and_gives() -> None:
-    """Each default in the schema is valid for the schema of its own key."""
+    """Each default in the schema is valid for the schema of its key."""
     for model, key, said in keys():
         if "default" in said:
             own = {**json.loads(json.dumps(said)), "definitions": SCHEMA["definitions"]}

@@ -62,7 +62,7 @@ UNRELATED = (
 
 
 class Smooth:
-    """A stage on which every promise holds.
+    """A stage that keeps every promise.
 
     steps: the awaited steps. within: the promised seconds. held: the message if a condition without a delay does not
     hold.

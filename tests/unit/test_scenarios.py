@@ -179,7 +179,7 @@ def test_a_busy_api_server_does_not_end_the_clearing_up(monkeypatch: pytest.Monk
 
 
 class Queue:
-    """A stage on which each job of a team takes a node, and the test chooses which job the queue admits next."""
+    """A stage where each job of a team takes a node, and the test chooses which job the queue admits next."""
 
     def __init__(self, picks: int = 0, room: int = 3) -> None:
         self.size, self.cluster, self.picks, self.room = Size(), self, picks, room

@@ -112,11 +112,11 @@ class ProjectFacts:
     routes: the pools that routers lead to, by name of the project's own networks. Unknown for other networks.
     quotas: by resource, such as cores. server, volume: with the stack's name, None if missing.
     has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
-    doubles: the IDs of the stack's resources of which there are several, by kind, as in the command `openstack`. A
+    doubles: the IDs of the stack's resources that exist several times, by kind, as in the command `openstack`. A
         resource whose creation was not answered is not in the state.
     owner: the stack of the security group, or empty if it is not recorded. rules: of that group, for ingress.
     other_groups: other groups of the VM's ports, by name, with their ingress rules. unguarded: the IDs of its ports
-        without port security, to which no rule applies. is_left_out: the VM's own port is not in the stack's group. A
+        without port security: no rule applies to them. is_left_out: the VM's own port is not in the stack's group. A
         refresh does not find any of this (terraform-provider-openstack, resourceNetworkingPortV2Read).
     existing: the volume that the settings name, None if no volume has the ID.
     obstacle: why this machine could not sign in to a VM of the project, None if it can.

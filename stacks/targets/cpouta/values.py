@@ -34,7 +34,7 @@ _TAKEN: Final = re.compile(
     re.VERBOSE,
 )
 """Users and groups that Ubuntu's cloud images and Docker have themselves (base-passwd, passwd.master and group.master;
-then those of packages): cloud-init makes a user with a group of its own, and fails where there is one of the name."""
+then those of packages): cloud-init creates a user with a group of the same name, and fails if that exists."""
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _IDS: Final = "the volume's ID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
 _KEY: Final = r"\s*(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521))[\s\S]*"

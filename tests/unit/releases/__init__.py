@@ -1,8 +1,8 @@
-"""Upstream's released manifests, reduced to what the program looks at, so that unit tests need neither Go nor network.
+"""Upstream's released manifests, reduced to the parts that the program reads: unit tests need neither Go nor network.
 
-Of each definition the schemas are left out, which are nine tenths of the files and which nothing in the program reads.
-`python -m tests.unit.releases FOLDER` reduces the files of a mirror (`make mirror` fills one) into this folder; a test
-of the local environment holds them to it.
+The definitions lack their schemas: these are nine tenths of the files, and the program does not read them.
+`python -m tests.unit.releases FOLDER` reduces the files of a mirror (`make mirror` fills one) into this folder. A test
+of the local environment compares both.
 """
 
 from __future__ import annotations

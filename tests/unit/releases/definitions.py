@@ -1,8 +1,8 @@
 """The schemas of the kinds that the program declares and others define, closed: a field that they do not know is wrong.
 
 An API server drops such a field with a warning, or refuses the object. Sources: Kueue's and AppWrapper's manifests and
-the chart kube-prometheus-stack, of a mirror, which is to be that of a local OpenShift; NVIDIA's network operator and
-Volcano, of the charts that stand in for them.
+the chart kube-prometheus-stack, from the mirror of a local OpenShift; the stubs of the charts of NVIDIA's network
+operator and Volcano.
 """
 
 from __future__ import annotations

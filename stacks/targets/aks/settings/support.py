@@ -23,7 +23,7 @@ _NOTICE: Final = timedelta(days=30)
 
 
 def today() -> date:
-    """Return the day for which support of a version is checked."""
+    """Return the day that the end of support is compared with."""
     return date.today()
 
 
