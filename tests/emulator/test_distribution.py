@@ -31,7 +31,7 @@ def test_a_stacks_target_selects_the_distribution(root: Path) -> None:
     assert not parts(root, "none-of-ours")["openshift"]
 
 
-def test_operators_come_from_a_catalog_where_a_setting_in_a_section_says_so(root: Path) -> None:
+def test_a_setting_selects_operators_from_a_catalog(root: Path) -> None:
     rule = "- {setting: 'mlbatch:openshift.operators', value: openshift-ai, distribution: openshift-operator-hub}\n"
     (root / "local" / "distributions.yaml").write_text(rule + RULES)
     (root / "Pulumi.site.yaml").write_text("config: {'mlbatch:target': openshift}\n")

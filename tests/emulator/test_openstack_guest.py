@@ -279,7 +279,7 @@ def master(tunnel: Path) -> int | None:
     return int(found[1]) if found else None
 
 
-def test_after_one_that_was_killed_there_is_one_tunnel_that_can_be_found_and_closed(guests: Guests) -> None:
+def test_after_a_killed_run_exactly_one_tunnel_can_be_found_and_closed(guests: Guests) -> None:
     """ssh does not replace an existing socket, with or without a listener."""
     host = guests.start()
     kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)

@@ -233,7 +233,7 @@ def test_an_error_is_the_only_message_and_no_resource_is_created(
 
 
 @pytest.mark.soak("takes minutes; the next test kills an update, too")
-def test_what_a_killed_update_was_creating_in_azure_is_imported_as_documented(
+def test_azure_resources_of_a_killed_update_are_imported_as_documented(
     project: Project, settings: dict[str, Any], cluster: Cluster, paths: Paths
 ) -> None:
     """The state of a plain `pulumi up` has its pending creations. Azure completes them, and the provider then rejects

@@ -766,7 +766,7 @@ def tried(case: Case) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.raised], ids=lambda case: f"{case.alert}-{case.what}")
-def test_what_an_alert_says_names_only_what_it_knows(case: Case) -> None:
+def test_an_alerts_text_uses_only_its_labels(case: Case) -> None:
     (alert,) = (alert for alert in alerts.alerts(case.watched) if alert.name == case.name)
     for labels in case.raised:
         assert set(re.findall(r"\$labels\.(\w+)", alert.summary)) <= set(labels)

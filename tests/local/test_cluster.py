@@ -107,7 +107,7 @@ def test_a_killed_api_server_restarts(second: Paths) -> None:
     eventually("the API server runs again", lambda: local_cluster.status(second), lambda s: s.ready)
 
 
-def test_a_simulated_pod_outlives_the_kubelet_and_goes_at_once_when_deleted(second: Paths) -> None:
+def test_a_simulated_pod_outlives_the_kubelet_and_is_deleted_at_once(second: Paths) -> None:
     local_cluster.start(second, print)
     cluster = Cluster(second.kubeconfig)
     with simulated(cluster) as name:

@@ -75,7 +75,7 @@ def attached_to(cloud: Connection, volume: str) -> list[str]:
     return [each["server_id"] for each in cloud.block_storage.get_volume(volume).attachments]
 
 
-def test_it_comes_up_again_with_the_data_and_its_password(project: Project, cloud: Connection, paths: Paths) -> None:
+def test_a_second_deployment_has_the_data_and_its_password(project: Project, cloud: Connection, paths: Paths) -> None:
     before, (volume,) = password(paths), cloud.block_storage.volumes()
     take_over(project)
     project.up()

@@ -547,7 +547,7 @@ class TestServices:
         dry_run(alice, service("blue"))
         dry_run(alice, service("blue", clusterIP="None"))
 
-    def test_what_is_there_cannot_be_turned(self, alice: Cluster) -> None:
+    def test_an_existing_service_cannot_be_changed_into_a_refused_one(self, alice: Cluster) -> None:
         alice.create(service("blue"))
         try:
             change = {"spec": {"externalIPs": ["203.0.113.7"]}}

@@ -228,7 +228,7 @@ def test_an_nfs_provisioner_is_refused_until_hostmount_anyuid_is_granted_to_its_
     assert pod["spec"]["securityContext"]["runAsUser"] == 0
 
 
-def test_a_claim_is_bound_once_the_provisioner_may_make_volumes_and_its_volume_goes_with_it(
+def test_a_claim_needs_the_provisioners_rights_and_is_deleted_with_its_volume(
     cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:
     project("nfs")

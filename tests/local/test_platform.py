@@ -73,7 +73,9 @@ def test_no_secret_is_in_clear_text_in_the_state(project: Project, paths: Any) -
     assert '"kubernetes' in state or "kubernetes:" in state
 
 
-def test_the_sample_goes_when_it_is_switched_off(project: Project, settings: dict[str, Any], cluster: Cluster) -> None:
+def test_the_sample_is_deleted_when_it_is_switched_off(
+    project: Project, settings: dict[str, Any], cluster: Cluster
+) -> None:
     project.configure({**settings, "samples": {}})
     project.up()
     assert cluster.list(APPWRAPPER, "AppWrapper") == []
@@ -99,7 +101,7 @@ def test_a_gang_above_the_lendable_quota_waits(cluster: Cluster) -> None:
         assert pods_of(cluster, "blue", "too-big") == []
 
 
-def test_a_borrower_is_preempted_when_the_owner_comes_back(cluster: Cluster) -> None:
+def test_a_borrower_is_preempted_when_the_owner_submits_a_job(cluster: Cluster) -> None:
     borrowers = [gang(f"blue-{index}", "blue", pods=1, gpus=8) for index in range(3)]
     with submitted(cluster, *borrowers):
         for index in range(3):

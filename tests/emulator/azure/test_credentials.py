@@ -57,7 +57,7 @@ def test_the_administrator_is_refused_where_local_accounts_are_disabled(azure: S
         kubeconfig(azure, "listManagedClusterAdminCredentials")
 
 
-def test_the_administrator_has_a_token_where_there_are_local_accounts(azure: Subscription) -> None:
+def test_the_administrator_has_a_token_if_local_accounts_are_enabled(azure: Subscription) -> None:
     signed_in(azure)
     document = kubeconfig(azure, "listManagedClusterAdminCredentials")
     assert document["users"][0] == {"name": "clusterAdmin_rg_aks", "user": {"token": "administrator-token"}}
@@ -80,13 +80,13 @@ def test_the_emulated_kubelogin_signs_in_any_way(tmp_path: Path, login: str) -> 
 
 
 @pytest.mark.parametrize("arguments", [["convert-kubeconfig"], ["get-token", "--server-id", "another"]])
-def test_the_emulated_kubelogin_knows_one_cluster_only(tmp_path: Path, arguments: list[str]) -> None:
+def test_the_emulated_kubelogin_supports_one_cluster_only(tmp_path: Path, arguments: list[str]) -> None:
     done = kubelogin(tmp_path, *arguments)
     assert done.returncode == 1
     assert done.stdout == ""
 
 
-def test_a_get_function_answers_what_a_resource_reads_back(aks: Subscription) -> None:
+def test_a_get_function_returns_the_values_of_a_resource(aks: Subscription) -> None:
     found = answer(aks.arm, "azure-native:containerservice:getManagedCluster", dict(WHERE))
     assert found["fqdn"].endswith(".hcp.eastus.azmk8s.io")
     assert found["id"].endswith("/managedClusters/aks")
@@ -115,7 +115,7 @@ def test_functions_that_are_not_emulated_or_asked_wrongly(
         answer(azure.arm, token, arguments)
 
 
-def test_a_password_has_what_is_asked_for() -> None:
+def test_a_password_has_the_requested_characters() -> None:
     made = random_password.create({"length": 16, "special": False})
     assert len(made["result"]) == 16
     assert made["result"].isalnum()

@@ -98,7 +98,7 @@ def test_a_deleted_cluster_empties_the_local_one(aks: Subscription) -> None:
     assert [each.name for each in aks.arm.state().resources.values()] == ["AKSInfinibandSupport", "feature", "rg"]
 
 
-def test_a_simulated_system_node_keeps_what_has_to_run_away(azure: Subscription) -> None:
+def test_a_simulated_system_node_rejects_pods_with_programs(azure: Subscription) -> None:
     azure.group()
     azure.managed_cluster(agentPoolProfiles=[system_pool(nodeTaints=["CriticalAddonsOnly=true:NoSchedule"])])
     found = document("n", azure.cluster.nodes[1])
@@ -113,7 +113,7 @@ def live(labels: dict[str, str], taints: list[dict[str, str]], applied: dict[str
     return {"metadata": metadata, "spec": {"taints": taints}}
 
 
-def test_a_node_follows_its_pool_and_keeps_what_others_have_put_there() -> None:
+def test_a_node_follows_its_pool_and_keeps_labels_and_taints_of_others() -> None:
     gone = {"key": "old", "value": "1", "effect": "NoSchedule"}
     others = {"key": "health", "value": "bad", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
     new = {"key": "new", "value": "1", "effect": "NoSchedule"}

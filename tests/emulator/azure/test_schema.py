@@ -99,7 +99,7 @@ def test_a_bad_name_is_refused_before_anything_is_created(azure: Subscription, t
     assert any(failure.startswith(f"'{name}' is '{bad}'; the name of a ") for failure in failures)
 
 
-def test_what_is_not_emulated_is_named(azure: Subscription) -> None:
+def test_a_type_that_is_not_emulated_is_named(azure: Subscription) -> None:
     for token in ("azure-native:compute:VirtualMachine", "azure-native:containerservice/v20200101:AgentPool"):
         with pytest.raises(NotEmulatedError, match=f"does not emulate {token}"):
             azure.check(token)

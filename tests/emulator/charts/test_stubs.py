@@ -16,7 +16,7 @@ from emulator.charts.sources import STUB_OF, STUBS, stub, stubs
 
 
 @pytest.mark.parametrize(("name", "version"), stubs())
-def test_every_stub_is_a_chart_that_says_where_it_was_read(name: str, version: str) -> None:
+def test_every_stub_is_a_chart_that_names_its_source(name: str, version: str) -> None:
     files = stub(name, version)
     chart = yaml.safe_load(files["Chart.yaml"])
     assert (chart["name"], chart["version"]) == (name, version)
@@ -122,9 +122,7 @@ def test_a_file_that_declares_no_webhook_api_or_hook_is_packed(tmp_path: Path, p
     assert packed(tmp_path, path, text) == {"Chart.yaml", "templates/config.yaml", path}
 
 
-def test_the_mirror_gets_what_it_lacks_and_what_is_older_than_its_source(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_mirror_gets_missing_and_outdated_charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "module").mkdir()
     (tmp_path / "module" / "Chart.yaml").write_text("name: main\n")
     mirror = tmp_path / "mirror"

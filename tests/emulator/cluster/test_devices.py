@@ -212,7 +212,7 @@ def test_agents_label_the_nodes_on_which_they_run() -> None:
     assert "mlbatch/nvme-scratch" not in without.labels
 
 
-def test_agents_are_the_projects_and_there_may_be_none(tmp_path: Path) -> None:
+def test_agents_are_the_projects_and_optional(tmp_path: Path) -> None:
     file = tmp_path / "simulations.yaml"
     assert node_agents(file) == ()
     file.write_text("- {daemonset: d, label: l, value: 'v-{node}'}")
@@ -230,7 +230,7 @@ def test_an_unusable_file_of_simulations_is_named(tmp_path: Path, text: str) -> 
         node_agents(file)
 
 
-def test_a_node_shows_what_is_wanted_in_labels_capacity_and_allocatable() -> None:
+def test_a_node_shows_its_devices_in_labels_capacity_and_allocatable() -> None:
     wanted = NodeFeatures(labels={NIC_LABEL: "true"}, resources={"nvidia.com/gpu": "8"})
     assert not shows(node(), wanted)
     amounts = {"cpu": "96", "nvidia.com/gpu": "8"}
@@ -257,7 +257,7 @@ def test_policies_are_ready_when_every_node_concerned_is(found: NodeFeatures, st
     assert {item["metadata"]["name"]: state for _, item, state in told} == states
 
 
-def test_the_label_of_a_gpu_node_may_have_each_form_that_the_operator_knows() -> None:
+def test_the_label_of_a_gpu_node_may_have_each_form_of_the_operator() -> None:
     assert GPU_LABELS[0] == "feature.node.kubernetes.io/pci-10de.present"
     classed = snapshot(WORKER, GPU, cluster={"driver": {"enabled": True}}, pci={})
     assert simulate(node(), HARDWARE, classed).resources == {"nvidia.com/gpu": "8"}

@@ -16,7 +16,7 @@ def made(namespace: dict[str, Any], accounts: set[str], bindings: set[str]) -> d
     return {(each["kind"], each["metadata"]["name"]): each for each in lacking([namespace], *there)}
 
 
-def test_a_new_namespace_gets_two_accounts_and_what_they_may_do() -> None:
+def test_a_new_namespace_gets_two_accounts_with_their_rights() -> None:
     found = made(BLUE, set(), set())
     assert {name for kind, name in found if kind == "ServiceAccount"} == {"builder", "deployer"}
     assert {name for kind, name in found if kind == "RoleBinding"} == BINDINGS

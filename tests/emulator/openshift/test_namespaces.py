@@ -36,7 +36,7 @@ def test_the_first_block_that_is_free_is_next() -> None:
     assert next_block([]) == 0
 
 
-def test_what_a_namespace_has_stays() -> None:
+def test_a_namespace_with_an_allotment_or_in_deletion_is_not_changed() -> None:
     assert lacks(namespace())
     assert lacks(namespace({"owner": "alice"}))
     assert not lacks(namespace(allotted(7)))
