@@ -77,7 +77,7 @@ def _check_controllers(source: Source, job: Job) -> None:
     for name, parts in deciding.items():
         if not runs(source, parts):
             raise ReplicaError(
-                f"no Deployment of the cluster runs {name} in an image that this machine has a program for: "
+                f"no Deployment of the cluster runs {name} in an image that a program of this machine stands for: "
                 f"{versions.INSTEAD}"
             )
 

@@ -31,7 +31,7 @@ RUNTIME_FIELDS: Final = (
         owner="node lifecycle controller: cordoned, not-ready and unreachable nodes get a taint",
         declared_once=True,
     ),
-    RuntimeField(kind="Node", path="spec.unschedulable", owner="the administrator who cordons the node"),
+    RuntimeField(kind="Node", path="spec.unschedulable", owner="whoever cordons the node"),
     RuntimeField(kind="Node", path="status.conditions", owner="kubelet, or KWOK for simulated nodes"),
     RuntimeField(kind="Secret", path="data", owner="the controller whose webhook the certificate serves"),
     RuntimeField(

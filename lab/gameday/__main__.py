@@ -91,7 +91,7 @@ def _lines(options: argparse.Namespace, size: Size) -> list[trace.TraceLine]:
         return trace.read(options.trace, size.room)
     hours = HOURS if options.hours is None else options.hours
     if not hours <= MOST_HOURS:
-        raise ValueError(f"{hours:g} hours are too many; write a number up to {MOST_HOURS}")
+        raise ValueError(f"{hours:g} hours are no day; write a number up to {MOST_HOURS}")
     found = day(options.seed, size.quotas, size.gpus, hours)
     if not found:
         raise ValueError(f"no job arrives within {hours:g} hours; write more")

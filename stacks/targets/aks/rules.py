@@ -258,7 +258,7 @@ def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[
 
 
 def _accounts(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
-    """Reject a volume of the stack's own account if the stack has no account, or if the volume names it explicitly."""
+    """Reject a volume of the stack's own account if there is none, or if the volume names it explicitly."""
     azure = partial.section(AzureSettings)
     if azure is None:
         return
