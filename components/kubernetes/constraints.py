@@ -12,8 +12,8 @@ from typing import Final
 
 import pulumi
 
-from components import names
 from components.kubernetes.manifests import Document
+from components.kubernetes.rbac import binding
 
 NONROOT: Final = "nonroot-v2"
 """Any user except root, without rights on the node."""
@@ -77,10 +77,5 @@ def use(constraint: str, namespace: pulumi.Input[str], accounts: Sequence[str]) 
     It has the name that `oc adm policy add-scc-to-user -n` would give it.
     """
     role = f"system:openshift:scc:{constraint}"
-    return {
-        "apiVersion": f"{names.RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": role, "namespace": namespace},
-        "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts],
-    }
+    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts]
+    return binding(role, role, subjects, namespace, of_cluster=True)

@@ -6,7 +6,7 @@ repairs drift. A preview needs no rendering tool and no network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -65,6 +65,16 @@ class Manifest(pulumi.CustomResource):
     def object_name(self) -> pulumi.Output[str]:
         """The object's name, known when the object exists. Resources that use this output depend on the object."""
         return self.metadata.apply(lambda metadata: str(metadata["name"]))
+
+
+def register_all(
+    prefix: str, documents: Iterable[Document], options: pulumi.ResourceOptions, *, named: bool = False
+) -> list[Manifest]:
+    """Register objects as `<prefix>/<kind>`, or as `<prefix>/<kind>/<name>` if they are named, and return them."""
+    return [
+        Manifest("/".join([prefix, each["kind"], *([each["metadata"]["name"]] if named else [])]), each, options)
+        for each in documents
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.objects import metadata
 from components.kubernetes.resource_quota import critical_pods
 from components.layer import Layer
 
@@ -61,15 +62,8 @@ class Namespace(Layer):
 def namespace_body(args: NamespaceArgs) -> Document:
     """Return the namespace."""
     labels = {**args.labels, **(pod_security("privileged") if args.privileged else {})}
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {
-            "name": args.name,
-            **({"labels": labels} if labels else {}),
-            **({"annotations": dict(args.annotations)} if args.annotations else {}),
-        },
-    }
+    own = metadata(args.name, labels=labels, annotations=args.annotations)
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": own}
 
 
 def pod_security(level: str) -> Mapping[str, str]:

@@ -14,6 +14,22 @@ from components.kubernetes.manifests import SKIP_AWAIT, Document
 _CHECKSUM: Final = "mlbatch/config-sha256"
 
 
+def metadata(
+    name: pulumi.Input[str],
+    namespace: pulumi.Input[str] | None = None,
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> Document:
+    """Return an object's metadata, without empty fields."""
+    return {
+        "name": name,
+        **({"namespace": namespace} if namespace is not None else {}),
+        **({"labels": dict(labels)} if labels else {}),
+        **({"annotations": dict(annotations)} if annotations else {}),
+    }
+
+
 def secret(
     name: str,
     namespace: pulumi.Input[str],
@@ -25,7 +41,7 @@ def secret(
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace, **({"labels": dict(labels)} if labels else {})},
+        "metadata": metadata(name, namespace, labels=labels),
         "type": "Opaque",
         "data": {key: pulumi.Output.secret(value).apply(_encoded) for key, value in values.items()},
     }
@@ -35,8 +51,51 @@ def config_map(
     name: str, namespace: pulumi.Input[str], data: Mapping[str, str], labels: Mapping[str, str] | None = None
 ) -> Document:
     """Return a ConfigMap of files."""
-    metadata = {"name": name, "namespace": namespace, **({"labels": dict(labels)} if labels else {})}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+    own = metadata(name, namespace, labels=labels)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": own, "data": dict(data)}
+
+
+def service(
+    name: str,
+    namespace: pulumi.Input[str],
+    selector: Mapping[str, str],
+    ports: Mapping[str, tuple[int, int | str]],
+    annotations: Mapping[str, str] | None = None,
+) -> Document:
+    """Return a Service of the pods with these labels, which it has too.
+
+    ports: port of the Service, and number or name of the pods' port, by name.
+    annotations: replace SKIP_AWAIT.
+    """
+    notes = SKIP_AWAIT if annotations is None else annotations
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(name, namespace, labels=selector, annotations=notes),
+        "spec": {
+            "selector": dict(selector),
+            "ports": [
+                {"name": which, "port": port, "protocol": "TCP", "targetPort": target}
+                for which, (port, target) in ports.items()
+            ],
+        },
+    }
+
+
+def disruption_budget(
+    name: str,
+    namespace: pulumi.Input[str],
+    pods: Mapping[str, str],
+    least: int = 1,
+    labels: Mapping[str, str] | None = None,
+) -> Document:
+    """Return a PodDisruptionBudget: drains of nodes leave at least this number of the pods with these labels."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(name, namespace, labels=labels),
+        "spec": {"minAvailable": least, "selector": {"matchLabels": dict(pods)}},
+    }
 
 
 def with_namespace(document: Document, namespace: pulumi.Input[str]) -> Document:

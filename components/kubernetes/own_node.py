@@ -13,9 +13,9 @@ from typing import Final
 
 import pulumi
 
-from components import names
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.rbac import Account, rule
 
 _NODE_CLAIM: Final = "authentication.kubernetes.io/node-name"
 _KEPT: Final = {
@@ -65,23 +65,11 @@ def register(account: OwnNodeAccount, prefix: str, parent: pulumi.Resource) -> l
 
 def documents(account: OwnNodeAccount) -> list[Document]:
     """Return the service account, its policy and its permissions, in the order of creation."""
-    own, everywhere = {"name": account.name, "namespace": account.namespace}, {"name": account.cluster_name}
+    own = Account(name=account.name, namespace=account.namespace)
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
+        own.document(),
         *(policy(account).documents() if account.held else ()),
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "ClusterRole",
-            "metadata": everywhere,
-            "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}, *account.reads],
-        },
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": everywhere,
-            "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": account.cluster_name},
-            "subjects": [{"kind": "ServiceAccount", **own}],
-        },
+        *own.granted([rule("", ["nodes"], ["get", "patch"]), *account.reads], name=account.cluster_name),
     ]
 
 

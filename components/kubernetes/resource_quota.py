@@ -9,6 +9,7 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document
+from components.kubernetes.objects import metadata
 
 SYSTEM_PODS: Final = {
     "scopeName": "PriorityClass",
@@ -35,12 +36,11 @@ def resource_quota(
     annotations: Mapping[str, str] | None = None,
 ) -> Document:
     """Return a quota. hard: limits by name. scope: the pods that count, None for everything in the namespace."""
-    notes = {"annotations": dict(annotations)} if annotations else {}
     selector = {"scopeSelector": {"matchExpressions": [scope]}} if scope else {}
     return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": {"name": name, "namespace": namespace, **notes},
+        "metadata": metadata(name, namespace, annotations=annotations),
         "spec": {"hard": dict(hard), **selector},
     }
 

@@ -6,7 +6,7 @@ the fields of AppWrapper's `pkg/config/config.go`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,12 +15,11 @@ import yaml
 
 from components import names
 from components.artifacts import Release
-from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
+from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
-from components.layer import Layer
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
-from components.queueing.operators import Operator, install, register_budget
+from components.queueing.operators import Operator, OperatorLayer, install
 
 RESOURCES: Final = Resources(cpu_request="250m", memory_request="250Mi", cpu_limit="1", memory_limit="1000Mi")
 _HEALTH_LABEL: Final = "autopilot.ibm.com/gpuhealth"
@@ -64,25 +63,12 @@ class AppWrappersArgs:
     nodes: NodeGroup = ANYWHERE
 
 
-class AppWrappers(Layer):
+class AppWrappers(OperatorLayer):
     """Install the AppWrapper controller into mlbatch-system, which must exist. Kueue queues its jobs."""
-
-    definitions: Sequence[pulumi.Resource]
-    """The CRD of AppWrapper. Kueue looks for it when it starts."""
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create AppWrappers: the controller is available and its webhooks answer."""
 
     def __init__(self, name: str, args: AppWrappersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:AppWrappers", name, None, opts)
-        manifests = Manifests(
-            name,
-            ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, args)),
-            pulumi.ResourceOptions(parent=self),
-        )
-        register_budget(self, name, _operator(args))
-        self.definitions, self.ready = manifests.definitions, manifests.ready
-        self.register_outputs({})
+        self._install(name, args.release.manifest, _operator(args), lambda document: edit(document, args))
 
 
 def edit(document: Document, args: AppWrappersArgs) -> Document | None:

@@ -14,11 +14,10 @@ import yaml
 
 from components.artifacts import Release
 from components.job_kinds import JOB_SET
-from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
+from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
-from components.layer import Layer
-from components.queueing.operators import Operator, install, register_budget
+from components.queueing.operators import Operator, OperatorLayer, install
 
 NAME: Final = "jobset-controller-manager"
 """Name of its Deployment and its service account."""
@@ -45,28 +44,16 @@ class JobSetsArgs:
     nodes: NodeGroup = ANYWHERE
 
 
-class JobSets(Layer):
+class JobSets(OperatorLayer):
     """Install the JobSet controller into mlbatch-system, which must exist."""
 
     kinds: ClassVar[Sequence[str]] = (JOB_SET.kind,)
     """Kinds of jobs that it runs."""
-    definitions: Sequence[pulumi.Resource]
-    """The CRD of JobSet. Kueue looks for it when it starts."""
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create JobSets: the controller is available and its webhooks answer."""
 
     def __init__(self, name: str, args: JobSetsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:JobSets", name, None, opts)
         operator = _operator(args)
-        manifests = Manifests(
-            name,
-            ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, operator)),
-            pulumi.ResourceOptions(parent=self),
-        )
-        register_budget(self, name, operator)
-        self.definitions, self.ready = manifests.definitions, manifests.ready
-        self.register_outputs({})
+        self._install(name, args.release.manifest, operator, lambda document: edit(document, operator))
 
 
 def edit(document: Document, operator: Operator) -> Document | None:

@@ -18,22 +18,13 @@ import yaml
 from components import names
 from components.artifacts import Release
 from components.job_kinds import RAY_CLUSTER, RAY_JOB
-from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
+from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.programs import ENVIRONMENT, Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import READ_ONLY, PodSecurity
 from components.kubernetes.volumes import volumes
-from components.layer import Layer
-from components.queueing.job_operators import (
-    LOG_LEVEL,
-    RESOURCES,
-    JobOperator,
-    account,
-    budget,
-    deployment,
-    service,
-)
+from components.queueing.job_operators import LOG_LEVEL, RESOURCES, JobOperator, JobOperatorLayer, service
 
 NAME: Final = "kuberay-operator"
 KINDS: Final = (RAY_CLUSTER.kind, RAY_JOB.kind)
@@ -69,33 +60,15 @@ class KubeRayArgs:
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
 
-class KubeRay(Layer):
-    """Install the operator into mlbatch-system, which must exist."""
+class KubeRay(JobOperatorLayer):
+    """Install the operator."""
 
     kinds: ClassVar[Sequence[str]] = KINDS
-    """Kinds of jobs that it runs."""
-    definitions: Sequence[pulumi.Resource]
-    """The CRDs of Ray's kinds. Kueue looks for them when it starts."""
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create RayClusters and RayJobs."""
 
     def __init__(self, name: str, args: KubeRayArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:KubeRay", name, None, opts)
-        text = "\n---\n".join(release.manifest for release in args.definitions)
-        child = pulumi.ResourceOptions(parent=self)
-        self.definitions = Manifests(f"{name}-definitions", ManifestsArgs(text=text), child).definitions
-        made = pulumi.ResourceOptions(parent=self, depends_on=self.definitions)
         metrics = service(NAME, _LABELS, {"monitoring-port": (8080, 8080)})
-        foundation = [
-            Manifest(f"{name}/{document['kind']}", document, made)
-            for document in (*account(NAME, cluster_rules(args.role)), metrics, proxy_files())
-        ]
-        operator = job_operator(args)
-        works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
-        self.ready = [Manifest(f"{name}/Deployment", deployment(operator), works)]
-        for document in budget(operator):
-            Manifest(f"{name}/PodDisruptionBudget", document, made)
+        self._install(name, job_operator(args), args.definitions, (metrics, proxy_files()))
         self.register_outputs({})
 
 
@@ -123,6 +96,7 @@ def job_operator(args: KubeRayArgs) -> JobOperator:
         resources=args.resources,
         nodes=args.nodes,
         pod_security=args.pod_security,
+        cluster_rules=cluster_rules(args.role),
     )
 
 

@@ -17,11 +17,10 @@ import yaml
 from components import names
 from components.artifacts import Release
 from components.job_kinds import APPWRAPPER, QUEUED
-from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
+from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
-from components.layer import Layer
-from components.queueing.operators import Operator, install, register_budget
+from components.queueing.operators import Operator, OperatorLayer, install
 
 CONFIG_MAP: Final = "kueue-manager-config"
 CONFIG_KEY: Final = "controller_manager_config.yaml"
@@ -128,7 +127,7 @@ class KueueArgs:
     nodes: NodeGroup = ANYWHERE
 
 
-class Kueue(Layer):
+class Kueue(OperatorLayer):
     """Install Kueue into mlbatch-system, which must exist. Creates no queue.
 
     It installs only the webhooks of enabled frameworks and of Kueue's own kinds. The webhooks for pods, Jobs,
@@ -136,19 +135,9 @@ class Kueue(Layer):
     including Kueue.
     """
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create objects of Kueue's kinds: its controller is available and its webhooks answer."""
-
     def __init__(self, name: str, args: KueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:Kueue", name, None, opts)
-        manifests = Manifests(
-            name,
-            ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, args)),
-            pulumi.ResourceOptions(parent=self),
-        )
-        register_budget(self, name, _operator(args))
-        self.ready = manifests.ready
-        self.register_outputs({})
+        self._install(name, args.release.manifest, _operator(args), lambda document: edit(document, args))
 
 
 def edit(document: Document, args: KueueArgs) -> Document | None:

@@ -13,10 +13,12 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
-from components.kubernetes.objects import checksum
+from components.kubernetes.controller import spread
+from components.kubernetes.manifests import SKIP_AWAIT, Document, Edit, Manifests, ManifestsArgs, register_all
+from components.kubernetes.objects import checksum, disruption_budget
 from components.kubernetes.placement import RESCHEDULED, NodeGroup
 from components.kubernetes.resources import Resources
+from components.layer import Layer
 
 _NAME_LABEL: Final = "app.kubernetes.io/name"
 _WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
@@ -82,20 +84,27 @@ def install(document: Document, operator: Operator) -> Document | None:
     return document
 
 
-def register_budget(parent: pulumi.Resource, prefix: str, operator: Operator) -> None:
-    """Register a PodDisruptionBudget that keeps one replica while nodes are drained.
+class OperatorLayer(Layer):
+    """An upstream operator in mlbatch-system, which must exist."""
 
-    A single replica gets none, because it must be able to move.
-    """
-    if operator.replicas > 1:
-        name = f"{operator.name}-controller-manager"
-        budget = {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": name, "namespace": names.SYSTEM_NAMESPACE},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": dict(operator.selector())}},
-        }
-        Manifest(f"{prefix}/PodDisruptionBudget", budget, pulumi.ResourceOptions(parent=parent))
+    definitions: Sequence[pulumi.Resource]
+    """Its CRDs. Kueue looks for those of jobs when it starts."""
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to create objects of its kinds: its controller is available and its webhooks answer."""
+
+    def _install(self, name: str, manifest: str, operator: Operator, edit: Edit) -> None:
+        """Register the edited manifest, and a PodDisruptionBudget that keeps one replica while nodes are drained.
+
+        A single replica gets no budget, because it must be able to move.
+        """
+        child = pulumi.ResourceOptions(parent=self)
+        manifests = Manifests(name, ManifestsArgs(text=manifest, edit=edit), child)
+        if operator.replicas > 1:
+            pods = f"{operator.name}-controller-manager"
+            register_all(name, [disruption_budget(pods, names.SYSTEM_NAMESPACE, operator.selector())], child)
+        self.definitions, self.ready = manifests.definitions, manifests.ready
+        self.register_outputs({})
 
 
 def renamespaced(value: Any, old: str, new: str) -> Any:
@@ -138,10 +147,7 @@ def _run(deployment: Document, operator: Operator) -> None:
     spec["replicas"] = operator.replicas
     template["spec"] |= {"priorityClassName": names.SYSTEM_PRIORITY, **operator.nodes.body(RESCHEDULED)}
     if operator.replicas > 1:
-        apart = {"maxSkew": 1, "topologyKey": names.HOST, "whenUnsatisfiable": "ScheduleAnyway"}
-        template["spec"]["topologySpreadConstraints"] = [
-            {**apart, "labelSelector": {"matchLabels": dict(operator.selector())}}
-        ]
+        template["spec"]["topologySpreadConstraints"] = spread(operator.selector())
     for container in template["spec"]["containers"]:
         container["image"] = operator.images[container["name"]]
         container["imagePullPolicy"] = "IfNotPresent"

@@ -21,24 +21,27 @@ import yaml
 from components import names
 from components.artifacts import Release
 from components.job_kinds import JOB_SET, POD_GROUP, TRAIN_JOB
-from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
+from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.objects import config_map
 from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
-from components.layer import Layer
 from components.queueing import fault_tolerance
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.job_operators import (
+    ADMISSION,
     LOG_LEVEL,
     RESOURCES,
     JobOperator,
-    account,
-    budget,
-    deployment,
-    rule,
+    JobOperatorLayer,
+    certificate,
+    certificate_rules,
+    health_probes,
+    job_rules,
     service,
+    webhook_configuration,
 )
-from components.queueing.operators import AWAIT_CERTIFICATE, annotate
 from components.scheduling.priorities import PRIORITIES
 from components.scheduling.topology import preference
 
@@ -118,63 +121,29 @@ class TrainerArgs:
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
 
-class Trainer(Layer):
-    """Install Trainer and its runtimes into mlbatch-system. The namespace and JobSet's CRD must exist."""
+class Trainer(JobOperatorLayer):
+    """Install Trainer and its runtimes. JobSet's CRD must exist too."""
 
     kinds: ClassVar[Sequence[str]] = (TRAIN_JOB.kind,)
-    """Kinds of jobs that it runs."""
-    definitions: Sequence[pulumi.Resource]
-    """The CRDs of Trainer's kinds. Kueue looks for them when it starts."""
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create TrainJobs: Trainer is available, its webhooks answer, and the runtimes exist."""
 
     def __init__(self, name: str, args: TrainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:Trainer", name, None, opts)
-        text = "\n---\n".join(release.manifest for release in args.definitions)
-        child = pulumi.ResourceOptions(parent=self)
-        self.definitions = Manifests(f"{name}-definitions", ManifestsArgs(text=text), child).definitions
-        made = pulumi.ResourceOptions(parent=self, depends_on=self.definitions)
-        # Trainer waits for the configurations that it writes its certificate into. The API server calls it last.
-        foundation = [
-            Manifest(f"{name}/{document['kind']}", document, made)
-            for document in (*account(NAME, cluster_rules(), own_rules()), certificate(), config(), trainers_service())
-        ]
-        operator = job_operator(args)
-        works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
-        self.ready = [
-            Manifest(f"{name}/Deployment", deployment(operator), works),
-            *(Manifest(f"{name}/{document['kind']}", document, made) for document in webhook_configurations()),
-            *(Manifest(f"{name}/{document['metadata']['name']}", document, made) for document in runtimes(args)),
-        ]
-        for document in budget(operator):
-            Manifest(f"{name}/PodDisruptionBudget", document, made)
+        foundation = (certificate(CERTIFICATE), config(), trainers_service())
+        made = self._install(name, job_operator(args), args.definitions, foundation, webhook_configurations())
+        own = [Manifest(f"{name}/{document['metadata']['name']}", document, made) for document in runtimes(args)]
+        self.ready = [*self.ready, *own]
         self.register_outputs({})
 
 
 def job_operator(args: TrainerArgs) -> JobOperator:
     """Return Trainer's pod."""
-    probe = {"port": "health", "scheme": "HTTP"}
     return JobOperator(
         name=NAME,
         labels=_LABELS,
         image=args.definitions[0].images[NAME],
         arguments=[LOG_LEVEL, f"--config={_CONFIG_FOLDER}/{_CONFIG_FILE}"],
         ports={"health": 8081, "metrics": 8443, "webhook": 9443},
-        probes={
-            "livenessProbe": {
-                "httpGet": {"path": "/healthz", **probe},
-                "initialDelaySeconds": 15,
-                "periodSeconds": 20,
-                "timeoutSeconds": 3,
-            },
-            "readinessProbe": {
-                "httpGet": {"path": "/readyz", **probe},
-                "initialDelaySeconds": 10,
-                "periodSeconds": 15,
-                "timeoutSeconds": 3,
-            },
-        },
+        probes=health_probes("health"),
         extra={
             "volumeMounts": [
                 {"name": "cert", "mountPath": _CERTIFICATE_FOLDER, "readOnly": True},
@@ -189,6 +158,8 @@ def job_operator(args: TrainerArgs) -> JobOperator:
         resources=args.resources,
         nodes=args.nodes,
         pod_security=args.pod_security,
+        cluster_rules=cluster_rules(),
+        own_rules=certificate_rules(CERTIFICATE),
     )
 
 
@@ -198,54 +169,27 @@ def cluster_rules() -> list[Document]:
     It has no right to delete, because JobSets, PodGroups and ConfigMaps have their TrainJob as owner.
     """
     webhooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+    written = (*READ, "create", "patch")
     return [
-        rule(_GROUP, [TRAIN_JOB.plural, *_RUNTIME_KINDS]),
-        {"apiGroups": [_GROUP], "resources": [f"{TRAIN_JOB.plural}/finalizers"], "verbs": ["update"]},
-        {"apiGroups": [_GROUP], "resources": [f"{TRAIN_JOB.plural}/status"], "verbs": ["get", "patch", "update"]},
-        rule(JOB_SET.group, [JOB_SET.plural], "create", "patch"),
-        rule(POD_GROUP.group, [POD_GROUP.plural], "create", "patch"),
-        rule("scheduling.volcano.sh", ["podgroups"]),
-        rule("", ["configmaps"], "create", "patch"),
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]},
-        rule("", ["limitranges"]),
-        rule("node.k8s.io", ["runtimeclasses"]),
-        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
-        rule("admissionregistration.k8s.io", webhooks),
-        {
-            "apiGroups": ["admissionregistration.k8s.io"],
-            "resources": webhooks,
-            "resourceNames": [_webhooks_name(how) for how in _WEBHOOKS],
-            "verbs": ["update"],
-        },
+        rule(_GROUP, [TRAIN_JOB.plural, *_RUNTIME_KINDS], READ),
+        *job_rules(_GROUP, TRAIN_JOB.plural),
+        rule(JOB_SET.group, [JOB_SET.plural], written),
+        rule(POD_GROUP.group, [POD_GROUP.plural], written),
+        rule("scheduling.volcano.sh", ["podgroups"], READ),
+        rule("", ["configmaps"], written),
+        rule("", ["secrets"], ["list", "watch"]),
+        rule("", ["limitranges"], READ),
+        rule("node.k8s.io", ["runtimeclasses"], READ),
+        {**rule("", ["events"], ["create", "patch", "update"]), "apiGroups": ["", "events.k8s.io"]},
+        rule(ADMISSION, webhooks, READ),
+        rule(ADMISSION, webhooks, ["update"], [_webhooks_name(how) for how in _WEBHOOKS]),
     ]
-
-
-def own_rules() -> list[Document]:
-    """Return Trainer's rights in its own namespace: updating the certificate of its webhooks."""
-    return [
-        rule("", ["secrets"]),
-        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [CERTIFICATE], "verbs": ["update"]},
-    ]
-
-
-def certificate() -> Document:
-    """Return the Secret that Trainer fills."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": CERTIFICATE, "namespace": names.SYSTEM_NAMESPACE},
-        "type": "Opaque",
-    }
 
 
 def config() -> Document:
     """Return the ConfigMap with Trainer's configuration."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": _CONFIG, "namespace": names.SYSTEM_NAMESPACE},
-        "data": {_CONFIG_FILE: yaml.safe_dump(_CONFIGURATION, sort_keys=False)},
-    }
+    text = yaml.safe_dump(_CONFIGURATION, sort_keys=False)
+    return config_map(_CONFIG, names.SYSTEM_NAMESPACE, {_CONFIG_FILE: text})
 
 
 def trainers_service() -> Document:
@@ -255,39 +199,19 @@ def trainers_service() -> Document:
 
 def webhook_configurations() -> list[Document]:
     """Return the webhooks that set defaults of TrainJobs and validate them."""
-    documents: list[Document] = []
-    for how, (_, verb) in _WEBHOOKS.items():
-        document = {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": f"{how}WebhookConfiguration",
-            "metadata": {"name": _webhooks_name(how)},
-            "webhooks": [
-                {
-                    "name": _webhooks_name(how).replace(".", ".trainjob.", 1),
-                    "admissionReviewVersions": ["v1"],
-                    "clientConfig": {
-                        "service": {
-                            "name": NAME,
-                            "namespace": names.SYSTEM_NAMESPACE,
-                            "path": f"/{verb}-trainer-kubeflow-org-{TRAIN_JOB.version}-trainjob",
-                        }
-                    },
-                    "failurePolicy": "Fail",
-                    "rules": [
-                        {
-                            "apiGroups": [_GROUP],
-                            "apiVersions": [TRAIN_JOB.version],
-                            "operations": ["CREATE", "UPDATE"],
-                            "resources": [TRAIN_JOB.plural],
-                        }
-                    ],
-                    "sideEffects": "None",
-                }
-            ],
-        }
-        annotate(document, AWAIT_CERTIFICATE)
-        documents.append(document)
-    return documents
+    return [
+        webhook_configuration(
+            how,
+            _webhooks_name(how),
+            _webhooks_name(how).replace(".", ".trainjob.", 1),
+            operator=NAME,
+            path=f"/{verb}-trainer-kubeflow-org-{TRAIN_JOB.version}-trainjob",
+            group=_GROUP,
+            version=TRAIN_JOB.version,
+            plural=TRAIN_JOB.plural,
+        )
+        for how, (_, verb) in _WEBHOOKS.items()
+    ]
 
 
 def _webhooks_name(how: str) -> str:

@@ -16,25 +16,26 @@ from typing import ClassVar, Final
 
 import pulumi
 
-from components import names
 from components.artifacts import Release
 from components.job_kinds import PYTORCH_JOB
-from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
+from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
-from components.layer import Layer
 from components.queueing.job_operators import (
+    ADMISSION,
     LOG_LEVEL,
     RESOURCES,
     JobOperator,
-    account,
-    budget,
-    deployment,
-    rule,
+    JobOperatorLayer,
+    certificate,
+    certificate_rules,
+    health_probes,
+    job_rules,
     service,
+    webhook_configuration,
 )
-from components.queueing.operators import AWAIT_CERTIFICATE, annotate
 
 NAME: Final = "training-operator"
 KIND: Final = PYTORCH_JOB.kind
@@ -43,7 +44,6 @@ WEBHOOKS: Final = "validator.training-operator.kubeflow.org"
 """The name that the operator looks for (`cmd/training-operator.v1/main.go`)."""
 
 _GROUP: Final = PYTORCH_JOB.group
-_WRITE: Final = ("create", "delete", "patch", "update")
 _LABELS: Final = {"control-plane": "kubeflow-training-operator", "app.kubernetes.io/name": NAME}
 _CERTIFICATE_FOLDER: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where upstream reads it
 
@@ -68,40 +68,20 @@ class TrainingOperatorArgs:
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
 
-class TrainingOperator(Layer):
-    """Install the operator into mlbatch-system, which must exist."""
+class TrainingOperator(JobOperatorLayer):
+    """Install the operator."""
 
     kinds: ClassVar[Sequence[str]] = (KIND,)
-    """Kinds of jobs that it runs."""
-    definitions: Sequence[pulumi.Resource]
-    """The CRD of PyTorchJob. Kueue looks for it when it starts."""
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create PyTorchJobs: the operator is available and its webhook answers."""
 
     def __init__(self, name: str, args: TrainingOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:TrainingOperator", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        definitions = Manifests(f"{name}-definitions", ManifestsArgs(text=args.release.manifest), child)
-        self.definitions = definitions.definitions
-        made = pulumi.ResourceOptions(parent=self, depends_on=self.definitions)
-        # The operator waits for the configuration that it writes its certificate into. The API server calls it last.
-        foundation = [
-            Manifest(f"{name}/{document['kind']}", document, made)
-            for document in (*account(NAME, cluster_rules(), own_rules()), certificate(), operators_service())
-        ]
-        webhooks = Manifest(f"{name}/ValidatingWebhookConfiguration", webhook_configuration(), made)
-        operator = job_operator(args)
-        works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
-        self.ready = [Manifest(f"{name}/Deployment", deployment(operator), works), webhooks]
-        for document in budget(operator):
-            Manifest(f"{name}/PodDisruptionBudget", document, made)
+        foundation = (certificate(CERTIFICATE), operators_service())
+        self._install(name, job_operator(args), [args.release], foundation, [webhooks()])
         self.register_outputs({})
 
 
 def job_operator(args: TrainingOperatorArgs) -> JobOperator:
     """Return the operator's pod."""
-    probe = {"port": 8081, "scheme": "HTTP"}
     return JobOperator(
         name=NAME,
         labels=_LABELS,
@@ -114,20 +94,7 @@ def job_operator(args: TrainingOperatorArgs) -> JobOperator:
             *(["--leader-elect"] if args.replicas > 1 else []),
         ],
         ports={"metrics": 8080, "webhook-server": 9443},
-        probes={
-            "livenessProbe": {
-                "httpGet": {"path": "/healthz", **probe},
-                "initialDelaySeconds": 15,
-                "periodSeconds": 20,
-                "timeoutSeconds": 3,
-            },
-            "readinessProbe": {
-                "httpGet": {"path": "/readyz", **probe},
-                "initialDelaySeconds": 10,
-                "periodSeconds": 15,
-                "timeoutSeconds": 3,
-            },
-        },
+        probes=health_probes(8081),
         extra={
             "env": [
                 {"name": f"MY_POD_{what.upper()}", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{what}"}}}
@@ -140,45 +107,25 @@ def job_operator(args: TrainingOperatorArgs) -> JobOperator:
         resources=args.resources,
         nodes=args.nodes,
         pod_security=args.pod_security,
+        cluster_rules=cluster_rules(),
+        own_rules=certificate_rules(CERTIFICATE),
     )
 
 
 def cluster_rules() -> list[Document]:
     """Return the operator's rights for the objects of PyTorchJobs, in all namespaces."""
+    everything = (*READ, "create", "delete", "patch", "update")
+    webhooks = ["validatingwebhookconfigurations"]
     return [
-        rule(_GROUP, [PYTORCH_JOB.plural], *_WRITE),
-        {"apiGroups": [_GROUP], "resources": [f"{PYTORCH_JOB.plural}/finalizers"], "verbs": ["update"]},
-        {"apiGroups": [_GROUP], "resources": [f"{PYTORCH_JOB.plural}/status"], "verbs": ["get", "patch", "update"]},
-        rule("", ["pods", "events"], *_WRITE),
-        rule("", ["services"], "create", "delete"),
-        rule("autoscaling", ["horizontalpodautoscalers"], *_WRITE),
-        rule("scheduling.x-k8s.io", ["podgroups"], *_WRITE),
-        rule("admissionregistration.k8s.io", ["validatingwebhookconfigurations"]),
-        {
-            "apiGroups": ["admissionregistration.k8s.io"],
-            "resources": ["validatingwebhookconfigurations"],
-            "resourceNames": [WEBHOOKS],
-            "verbs": ["update"],
-        },
+        rule(_GROUP, [PYTORCH_JOB.plural], everything),
+        *job_rules(_GROUP, PYTORCH_JOB.plural),
+        rule("", ["pods", "events"], everything),
+        rule("", ["services"], [*READ, "create", "delete"]),
+        rule("autoscaling", ["horizontalpodautoscalers"], everything),
+        rule("scheduling.x-k8s.io", ["podgroups"], everything),
+        rule(ADMISSION, webhooks, READ),
+        rule(ADMISSION, webhooks, ["update"], [WEBHOOKS]),
     ]
-
-
-def own_rules() -> list[Document]:
-    """Return the operator's rights in its own namespace: updating the certificate of its webhook."""
-    return [
-        rule("", ["secrets"]),
-        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [CERTIFICATE], "verbs": ["update"]},
-    ]
-
-
-def certificate() -> Document:
-    """Return the Secret that the operator fills."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": CERTIFICATE, "namespace": names.SYSTEM_NAMESPACE},
-        "type": "Opaque",
-    }
 
 
 def operators_service() -> Document:
@@ -186,36 +133,16 @@ def operators_service() -> Document:
     return service(NAME, _LABELS, {"monitoring-port": (8080, 8080), "webhook-server": (443, 9443)})
 
 
-def webhook_configuration() -> Document:
+def webhooks() -> Document:
     """Return the webhook that validates PyTorchJobs (`manifests/base/webhook`)."""
     kind = KIND.lower()
-    document = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": WEBHOOKS},
-        "webhooks": [
-            {
-                "name": f"validator.{kind}.training-operator.kubeflow.org",
-                "admissionReviewVersions": ["v1"],
-                "clientConfig": {
-                    "service": {
-                        "name": NAME,
-                        "namespace": names.SYSTEM_NAMESPACE,
-                        "path": f"/validate-kubeflow-org-v1-{kind}",
-                    }
-                },
-                "failurePolicy": "Fail",
-                "rules": [
-                    {
-                        "apiGroups": [_GROUP],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE", "UPDATE"],
-                        "resources": [f"{kind}s"],
-                    }
-                ],
-                "sideEffects": "None",
-            }
-        ],
-    }
-    annotate(document, AWAIT_CERTIFICATE)
-    return document
+    return webhook_configuration(
+        "Validating",
+        WEBHOOKS,
+        f"validator.{kind}.training-operator.kubeflow.org",
+        operator=NAME,
+        path=f"/validate-kubeflow-org-v1-{kind}",
+        group=_GROUP,
+        version="v1",
+        plural=PYTORCH_JOB.plural,
+    )

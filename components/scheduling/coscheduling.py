@@ -19,26 +19,21 @@ import yaml
 
 from components import names
 from components.artifacts import Release
-from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
-from components.kubernetes.namespace import NamespaceArgs, namespace_body
-from components.kubernetes.objects import config_map
+from components.kubernetes.controller import Controller
+from components.kubernetes.manifests import Document
+from components.kubernetes.objects import checksum, config_map
 from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import PodSecurity
-from components.layer import Layer
+from components.kubernetes.security import READ_ONLY, PodSecurity
 from components.scheduling.second_scheduler import (
     CONFIG_FILE,
-    CONFIG_FOLDER,
-    PORT,
-    Program,
-    account,
+    CONFIG_PATH,
+    SecondScheduler,
     as_scheduler,
-    bound,
-    budget,
-    deployment,
     leads_by,
-    role,
+    scheduler_container,
 )
 
 NAMESPACE: Final = "scheduler-plugins"
@@ -64,7 +59,6 @@ _CONTROLLER_LEASE: Final = "sched-plugins-controllers"
 _CONTROL_PLANE: Final = "kube-system"
 """Namespace of the controller's lease, which also has the leases of Kubernetes' controllers. It must not change those
 (cmd/controller/app/server.go)."""
-_READ: Final = ("get", "list", "watch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +81,7 @@ class CoschedulingArgs:
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
 
-class Coscheduling(Layer):
+class Coscheduling(SecondScheduler):
     """Install the scheduler, and the controller that updates the status of PodGroups.
 
     One of upstream's four plugins is enabled. CapacityScheduling counts quotas, which Kueue does.
@@ -96,31 +90,10 @@ class Coscheduling(Layer):
     created.
     """
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create PodGroups, and pods that name this scheduler."""
-
     def __init__(self, name: str, args: CoschedulingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Coscheduling", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        namespace = Manifest(f"{name}/Namespace", namespace_body(NamespaceArgs(name=NAMESPACE)), child)
-        definitions = Manifests(
-            f"{name}-definitions",
-            ManifestsArgs(text="\n---\n".join(release.manifest for release in args.releases)),
-            child,
-        )
-        made = pulumi.ResourceOptions(parent=self, depends_on=[namespace, *definitions.definitions])
-        foundation = [
-            Manifest(f"{name}/{document['kind']}/{document['metadata']['name']}", document, made)
-            for document in foundation_documents(args)
-        ]
-        works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
-        self.ready = [
-            Manifest(f"{name}/Deployment/{document['metadata']['name']}", document, works)
-            for document in (scheduler(args), controller(args))
-        ]
-        for document in budgets(args):
-            Manifest(f"{name}/PodDisruptionBudget/{document['metadata']['name']}", document, made)
-        self.register_outputs({"schedulerName": SCHEDULER})
+        programs, deployments = (_scheduler(args), _controller(args)), (scheduler(args), controller(args))
+        self._install(name, args.releases, foundation_documents(args), programs, deployments)
 
 
 def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
@@ -164,46 +137,38 @@ def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
 
 def foundation_documents(args: CoschedulingArgs) -> list[Document]:
     """Return the service accounts with their rights, the configuration, and the quota for critical pods."""
-    groups = {"apiGroups": ["scheduling.x-k8s.io"]}
+    group = "scheduling.x-k8s.io"
     schedules, controls = _scheduler(args), _controller(args)
     return [
         critical_pods(NAMESPACE),
-        account(schedules),
-        account(controls),
-        role(SCHEDULER, [{**groups, "resources": ["podgroups"], "verbs": list(_READ)}]),
-        role(
-            CONTROLLER,
+        schedules.account.document(),
+        controls.account.document(),
+        *schedules.account.granted([rule(group, ["podgroups"], READ)]),
+        *controls.account.granted(
             [
-                {"apiGroups": [""], "resources": ["pods"], "verbs": list(_READ)},
-                {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
-                {**groups, "resources": ["podgroups", "elasticquotas"], "verbs": [*_READ, "patch"]},
-                {**groups, "resources": ["podgroups/status", "elasticquotas/status"], "verbs": ["patch"]},
-            ],
+                rule("", ["pods"], READ),
+                rule("", ["events"], ["create", "patch"]),
+                rule(group, ["podgroups", "elasticquotas"], [*READ, "patch"]),
+                rule(group, ["podgroups/status", "elasticquotas/status"], ["patch"]),
+            ]
         ),
-        bound(schedules, SCHEDULER),
-        bound(controls, CONTROLLER),
         *(leads_by(controls, _CONTROLLER_LEASE, _CONTROL_PLANE) if args.replicas > 1 else ()),
         *as_scheduler(schedules, "sched-plugins"),
-        config_map(CONFIG_MAP, NAMESPACE, {CONFIG_FILE: schedules.config}),
+        config_map(CONFIG_MAP, NAMESPACE, {CONFIG_FILE: _config(args)}),
     ]
 
 
 def scheduler(args: CoschedulingArgs) -> Document:
     """Return the scheduler's Deployment."""
-    probe = {"httpGet": {"path": "/healthz", "port": PORT, "scheme": "HTTPS"}}
-    container = {
-        "name": SCHEDULER,
-        "image": args.releases[0].images["scheduler"],
-        "args": [
-            f"--config={CONFIG_FOLDER}/{CONFIG_FILE}",
-            f"--pod-max-in-unschedulable-pods-duration={RETRY_SECONDS}s",
-        ],
-        "livenessProbe": {**probe, "initialDelaySeconds": 15},
-        "readinessProbe": {**probe, "periodSeconds": 2},
-        "resources": SCHEDULER_RESOURCES.body(),
-        "volumeMounts": [{"name": CONFIG_MAP, "mountPath": CONFIG_FOLDER, "readOnly": True}],
-    }
-    return deployment(_scheduler(args), container)
+    arguments = [f"--config={CONFIG_PATH}", f"--pod-max-in-unschedulable-pods-duration={RETRY_SECONDS}s"]
+    container = scheduler_container(
+        SCHEDULER,
+        args.releases[0].images["scheduler"],
+        CONFIG_MAP,
+        run={"args": arguments},
+        resources=SCHEDULER_RESOURCES,
+    )
+    return _scheduler(args).deployment([container], [{"name": CONFIG_MAP, "configMap": {"name": CONFIG_MAP}}])
 
 
 def controller(args: CoschedulingArgs) -> Document:
@@ -212,30 +177,30 @@ def controller(args: CoschedulingArgs) -> Document:
     container = {
         "name": CONTROLLER,
         "image": args.releases[0].images["controller"],
+        "imagePullPolicy": "IfNotPresent",
         **({"args": ["--enableLeaderElection"]} if args.replicas > 1 else {}),
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 15},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
         "resources": CONTROLLER_RESOURCES.body(),
+        "securityContext": dict(READ_ONLY),
     }
-    return deployment(_controller(args), container)
+    return _controller(args).deployment([container])
 
 
-def budgets(args: CoschedulingArgs) -> list[Document]:
-    """Return the PodDisruptionBudgets that keep one replica of each while nodes are drained."""
-    return [*budget(_scheduler(args)), *budget(_controller(args))]
+def _config(args: CoschedulingArgs) -> str:
+    return yaml.safe_dump(configuration(args), sort_keys=False)
 
 
-def _scheduler(args: CoschedulingArgs) -> Program:
-    own = _program(args, SCHEDULER, SCHEDULER_LABELS)
-    return replace(own, config_map=CONFIG_MAP, config=yaml.safe_dump(configuration(args), sort_keys=False))
+def _scheduler(args: CoschedulingArgs) -> Controller:
+    return replace(_program(args, SCHEDULER, SCHEDULER_LABELS), annotations=checksum(_config(args)))
 
 
-def _controller(args: CoschedulingArgs) -> Program:
+def _controller(args: CoschedulingArgs) -> Controller:
     return _program(args, CONTROLLER, _CONTROLLER_LABELS)
 
 
-def _program(args: CoschedulingArgs, name: str, labels: Mapping[str, str]) -> Program:
-    return Program(
+def _program(args: CoschedulingArgs, name: str, labels: Mapping[str, str]) -> Controller:
+    return Controller(
         name=name,
         namespace=NAMESPACE,
         labels=labels,

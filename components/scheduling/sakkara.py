@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import pulumi
@@ -17,25 +17,20 @@ import yaml
 
 from components import names
 from components.artifacts import Release
-from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
-from components.kubernetes.namespace import NamespaceArgs, namespace_body
-from components.kubernetes.objects import config_map
+from components.kubernetes.controller import Controller
+from components.kubernetes.manifests import Document
+from components.kubernetes.objects import checksum, config_map
 from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
-from components.layer import Layer
 from components.scheduling.second_scheduler import (
     CONFIG_FILE,
-    CONFIG_FOLDER,
-    PORT,
-    Program,
-    account,
+    CONFIG_PATH,
+    SecondScheduler,
     as_scheduler,
-    bound,
-    budget,
-    deployment,
-    role,
+    scheduler_container,
 )
 
 NAMESPACE: Final = "sakkara-scheduler"
@@ -53,7 +48,6 @@ _CONTAINER: Final = "scheduler"
 _POINTS: Final = ("preEnqueue", "queueSort", "postFilter", "preScore", "score", "reserve", "permit", "postBind")
 _ALONE: Final = ("queueSort", "score")
 """Extension points without other plugins."""
-_READ: Final = ("get", "list", "watch")
 _LABELS: Final = {
     "app.kubernetes.io/name": "sakkara",
     "app.kubernetes.io/instance": SCHEDULER,
@@ -97,27 +91,13 @@ class SakkaraArgs:
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
 
-class Sakkara(Layer):
+class Sakkara(SecondScheduler):
     """Install the scheduler, and the topology if there is one."""
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create PodGroups, and pods that name this scheduler."""
 
     def __init__(self, name: str, args: SakkaraArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Sakkara", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        namespace = Manifest(f"{name}/Namespace", namespace_body(NamespaceArgs(name=NAMESPACE)), child)
-        definitions = Manifests(f"{name}-definitions", ManifestsArgs(text=args.pod_groups.manifest), child)
-        made = pulumi.ResourceOptions(parent=self, depends_on=[namespace, *definitions.definitions])
-        foundation = [
-            Manifest(f"{name}/{document['kind']}/{document['metadata']['name']}", document, made)
-            for document in foundation_documents(args)
-        ]
-        works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
-        self.ready = [Manifest(f"{name}/Deployment", scheduler(args), works)]
-        for document in budget(_program(args)):
-            Manifest(f"{name}/PodDisruptionBudget", document, made)
-        self.register_outputs({"schedulerName": SCHEDULER})
+        programs, deployments = [_program(args)], [scheduler(args)]
+        self._install(name, [args.pod_groups], foundation_documents(args), programs, deployments)
 
 
 def configuration(args: SakkaraArgs) -> Mapping[str, Any]:
@@ -152,18 +132,17 @@ def foundation_documents(args: SakkaraArgs) -> list[Document]:
     """
     program = _program(args)
     rules = [
-        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": [*_READ, "patch", "update"]},
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["patch", "update"]},
-        {"apiGroups": [""], "resources": ["configmaps"], "verbs": [*_READ, "patch", "update"]},
+        rule("scheduling.x-k8s.io", ["podgroups"], [*READ, "patch", "update"]),
+        rule("", ["pods"], ["patch", "update"]),
+        rule("", ["configmaps"], [*READ, "patch", "update"]),
     ]
     topology = [] if args.topology is None else [topology_config_map(args.topology, args.gpu_resource)]
     return [
         critical_pods(NAMESPACE),
-        account(program),
-        role(SCHEDULER, rules),
-        bound(program, SCHEDULER),
+        program.account.document(),
+        *program.account.granted(rules),
         *as_scheduler(program, "sakkara"),
-        config_map(SCHEDULER, NAMESPACE, {CONFIG_FILE: program.config}),
+        config_map(SCHEDULER, NAMESPACE, {CONFIG_FILE: _config(args)}),
         *topology,
     ]
 
@@ -184,26 +163,24 @@ def topology_config_map(topology: Topology, gpu_resource: str) -> Document:
 
 def scheduler(args: SakkaraArgs) -> Document:
     """Return the scheduler's Deployment."""
-    probe = {"httpGet": {"path": "/healthz", "port": PORT, "scheme": "HTTPS"}}
-    container = {
-        "name": _CONTAINER,
-        "image": args.image,
-        "command": ["/bin/kube-scheduler", f"--config={CONFIG_FOLDER}/{CONFIG_FILE}", f"--v={VERBOSITY}"],
-        "livenessProbe": {**probe, "initialDelaySeconds": 15},
-        "readinessProbe": {**probe, "periodSeconds": 2},
-        "resources": args.resources.body(),
-        "volumeMounts": [{"name": SCHEDULER, "mountPath": CONFIG_FOLDER, "readOnly": True}],
-    }
-    return deployment(_program(args), container)
+    command = ["/bin/kube-scheduler", f"--config={CONFIG_PATH}", f"--v={VERBOSITY}"]
+    container = scheduler_container(
+        _CONTAINER, args.image, SCHEDULER, run={"command": command}, resources=args.resources
+    )
+    return _program(args).deployment([container], [{"name": SCHEDULER, "configMap": {"name": SCHEDULER}}])
 
 
-def _program(args: SakkaraArgs) -> Program:
-    own = Program(
+def _config(args: SakkaraArgs) -> str:
+    return yaml.safe_dump(configuration(args), sort_keys=False)
+
+
+def _program(args: SakkaraArgs) -> Controller:
+    return Controller(
         name=SCHEDULER,
         namespace=NAMESPACE,
         labels=_LABELS,
+        annotations=checksum(_config(args)),
         replicas=args.replicas,
         nodes=args.nodes,
         pod_security=args.pod_security,
     )
-    return replace(own, config_map=SCHEDULER, config=yaml.safe_dump(configuration(args), sort_keys=False))

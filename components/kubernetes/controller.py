@@ -1,0 +1,70 @@
+"""Controllers of the platform: programs whose pods have a higher priority than jobs, and of which one replica leads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from components import names
+from components.kubernetes.manifests import Document
+from components.kubernetes.objects import disruption_budget
+from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
+from components.kubernetes.rbac import Account
+from components.kubernetes.security import PodSecurity, nobody
+from components.kubernetes.workloads import deployment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controller:
+    """The Deployment of a controller.
+
+    name: of all its objects, including the service account.
+    labels: selector of its pods.
+    annotations: of its pods.
+    replicas: one of them leads.
+    pod_security: mechanism that checks its pods.
+    """
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    replicas: int = 1
+    nodes: NodeGroup = ANYWHERE
+    pod_security: PodSecurity = PodSecurity.STANDARDS
+
+    @property
+    def account(self) -> Account:
+        """Its service account."""
+        return Account(name=self.name, namespace=self.namespace)
+
+    def deployment(
+        self, containers: Sequence[Document], volumes: Sequence[Document] = (), *, grace_seconds: int | None = None
+    ) -> Document:
+        """Return the Deployment. grace_seconds: until its pods are killed. None for Kubernetes' default."""
+        pod = {
+            "serviceAccountName": self.name,
+            "priorityClassName": names.SYSTEM_PRIORITY,
+            **self.nodes.body(RESCHEDULED),
+            **({"topologySpreadConstraints": spread(self.labels)} if self.replicas > 1 else {}),
+            "securityContext": nobody(self.pod_security),
+            **({"terminationGracePeriodSeconds": grace_seconds} if grace_seconds is not None else {}),
+            "containers": list(containers),
+            **({"volumes": list(volumes)} if volumes else {}),
+        }
+        return deployment(
+            self.name, self.namespace, self.labels, pod, replicas=self.replicas, pod_annotations=self.annotations
+        )
+
+    def budget(self) -> list[Document]:
+        """Return a PodDisruptionBudget that keeps one replica while nodes are drained.
+
+        The list is empty for a single replica, which must be able to move.
+        """
+        return [disruption_budget(self.name, self.namespace, self.labels)] if self.replicas > 1 else []
+
+
+def spread(labels: Mapping[str, str]) -> list[Document]:
+    """Return the constraints that place pods with these labels on different nodes, if possible."""
+    apart = {"maxSkew": 1, "topologyKey": names.HOST, "whenUnsatisfiable": "ScheduleAnyway"}
+    return [{**apart, "labelSelector": {"matchLabels": dict(labels)}}]
