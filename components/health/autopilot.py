@@ -17,14 +17,14 @@ from typing import Any, Final
 
 import pulumi
 
-from components import names
-from components.kubernetes import own_node
+from components.kubernetes import objects, own_node, workloads
 from components.kubernetes.constraints import Constraint
-from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.manifests import Document, Manifest, register_all
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.network import Pods, inward
 from components.kubernetes.own_node import OwnNodeAccount
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.rbac import Account, rule
 from components.kubernetes.security import PodSecurity
 from components.layer import Layer
 
@@ -115,10 +115,7 @@ class Autopilot(Layer):
         namespace = Namespace(NAMESPACE, NamespaceArgs(name=NAMESPACE, privileged=True), child)
         self.namespace = namespace.name
         rights = own_node.register(account(self.namespace, args), name, self)
-        foundation = [
-            Manifest(f"{name}/{document['kind']}/{document['metadata']['name']}", document, child)
-            for document in _foundation(self.namespace, args)
-        ]
+        foundation = register_all(name, _foundation(self.namespace, args), child, named=True)
         after = pulumi.ResourceOptions(parent=self, depends_on=[*rights, *foundation])
         daemons = Manifest(f"{name}/DaemonSet", daemon_set(self.namespace, args), after)
         if args.monitor_labels is not None:
@@ -133,7 +130,6 @@ def account(namespace: pulumi.Input[str], args: AutopilotArgs) -> OwnNodeAccount
     Before a deep check it reads the pods of all namespaces, to find one with GPUs of its node (pkg/utils/functions.go,
     GPUsAvailability).
     """
-    pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
     return OwnNodeAccount(
         name=ACCOUNT,
         namespace=namespace,
@@ -142,8 +138,8 @@ def account(namespace: pulumi.Input[str], args: AutopilotArgs) -> OwnNodeAccount
         labels=[_LABEL_PREFIX],
         annotations=[_LABEL_PREFIX],
         reads=[
-            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
-            *([pods] if args.deep_check_hours else []),
+            rule("", ["nodes"], ["list", "watch"]),
+            *([rule("", ["pods"], ["list"])] if args.deep_check_hours else []),
         ],
         held=args.held,
     )
@@ -152,31 +148,14 @@ def account(namespace: pulumi.Input[str], args: AutopilotArgs) -> OwnNodeAccount
 def daemon_set(namespace: pulumi.Input[str], args: AutopilotArgs) -> Document:
     """Return the DaemonSet (helm-charts/autopilot/templates/autopilot.yaml)."""
     runtime = {"runtimeClassName": args.runtime_class} if args.runtime_class is not None else {}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        # A node with failing GPUs shows in its pod. The update does not wait for it.
-        "metadata": {
-            "name": NAMESPACE,
-            "namespace": namespace,
-            "labels": dict(_LABELS),
-            "annotations": dict(SKIP_AWAIT),
-        },
-        "spec": {
-            "selector": {"matchLabels": dict(_LABELS)},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
-            "template": {
-                "metadata": {"labels": dict(_LABELS)},
-                "spec": {
-                    "serviceAccountName": ACCOUNT,
-                    **args.nodes.body(),
-                    **runtime,
-                    "initContainers": [_validation(args)],
-                    "containers": [_container(args)],
-                },
-            },
-        },
+    pod = {
+        "serviceAccountName": ACCOUNT,
+        **args.nodes.body(),
+        **runtime,
+        "initContainers": [_validation(args)],
+        "containers": [_container(args)],
     }
+    return workloads.daemon_set(NAMESPACE, namespace, _LABELS, pod, unavailable="10%")
 
 
 def monitor(namespace: pulumi.Input[str], labels: Mapping[str, str]) -> Document:
@@ -230,38 +209,16 @@ def _role(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Document]:
     They are for pods and endpoints (network/ping-entrypoint.py and utils/runHealthchecks.py), the DaemonSet
     (network/ping-entrypoint.py), jobs (pkg/utils/functions.go) and PVCs (pkg/healthcheck/functions.go).
     """
-    metadata = {"name": NAMESPACE, "namespace": namespace}
-    rules: list[Document] = [
-        {"apiGroups": [""], "resources": ["endpoints", "pods"], "verbs": ["list"]},
-        {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list"]},
-    ]
+    rules = [rule("", ["endpoints", "pods"], ["list"]), rule("apps", ["daemonsets"], ["list"])]
     if args.deep_check_hours:
-        rules.append({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create"]})
+        rules.append(rule("batch", ["jobs"], ["create"]))
     if PVC in args.checks:
-        verbs = ["create", "delete", "get"]
-        rules.append({"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": verbs})
-    return [
-        {"apiVersion": f"{names.RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": names.RBAC, "kind": "Role", "name": NAMESPACE},
-            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
-        },
-    ]
+        rules.append(rule("", ["persistentvolumeclaims"], ["create", "delete", "get"]))
+    return Account(name=ACCOUNT, namespace=namespace).granted(rules, namespace)
 
 
 def _service(namespace: pulumi.Input[str], name: str, port: str, number: int) -> Document:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name, "namespace": namespace, "labels": dict(_LABELS)},
-        "spec": {
-            "selector": dict(_LABELS),
-            "ports": [{"name": port, "port": number, "targetPort": port, "protocol": "TCP"}],
-        },
-    }
+    return objects.service(name, namespace, _LABELS, {port: (number, port)}, annotations={})
 
 
 def _validation(args: AutopilotArgs) -> Document:

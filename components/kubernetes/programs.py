@@ -11,6 +11,8 @@ import pulumi
 
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import config_map, files_checksum
+from components.kubernetes.resources import Resources
+from components.kubernetes.security import READ_ONLY
 from components.kubernetes.volumes import Volume
 
 FILES_FOLDER: Final = "/etc/mlbatch"
@@ -65,6 +67,27 @@ class Program:
     def command(self, *arguments: str) -> list[str]:
         """Return the container's command. It needs ENVIRONMENT."""
         return ["python", "-m", self.module, *arguments]
+
+    def container(
+        self,
+        name: str,
+        image: str,
+        config_map: str,
+        arguments: Sequence[str],
+        resources: Resources,
+        variables: Sequence[Document] = (),
+    ) -> Document:
+        """Return a container that runs it, without rights on its node. config_map: has the files."""
+        return {
+            "name": name,
+            "image": image,
+            "imagePullPolicy": "IfNotPresent",
+            "command": self.command(*arguments),
+            "env": [*variables, *ENVIRONMENT],
+            "resources": resources.body(),
+            "securityContext": dict(READ_ONLY),
+            "volumeMounts": [self.volume(config_map).mount()],
+        }
 
 
 def _path(module: str) -> str:

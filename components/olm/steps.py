@@ -7,19 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from components import names
 from components.kubernetes.manifests import Document
-from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
-from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
-from components.kubernetes.resources import Resources
-from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
-from components.kubernetes.volumes import volumes
+from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.program_job import job_name, program_job
+from components.kubernetes.programs import API_CLIENT, FILES_FOLDER, Program
+from components.kubernetes.rbac import Account, rule
+from components.kubernetes.security import PodSecurity
 from components.olm.subscription import GROUP
 
 ACCOUNT: Final = "mlbatch-installer"
 _SETTINGS: Final = "settings.json"
 _TRY_SECONDS: Final = 300
-_RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 _READ: Final = ("get", "list")
 
 
@@ -73,86 +71,41 @@ class Installer:
         return Step(name=name, program=Program(module="components.olm.installer", shared=[API_CLIENT], files=files))
 
     def job(self, step: Step, version: str) -> tuple[Document, Document]:
-        """Return the ConfigMap and the Job of a step for a version.
+        """Return the ConfigMap and the Job of a step for a version."""
+        name = job_name(f"mlbatch-{step.name}", version, step.program)
+        files = step.program.config_map(name, self.namespace, {"app.kubernetes.io/name": ACCOUNT})
+        return files, program_job(
+            name,
+            step.program,
+            self._account,
+            container="installer",
+            image=self.image,
+            arguments=[f"{FILES_FOLDER}/{_SETTINGS}"],
+            config_map=name,
+            nodes=self.nodes,
+            pod_security=self.pod_security,
+        )
 
-        The Job retries as long as the update waits for it, and runs once. A failed Job would have to be deleted by hand
-        before the next update.
-        """
-        program = step.program
-        (digest,) = program.checksum().values()
-        name = f"mlbatch-{step.name}-{version.replace('.', '-')}-{digest[:8]}"
-        labels = {"app.kubernetes.io/name": ACCOUNT}
-        files = program.volume(name)
-        container = {
-            "name": "installer",
-            "image": self.image,
-            "imagePullPolicy": "IfNotPresent",
-            "command": program.command(f"{FILES_FOLDER}/{_SETTINGS}"),
-            "env": list(ENVIRONMENT),
-            "terminationMessagePolicy": "FallbackToLogsOnError",
-            "resources": _RESOURCES.body(),
-            "securityContext": dict(READ_ONLY),
-            "volumeMounts": [files.mount()],
-        }
-        pod = {
-            "serviceAccountName": ACCOUNT,
-            "restartPolicy": "OnFailure",
-            **self.nodes.body(RESCHEDULED),
-            "securityContext": nobody(self.pod_security),
-            "containers": [container],
-            "volumes": volumes([files]),
-        }
-        job = {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": {"name": name, "namespace": self.namespace, "labels": labels},
-            "spec": {"backoffLimit": 1000, "template": {"metadata": {"labels": labels}, "spec": pod}},
-        }
-        return program.config_map(name, self.namespace, labels), job
+    @property
+    def _account(self) -> Account:
+        return Account(name=ACCOUNT, namespace=self.namespace)
 
     def account(self) -> Iterator[Document]:
         """Yield the steps' service account and its rights for approvals: read OLM's objects and approve plans."""
-        plans = {"apiGroups": [GROUP], "resources": ["installplans"], "verbs": [*_READ, "patch"]}
-        versions = {
-            "apiGroups": [GROUP],
-            "resources": ["clusterserviceversions", "subscriptions"],
-            "verbs": list(_READ),
-        }
-        yield {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": ACCOUNT, "namespace": self.namespace},
-        }
-        deployments = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}
-        yield from self.granted("Role", ACCOUNT, [plans, versions, deployments], self.namespace)
+        yield self._account.document()
+        rules = [
+            rule(GROUP, ["installplans"], [*_READ, "patch"]),
+            rule(GROUP, ["clusterserviceversions", "subscriptions"], _READ),
+            rule("apps", ["deployments"], ["get"]),
+        ]
+        yield from self._account.granted(rules, self.namespace)
 
     def undoing_rights(self, name: str, group: str, resource: str, unwanted: str) -> Iterator[Document]:
         """Yield the rights to delete one cluster-scoped object that the operator created without its configuration."""
-        rule = {"apiGroups": [group], "resources": [resource], "resourceNames": [unwanted], "verbs": ["get", "delete"]}
-        yield from self.granted("ClusterRole", name, [rule])
+        yield from self._account.granted([rule(group, [resource], ["get", "delete"], [unwanted])], name=name)
 
     def start_rights(self, name: str, namespace: str, definitions: Sequence[str]) -> Iterator[Document]:
         """Yield the rights to restart pods: read CRDs and delete the pods of one namespace."""
-        pods = {"apiGroups": [""], "resources": ["pods"], "verbs": [*_READ, "delete"]}
-        looks = {
-            "apiGroups": ["apiextensions.k8s.io"],
-            "resources": ["customresourcedefinitions"],
-            "resourceNames": list(definitions),
-            "verbs": ["get"],
-        }
-        yield from self.granted("Role", name, [pods], namespace)
-        yield from self.granted("ClusterRole", ACCOUNT, [looks])
-
-    def granted(
-        self, kind: str, name: str, rules: Sequence[Document], namespace: str | None = None
-    ) -> Iterator[Document]:
-        """Yield a Role, or a ClusterRole, and its binding to the service account."""
-        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-        yield {"apiVersion": f"{names.RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)}
-        yield {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": f"{kind}Binding",
-            "metadata": dict(metadata),
-            "roleRef": {"apiGroup": names.RBAC, "kind": kind, "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self.namespace}],
-        }
+        looks = rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], definitions)
+        yield from self._account.granted([rule("", ["pods"], [*_READ, "delete"])], namespace, name=name)
+        yield from self._account.granted([looks])

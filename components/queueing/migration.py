@@ -9,12 +9,14 @@ from typing import Final
 import pulumi
 
 from components import names
-from components.kubernetes.manifests import Document, Manifest
-from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
-from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, Program
+from components.kubernetes import program_job
+from components.kubernetes.manifests import Document, Manifest, register_all
+from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.program_job import RESOURCES
+from components.kubernetes.programs import API_CLIENT, Program
+from components.kubernetes.rbac import Account, rule
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
-from components.kubernetes.volumes import volumes
+from components.kubernetes.security import PodSecurity
 
 NAME: Final = "kueue-stored-versions"
 KINDS: Final = (
@@ -31,10 +33,9 @@ KINDS: Final = (
     "workloads",
 )
 """Plural names of Kueue's kinds."""
-RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 _TIMEOUT: Final = "30m"
 """How long an update waits for the Job, which writes about 100 objects a second."""
-_DEFINITIONS: Final = "customresourcedefinitions"
+_ACCOUNT: Final = Account(name=NAME, namespace=names.SYSTEM_NAMESPACE, labels={"app.kubernetes.io/name": NAME})
 _PROGRAM: Final = Program(module="components.queueing.stored_versions", shared=[API_CLIENT])
 
 
@@ -63,10 +64,7 @@ class StoredVersions(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: StoredVersionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:queueing:StoredVersions", name, None, opts)
-        foundation = [
-            Manifest(f"{name}/{document['kind']}", document, pulumi.ResourceOptions(parent=self))
-            for document in _foundation()
-        ]
+        foundation = register_all(name, _foundation(), pulumi.ResourceOptions(parent=self))
         once = pulumi.ResourceOptions(
             parent=self,
             depends_on=foundation,
@@ -80,69 +78,31 @@ class StoredVersions(pulumi.ComponentResource):
 
 def job_name(release: str) -> str:
     """Return the name of the Job for a version of Kueue and this version of the program."""
-    (digest,) = _PROGRAM.checksum().values()
-    return f"{NAME}-{release.replace('.', '-')}-{digest[:8]}"
+    return program_job.job_name(NAME, release, _PROGRAM)
 
 
 def _foundation() -> Sequence[Document]:
-    cluster = {"name": NAME, "labels": _labels()}
-    metadata = {**cluster, "namespace": names.SYSTEM_NAMESPACE}
+    group, definitions = "apiextensions.k8s.io", "customresourcedefinitions"
     named = [f"{kind}.{names.KUEUE_GROUP}" for kind in KINDS]
-    definitions = {"apiGroups": ["apiextensions.k8s.io"], "resourceNames": named}
-    return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "ClusterRole",
-            "metadata": cluster,
-            "rules": [
-                {**definitions, "resources": [_DEFINITIONS], "verbs": ["get"]},
-                {**definitions, "resources": [f"{_DEFINITIONS}/status"], "verbs": ["patch"]},
-                {"apiGroups": [names.KUEUE_GROUP], "resources": list(KINDS), "verbs": ["list", "patch"]},
-            ],
-        },
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": cluster,
-            "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": NAME},
-            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": names.SYSTEM_NAMESPACE}],
-        },
-        _PROGRAM.config_map(NAME, names.SYSTEM_NAMESPACE, _labels()),
+    rules = [
+        rule(group, [definitions], ["get"], named),
+        rule(group, [f"{definitions}/status"], ["patch"], named),
+        rule(names.KUEUE_GROUP, KINDS, ["list", "patch"]),
     ]
+    files = _PROGRAM.config_map(NAME, names.SYSTEM_NAMESPACE, _ACCOUNT.labels)
+    return [_ACCOUNT.document(), *_ACCOUNT.granted(rules), files]
 
 
 def _job(args: StoredVersionsArgs) -> Document:
-    files = _PROGRAM.volume(NAME)
-    container = {
-        "name": "migration",
-        "image": args.image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": _PROGRAM.command(names.KUEUE_GROUP, *KINDS),
-        "env": list(ENVIRONMENT),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": args.resources.body(),
-        "securityContext": dict(READ_ONLY),
-        "volumeMounts": [files.mount()],
-    }
-    pod = {
-        "serviceAccountName": NAME,
-        "restartPolicy": "OnFailure",
-        **args.nodes.body(RESCHEDULED),
-        "securityContext": nobody(args.pod_security),
-        "containers": [container],
-        "volumes": volumes([files]),
-    }
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": job_name(args.release), "namespace": names.SYSTEM_NAMESPACE, "labels": _labels()},
-        "spec": {
-            "backoffLimit": 1000,
-            "template": {"metadata": {"labels": _labels()}, "spec": pod},
-        },
-    }
-
-
-def _labels() -> dict[str, str]:
-    return {"app.kubernetes.io/name": NAME}
+    return program_job.program_job(
+        job_name(args.release),
+        _PROGRAM,
+        _ACCOUNT,
+        container="migration",
+        image=args.image,
+        arguments=[names.KUEUE_GROUP, *KINDS],
+        config_map=NAME,
+        nodes=args.nodes,
+        pod_security=args.pod_security,
+        resources=args.resources,
+    )

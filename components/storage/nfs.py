@@ -13,11 +13,12 @@ from typing import Final
 
 import pulumi
 
-from components import names
+from components.kubernetes import workloads
 from components.kubernetes.constraints import HOSTMOUNT_ANYUID, Constraint, use
-from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.manifests import Document, Manifest, register_all
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
+from components.kubernetes.rbac import READ, Account, role, rule
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import READ_ONLY, PodSecurity
 from components.layer import Layer
@@ -31,7 +32,6 @@ RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_lim
 _CHART: Final = "nfs-subdir-external-provisioner"
 _VOLUME: Final = "nfs-subdir-external-provisioner-root"
 _MOUNTED: Final = "/persistentvolumes"
-_READ: Final = ("get", "list", "watch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +73,7 @@ class NfsProvisioner(Layer):
         child = pulumi.ResourceOptions(parent=self)
         namespace = Manifest(f"{name}/Namespace", namespace_body(NamespaceArgs(name=NAMESPACE)), child)
         made = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
-        foundation = [
-            Manifest(f"{name}/{document['kind']}/{document['metadata']['name']}", document, made)
-            for document in (*rights(args), *foundation_documents(args))
-        ]
+        foundation = register_all(name, (*rights(args), *foundation_documents(args)), made, named=True)
         works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
         provisioner = Manifest(f"{name}/Deployment", deployment(args), works)
         # Only metadata and volume expansion of a storage class can be changed in place.
@@ -116,42 +113,20 @@ def rights(args: NfsProvisionerArgs) -> list[Document]:
 def foundation_documents(args: NfsProvisionerArgs) -> list[Document]:
     """Return the service account and its rights."""
     name = full_name(args.release)
-    runner, lock = f"{name}-runner", f"leader-locking-{name}"
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
+    account, runner, lock = Account(name=name, namespace=NAMESPACE), f"{name}-runner", f"leader-locking-{name}"
+    rules = [
+        rule("", ["nodes"], READ),
+        rule("", ["persistentvolumes"], [*READ, "create", "delete"]),
+        rule("", ["persistentvolumeclaims"], [*READ, "update"]),
+        rule("storage.k8s.io", ["storageclasses"], READ),
+        rule("", ["events"], ["create", "update", "patch"]),
+    ]
+    leads = [rule("", ["endpoints"], [*READ, "create", "update", "patch"])]
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}},
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": runner},
-            "rules": [
-                _rule("", "nodes", *_READ),
-                _rule("", "persistentvolumes", *_READ, "create", "delete"),
-                _rule("", "persistentvolumeclaims", *_READ, "update"),
-                _rule("storage.k8s.io", "storageclasses", *_READ),
-                _rule("", "events", "create", "update", "patch"),
-            ],
-        },
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": f"run-{name}"},
-            "roleRef": {"apiGroup": names.RBAC, "kind": "ClusterRole", "name": runner},
-            "subjects": [subject],
-        },
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "Role",
-            "metadata": {"name": lock, "namespace": NAMESPACE},
-            "rules": [_rule("", "endpoints", *_READ, "create", "update", "patch")],
-        },
-        {
-            "apiVersion": f"{names.RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": lock, "namespace": NAMESPACE},
-            "roleRef": {"apiGroup": names.RBAC, "kind": "Role", "name": lock},
-            "subjects": [subject],
-        },
+        account.document(),
+        role(runner, rules),
+        account.bound(runner, name=f"run-{name}"),
+        *account.granted(leads, NAMESPACE, name=lock),
     ]
 
 
@@ -169,26 +144,14 @@ def deployment(args: NfsProvisionerArgs) -> Document:
         "securityContext": dict(READ_ONLY),
         "volumeMounts": [{"name": _VOLUME, "mountPath": _MOUNTED}],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": full_name(args.release), "namespace": NAMESPACE, "labels": labels},
-        "spec": {
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "serviceAccountName": full_name(args.release),
-                    **args.nodes.body(RESCHEDULED),
-                    "securityContext": {"runAsUser": 0},
-                    "containers": [container],
-                    "volumes": [{"name": _VOLUME, "nfs": {"server": args.server, "path": args.path}}],
-                },
-            },
-        },
+    pod = {
+        "serviceAccountName": full_name(args.release),
+        **args.nodes.body(RESCHEDULED),
+        "securityContext": {"runAsUser": 0},
+        "containers": [container],
+        "volumes": [{"name": _VOLUME, "nfs": {"server": args.server, "path": args.path}}],
     }
+    return workloads.deployment(full_name(args.release), NAMESPACE, labels, pod, recreate=True)
 
 
 def storage_class(args: NfsProvisionerArgs) -> Document:
@@ -203,7 +166,3 @@ def storage_class(args: NfsProvisionerArgs) -> Document:
         "volumeBindingMode": "Immediate",
         "allowVolumeExpansion": True,
     }
-
-
-def _rule(group: str, resource: str, *verbs: str) -> Document:
-    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}

@@ -19,17 +19,19 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.controller import Controller
+from components.kubernetes.manifests import Document, Manifest, register_all
 from components.kubernetes.node_pool import NodePool
-from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
-from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
+from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.program_job import RESOURCES
+from components.kubernetes.programs import API_CLIENT, FILES_FOLDER, Program
+from components.kubernetes.rbac import Account, rule
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
+from components.kubernetes.security import PodSecurity
 from components.kubernetes.volumes import volumes
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.tenancy.quota import FlavorQuota, cluster_queue, offered
 
-RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 CONTROLLER: Final = "slack-controller"
 """Name of all objects of the controller, including its service account."""
 LABELS: Final = {"app.kubernetes.io/name": CONTROLLER}
@@ -123,10 +125,7 @@ class SlackController(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: SlackControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:tenancy:SlackController", name, None, opts)
-        foundation = [
-            Manifest(f"{name}/{document['kind']}", document, pulumi.ResourceOptions(parent=self))
-            for document in _foundation(args)
-        ]
+        foundation = register_all(name, _foundation(args), pulumi.ResourceOptions(parent=self))
         Manifest(f"{name}/Deployment", _deployment(args), pulumi.ResourceOptions(parent=self, depends_on=foundation))
         self.register_outputs({})
 
@@ -168,76 +167,32 @@ def _rules(pool: NodePool, gpu_resource: str) -> Mapping[str, Any]:
 
 
 def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
-    group = "rbac.authorization.k8s.io"
-    queues = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"]}
-    metadata = _metadata()
-    cluster_metadata = {key: value for key, value in metadata.items() if key != "namespace"}
-    return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "ClusterRole",
-            "metadata": cluster_metadata,
-            "rules": [
-                {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
-                {**queues, "verbs": ["list", "watch"]},
-                {**queues, "resourceNames": [args.queue, *args.teams], "verbs": ["patch"]},
-            ],
-        },
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": cluster_metadata,
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": CONTROLLER},
-            "subjects": [{"kind": "ServiceAccount", "name": CONTROLLER, "namespace": names.SYSTEM_NAMESPACE}],
-        },
-        program(args).config_map(CONTROLLER, names.SYSTEM_NAMESPACE, LABELS),
+    queues = ["clusterqueues"]
+    rules = [
+        rule("", ["nodes"], ["list", "watch"]),
+        rule(names.KUEUE_GROUP, queues, ["list", "watch"]),
+        rule(names.KUEUE_GROUP, queues, ["patch"], [args.queue, *args.teams]),
     ]
+    account = Account(name=CONTROLLER, namespace=names.SYSTEM_NAMESPACE, labels=LABELS)
+    files = program(args).config_map(CONTROLLER, names.SYSTEM_NAMESPACE, LABELS)
+    return [account.document(), *account.granted(rules), files]
 
 
 def _deployment(args: SlackControllerArgs) -> Document:
     code = program(args)
-    files = code.volume(CONTROLLER)
     probe = {"port": _PORT, "scheme": "HTTP"}
-    container: dict[str, Any] = {
-        "name": "controller",
-        "image": args.image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": code.command(f"{FILES_FOLDER}/{_SETTINGS}"),
-        "env": list(ENVIRONMENT),
+    container = {
+        **code.container("controller", args.image, CONTROLLER, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources),
         "ports": [{"containerPort": _PORT, "name": PORT_NAME, "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
-        "resources": args.resources.body(),
-        "securityContext": dict(READ_ONLY),
-        "volumeMounts": [files.mount()],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": _metadata(),
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": LABELS},
-            "template": {
-                "metadata": {"annotations": code.checksum(), "labels": LABELS},
-                "spec": {
-                    "serviceAccountName": CONTROLLER,
-                    "priorityClassName": names.SYSTEM_PRIORITY,
-                    **args.nodes.body(RESCHEDULED),
-                    "securityContext": nobody(args.pod_security),
-                    "terminationGracePeriodSeconds": 5,
-                    "containers": [container],
-                    "volumes": volumes([files]),
-                },
-            },
-        },
-    }
-
-
-def _metadata() -> dict[str, Any]:
-    return {
-        "name": CONTROLLER,
-        "namespace": names.SYSTEM_NAMESPACE,
-        "labels": dict(LABELS),
-    }
+    controller = Controller(
+        name=CONTROLLER,
+        namespace=names.SYSTEM_NAMESPACE,
+        labels=LABELS,
+        annotations=code.checksum(),
+        nodes=args.nodes,
+        pod_security=args.pod_security,
+    )
+    return controller.deployment([container], volumes([code.volume(CONTROLLER)]), grace_seconds=5)
