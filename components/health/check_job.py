@@ -14,7 +14,7 @@ from components import names
 from components.health.reporter import ACCOUNT, NAMESPACE, NCCL_GATE, QUEUE_LABEL, QUEUE_VALUES, TAINT_VALUE, Check
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import with_namespace
-from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, OWN_NODE, Program
+from components.kubernetes.programs import API_CLIENT, FILES_FOLDER, OWN_NODE, Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import NOBODY, READ_ONLY
 from components.kubernetes.volumes import Volume, volumes
@@ -152,16 +152,9 @@ def _elsewhere(check: str) -> Document:
 
 
 def _reporter(step: str, program: Program, args: CheckArgs, mounted: Sequence[Volume]) -> Document:
-    return {
-        "name": step,
-        "image": args.python_image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": program.command(f"{FILES_FOLDER}/{SETTINGS}", step),
-        "env": [OWN_NODE, *ENVIRONMENT],
-        "resources": args.resources.body(),
-        "securityContext": {**NOBODY, **READ_ONLY},
-        "volumeMounts": [item.mount() for item in mounted],
-    }
+    arguments = (f"{FILES_FOLDER}/{SETTINGS}", step)
+    container = program.container(step, args.python_image, arguments, args.resources, mounted, [OWN_NODE])
+    return {**container, "securityContext": {**NOBODY, **READ_ONLY}}
 
 
 def _credentials() -> tuple[Volume, ...]:

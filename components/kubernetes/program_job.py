@@ -44,13 +44,14 @@ def program_job(
     config_map: has the program.
     pod_security: mechanism that checks its pod.
     """
-    runs = program.container(container, image, config_map, arguments, resources)
+    files = [program.volume(config_map)]
+    runs = program.container(container, image, arguments, resources, files)
     pod = {
         "serviceAccountName": account.name,
         "restartPolicy": "OnFailure",
         **nodes.body(RESCHEDULED),
         "securityContext": nobody(pod_security),
         "containers": [{**runs, "terminationMessagePolicy": "FallbackToLogsOnError"}],
-        "volumes": volumes([program.volume(config_map)]),
+        "volumes": volumes(files),
     }
     return job(name, account.namespace, {"app.kubernetes.io/name": account.name}, pod, {"backoffLimit": 1000})

@@ -72,12 +72,12 @@ class Program:
         self,
         name: str,
         image: str,
-        config_map: str,
         arguments: Sequence[str],
         resources: Resources,
+        mounted: Sequence[Volume],
         variables: Sequence[Document] = (),
     ) -> Document:
-        """Return a container that runs it, without rights on its node. config_map: has the files."""
+        """Return a container that runs it, without rights on its node. mounted: `volume`, and other volumes."""
         return {
             "name": name,
             "image": image,
@@ -86,7 +86,7 @@ class Program:
             "env": [*variables, *ENVIRONMENT],
             "resources": resources.body(),
             "securityContext": dict(READ_ONLY),
-            "volumeMounts": [self.volume(config_map).mount()],
+            "volumeMounts": [volume.mount() for volume in mounted],
         }
 
 

@@ -77,7 +77,7 @@ def role(
 
 def binding(
     name: str,
-    role_name: str,
+    role_name: pulumi.Input[str],
     subjects: Sequence[Document],
     namespace: pulumi.Input[str] | None = None,
     *,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pulumi
 
@@ -72,7 +73,7 @@ def job(
     namespace: pulumi.Input[str] | None,
     labels: Mapping[str, str],
     pod: Document,
-    spec: Mapping[str, int | str],
+    spec: Mapping[str, Any],
     *,
     annotations: Mapping[str, str] | None = None,
     pod_annotations: Mapping[str, str] | None = None,

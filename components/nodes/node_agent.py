@@ -9,11 +9,11 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.kubernetes import own_node
-from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes import own_node, workloads
+from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.own_node import OwnNodeAccount
 from components.kubernetes.placement import NodeGroup
-from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, OWN_NODE, Program
+from components.kubernetes.programs import API_CLIENT, OWN_NODE, Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import NOBODY, READ_ONLY
 from components.kubernetes.volumes import Volume, host_folder, volumes
@@ -82,34 +82,22 @@ def program(agent: Agent) -> Program:
 
 def daemon_set(agent: Agent) -> Document:
     """Return the DaemonSet of an agent."""
-    labels = {"app.kubernetes.io/name": agent.name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        # An agent's failure on one node shows in its pod. The update does not wait for it.
-        "metadata": {
-            "name": agent.name,
-            "namespace": agent.namespace,
-            "labels": labels,
-            "annotations": dict(SKIP_AWAIT),
-        },
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
-            "template": {
-                "metadata": {"annotations": program(agent).checksum(), "labels": labels},
-                "spec": {
-                    "serviceAccountName": agent.name,
-                    "priorityClassName": names.SYSTEM_PRIORITY,
-                    **agent.nodes.body(),
-                    **_pod_security(agent),
-                    "terminationGracePeriodSeconds": 5,
-                    "containers": [_container(agent)],
-                    "volumes": volumes(_volumes(agent)),
-                },
-            },
-        },
+    code = program(agent)
+    folders = [host_folder(f"host{folder.replace('/', '-')}", folder, read_only=True) for folder in agent.folders]
+    mounted = [code.volume(agent.name), *folders]
+    pod = {
+        "serviceAccountName": agent.name,
+        "priorityClassName": names.SYSTEM_PRIORITY,
+        **agent.nodes.body(),
+        **_pod_security(agent),
+        "terminationGracePeriodSeconds": 5,
+        "containers": [_container(agent, code, mounted)],
+        "volumes": volumes(mounted),
     }
+    labels = {"app.kubernetes.io/name": agent.name}
+    return workloads.daemon_set(
+        agent.name, agent.namespace, labels, pod, unavailable="10%", pod_annotations=code.checksum()
+    )
 
 
 def _pod_security(agent: Agent) -> Mapping[str, Any]:
@@ -118,23 +106,14 @@ def _pod_security(agent: Agent) -> Mapping[str, Any]:
     return {"securityContext": dict(NOBODY)}
 
 
-def _container(agent: Agent) -> Document:
+def _container(agent: Agent, code: Program, mounted: Sequence[Volume]) -> Document:
     probe = {"port": agent.port, "scheme": "HTTP"}
+    container = code.container("agent", agent.image, agent.arguments, agent.resources, mounted, [OWN_NODE])
     return {
-        "name": "agent",
-        "image": agent.image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": program(agent).command(*agent.arguments),
-        "env": [OWN_NODE, *ENVIRONMENT, *map(dict, agent.variables)],
+        **container,
+        "env": [*container["env"], *map(dict, agent.variables)],
         "ports": [{"containerPort": agent.port, "name": "health", "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 30},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 10},
-        "resources": agent.resources.body(),
         "securityContext": dict(_PRIVILEGED if agent.privileged else READ_ONLY),
-        "volumeMounts": [volume.mount() for volume in _volumes(agent)],
     }
-
-
-def _volumes(agent: Agent) -> list[Volume]:
-    folders = [host_folder(f"host{folder.replace('/', '-')}", folder, read_only=True) for folder in agent.folders]
-    return [program(agent).volume(agent.name), *folders]

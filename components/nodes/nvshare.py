@@ -13,7 +13,8 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes import workloads
+from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED
@@ -131,23 +132,11 @@ def _folder(path: str, *, create: bool) -> Mapping[str, Any]:
 
 
 def _daemon_set(args: NvshareArgs, name: str, containers: list[Document], mounted: list[Volume]) -> Document:
-    labels = {"name": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        # A failure on one node shows in its pod. The update does not wait for it.
-        "metadata": {"name": name, "namespace": args.namespace, "labels": labels, "annotations": dict(SKIP_AWAIT)},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "automountServiceAccountToken": False,
-                    "priorityClassName": names.SYSTEM_PRIORITY,
-                    **args.nodes.body(),
-                    "containers": containers,
-                    "volumes": volumes(mounted),
-                },
-            },
-        },
+    pod = {
+        "automountServiceAccountToken": False,
+        "priorityClassName": names.SYSTEM_PRIORITY,
+        **args.nodes.body(),
+        "containers": containers,
+        "volumes": volumes(mounted),
     }
+    return workloads.daemon_set(name, args.namespace, {"name": name}, pod)

@@ -8,6 +8,7 @@ from typing import Final
 import pulumi
 
 from components import names
+from components.kubernetes import workloads
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import UNPRIVILEGED
@@ -69,30 +70,18 @@ def job_body(args: NvshareVerificationArgs) -> Document:
         "resources": {"limits": {names.SHARED_GPU: "1"}},
         "securityContext": dict(UNPRIVILEGED),
     }
-    labels = {"app.kubernetes.io/name": NAME}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": NAME,
-            "namespace": args.namespace,
-            "labels": labels,
-            "annotations": dict(SKIP_AWAIT),
-        },
-        "spec": {
-            "completionMode": "Indexed",
-            "completions": PODS,
-            "parallelism": PODS,
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": args.timeout_seconds + _SLACK_SECONDS,
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "restartPolicy": "Never",
-                    "automountServiceAccountToken": False,
-                    **args.nodes.body(),
-                    "containers": [container],
-                },
-            },
-        },
+    pod = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        **args.nodes.body(),
+        "containers": [container],
     }
+    spec = {
+        "completionMode": "Indexed",
+        "completions": PODS,
+        "parallelism": PODS,
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": args.timeout_seconds + _SLACK_SECONDS,
+    }
+    labels = {"app.kubernetes.io/name": NAME}
+    return workloads.job(NAME, args.namespace, labels, pod, spec, annotations=SKIP_AWAIT)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from components import names
 from components.kubernetes.manifests import Document
+from components.kubernetes.rbac import rule
 
 _PREFIX: Final = "mlbatch"
 _NAME: Final = {"name": ["metadata", "name"]}
@@ -37,9 +38,9 @@ def values() -> Mapping[str, Any]:
         },
         "rbac": {
             "extraRules": [
-                _reading("apiextensions.k8s.io", "customresourcedefinitions"),
-                _reading(names.KUEUE_GROUP, "workloads", "localqueues"),
-                _reading(names.APPWRAPPER_GROUP, "appwrappers"),
+                rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["list", "watch"]),
+                rule(names.KUEUE_GROUP, ["workloads", "localqueues"], ["list", "watch"]),
+                rule(names.APPWRAPPER_GROUP, ["appwrappers"], ["list", "watch"]),
             ]
         },
         # No query uses them, and the service account could otherwise read the Secrets of all namespaces.
@@ -111,7 +112,3 @@ def _resource(version: str, kind: str, metrics: Sequence[Document], labels: Mapp
 
 def _gauge(name: str, text: str, **gauge: Any) -> Document:
     return {"name": name, "help": text, "each": {"type": "Gauge", "gauge": gauge}}
-
-
-def _reading(group: str, *resources: str) -> Document:
-    return {"apiGroups": [group], "resources": list(resources), "verbs": ["list", "watch"]}

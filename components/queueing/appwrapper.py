@@ -17,6 +17,7 @@ from components import names
 from components.artifacts import Release
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.rbac import rule
 from components.kubernetes.resources import Resources
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.operators import Operator, OperatorLayer, install
@@ -80,16 +81,12 @@ def edit(document: Document, args: AppWrappersArgs) -> Document | None:
     if which == ("ClusterRole", _ROLE):
         # Upstream's controller can read all Secrets of the cluster, but needs only its own certificate.
         result["rules"] = [rule for rule in result["rules"] if _SECRETS not in rule.get("resources", ())]
-        result["rules"].append(_rule(FILES, "create", "delete", "get", "list", "patch", "watch"))
+        result["rules"].append(rule("", [FILES], ["create", "delete", "get", "list", "patch", "watch"]))
         # Since v1.2 it records events through this API, but upstream's role has only the older one.
-        result["rules"].append({**_rule("events", "create", "patch", "update"), "apiGroups": ["events.k8s.io"]})
+        result["rules"].append(rule("events.k8s.io", ["events"], ["create", "patch", "update"]))
     elif which == ("Role", _OWN_ROLE):
-        result["rules"].append(_rule(_SECRETS, "get", "list", "update", "watch"))
+        result["rules"].append(rule("", [_SECRETS], ["get", "list", "update", "watch"]))
     return result
-
-
-def _rule(resource: str, *verbs: str) -> Document:
-    return {"apiGroups": [""], "resources": [resource], "verbs": list(verbs)}
 
 
 def _operator(args: AppWrappersArgs) -> Operator:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import pulumi
 import yaml
@@ -20,9 +20,9 @@ from components.artifacts import Release
 from components.job_kinds import RAY_CLUSTER, RAY_JOB
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
-from components.kubernetes.programs import ENVIRONMENT, Program
+from components.kubernetes.programs import Program
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import READ_ONLY, PodSecurity
+from components.kubernetes.security import PodSecurity
 from components.kubernetes.volumes import volumes
 from components.queueing.job_operators import LOG_LEVEL, RESOURCES, JobOperator, JobOperatorLayer, service
 
@@ -105,17 +105,8 @@ def proxy_files() -> Document:
     return PROXY.config_map(_PROXY_FILES, names.SYSTEM_NAMESPACE, _LABELS)
 
 
-def _proxy(args: KubeRayArgs) -> dict[str, Any]:
-    return {
-        "name": _PROXY,
-        "image": args.python,
-        "imagePullPolicy": "IfNotPresent",
-        "command": PROXY.command(str(_PROXY_PORT)),
-        "env": list(ENVIRONMENT),
-        "resources": _PROXY_RESOURCES.body(),
-        "securityContext": dict(READ_ONLY),
-        "volumeMounts": [PROXY.volume(_PROXY_FILES).mount()],
-    }
+def _proxy(args: KubeRayArgs) -> Document:
+    return PROXY.container(_PROXY, args.python, [str(_PROXY_PORT)], _PROXY_RESOURCES, [PROXY.volume(_PROXY_FILES)])
 
 
 def cluster_rules(role: Release) -> list[Document]:

@@ -21,6 +21,7 @@ from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.rbac import READ, Account, rule
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
 from components.layer import Layer
@@ -30,7 +31,6 @@ NAMESPACE: Final = "volcano-system"
 QUEUE: Final = "workloads"
 RELEASE: Final = "volcano"
 RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="1", memory_limit="1Gi")
-_GROUP: Final = "rbac.authorization.k8s.io"
 
 
 class LauncherView(StrEnum):
@@ -121,27 +121,7 @@ def queue(name: str) -> Document:
 
 def launcher_access(namespace: pulumi.Input[str], view: LauncherView) -> list[Document]:
     """Return the service account of MPI launchers and its rights."""
-    account: Document = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": LAUNCHER_ACCOUNT, "namespace": namespace},
-    }
-    role: Document = {
-        "apiVersion": f"{_GROUP}/v1",
-        "kind": "Role",
-        "metadata": {"name": LAUNCHER_ACCOUNT, "namespace": namespace},
-        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}],
-    }
-    everything = view is LauncherView.ALL
-    binding: Document = {
-        "apiVersion": f"{_GROUP}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "default-view" if everything else LAUNCHER_ACCOUNT, "namespace": namespace},
-        "roleRef": {
-            "apiGroup": _GROUP,
-            "kind": "ClusterRole" if everything else "Role",
-            "name": "view" if everything else LAUNCHER_ACCOUNT,
-        },
-        "subjects": [{"kind": "ServiceAccount", "name": LAUNCHER_ACCOUNT, "namespace": namespace}],
-    }
-    return [account, *([] if everything else [role]), binding]
+    account = Account(name=LAUNCHER_ACCOUNT, namespace=namespace)
+    if view is LauncherView.ALL:
+        return [account.document(), account.bound("view", namespace, name="default-view", of_cluster=True)]
+    return [account.document(), *account.granted([rule("", ["pods"], READ)], namespace)]

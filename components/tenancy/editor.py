@@ -22,6 +22,7 @@ from components.job_kinds import (
     TRAIN_JOB,
     JobKind,
 )
+from components.kubernetes import rbac
 from components.kubernetes.manifests import Manifest
 
 _READ: Final = ("get", "list", "watch")
@@ -97,17 +98,8 @@ class EditorRole(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: EditorRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:tenancy:EditorRole", name, None, opts)
-        role = Manifest(
-            names.EDITOR_ROLE,
-            {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "ClusterRole",
-                "metadata": {"name": names.EDITOR_ROLE},
-                "rules": rules(args),
-            },
-            pulumi.ResourceOptions(parent=self),
-        )
-        self.name = role.object_name
+        document = rbac.role(names.EDITOR_ROLE, rules(args))
+        self.name = Manifest(names.EDITOR_ROLE, document, pulumi.ResourceOptions(parent=self)).object_name
         self.register_outputs({"name": self.name})
 
 
@@ -122,6 +114,4 @@ def rules(args: EditorRoleArgs) -> Sequence[dict[str, Any]]:
         chosen.append(UNWRAPPED_RAY)
     if args.has_projects:
         chosen += OF_PROJECTS
-    return [
-        {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources, verbs in chosen
-    ]
+    return [rbac.rule(*each) for each in chosen]

@@ -180,9 +180,10 @@ def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
 
 def _deployment(args: SlackControllerArgs) -> Document:
     code = program(args)
+    files = [code.volume(CONTROLLER)]
     probe = {"port": _PORT, "scheme": "HTTP"}
     container = {
-        **code.container("controller", args.image, CONTROLLER, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources),
+        **code.container("controller", args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources, files),
         "ports": [{"containerPort": _PORT, "name": PORT_NAME, "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
@@ -195,4 +196,4 @@ def _deployment(args: SlackControllerArgs) -> Document:
         nodes=args.nodes,
         pod_security=args.pod_security,
     )
-    return controller.deployment([container], volumes([code.volume(CONTROLLER)]), grace_seconds=5)
+    return controller.deployment([container], volumes(files), grace_seconds=5)

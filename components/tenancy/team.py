@@ -15,6 +15,7 @@ from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.network import NAMESPACE_LABEL, Network, boundary
+from components.kubernetes.rbac import binding
 from components.layer import Layer
 from components.tenancy import user_queues
 from components.tenancy.bounds import APPWRAPPERS, Bounds, job_quotas, limit_range, quotas
@@ -179,14 +180,8 @@ def role_binding(
     member: str, kind: Subject = Subject.USER, *, namespace: pulumi.Input[str], role: pulumi.Input[str]
 ) -> Document:
     """Return the RoleBinding of a member in a team's namespace, named after the member."""
-    group = "rbac.authorization.k8s.io"
-    return {
-        "apiVersion": f"{group}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": binding_name(member, kind), "namespace": namespace},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": group, "kind": str(kind), "name": member}],
-    }
+    subject = {"apiGroup": names.RBAC, "kind": str(kind), "name": member}
+    return binding(binding_name(member, kind), role, [subject], namespace, of_cluster=True)
 
 
 def binding_name(member: str, kind: Subject = Subject.USER) -> str:

@@ -14,21 +14,21 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document
+from components.kubernetes.rbac import READ, Account, binding, rule
 
 ROLE: Final = "workbench"
 GROUP_BINDING: Final = "sa-edit"
 """Name in hobbyist-guide-to-rhoai, configs/09/sa-edit-rb.yaml."""
-_READ: Final = ["get", "list", "watch"]
 _WRITE: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
 RULES: Final = (
-    {"apiGroups": ["ray.io"], "resources": ["rayclusters", "rayjobs"], "verbs": _WRITE},
-    {"apiGroups": ["workload.codeflare.dev"], "resources": ["appwrappers"], "verbs": _WRITE},
-    {"apiGroups": ["kueue.x-k8s.io"], "resources": ["localqueues", "workloads"], "verbs": _READ},
-    {"apiGroups": ["route.openshift.io"], "resources": ["routes"], "verbs": _READ},
-    {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": _READ},
-    {"apiGroups": [""], "resources": ["pods", "services", "events"], "verbs": _READ},
-    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
-    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]},
+    rule("ray.io", ["rayclusters", "rayjobs"], _WRITE),
+    rule("workload.codeflare.dev", ["appwrappers"], _WRITE),
+    rule("kueue.x-k8s.io", ["localqueues", "workloads"], READ),
+    rule("route.openshift.io", ["routes"], READ),
+    rule("networking.k8s.io", ["ingresses"], READ),
+    rule("", ["pods", "services", "events"], READ),
+    rule("", ["pods/log"], ["get"]),
+    rule("", ["secrets"], ["get", "list"]),
 )
 """The requests of codeflare-sdk (v0.20.2, cluster/cluster.py and utils/generate_cert.py).
 
@@ -40,28 +40,11 @@ mounts it.
 
 def of_notebook(name: str, namespace: pulumi.Input[str]) -> Sequence[Document]:
     """Return the role and its binding to a notebook's service account, which the notebook's controller creates."""
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-    role = {
-        "apiVersion": f"{names.RBAC}/v1",
-        "kind": "Role",
-        "metadata": {"name": ROLE, "namespace": namespace},
-        "rules": [dict(rule) for rule in RULES],
-    }
-    return [role, _binding(ROLE, namespace, "Role", ROLE, subject)]
+    return Account(name=name, namespace=namespace).granted(RULES, namespace, name=ROLE)
 
 
 def of_group(namespace: pulumi.Input[str]) -> Sequence[Document]:
     """Return the guide's binding. Every service account of the project may edit the project."""
     group = pulumi.Output.concat("system:serviceaccounts:", namespace)
     subject = {"apiGroup": names.RBAC, "kind": "Group", "name": group}
-    return [_binding(GROUP_BINDING, namespace, "ClusterRole", "edit", subject)]
-
-
-def _binding(name: str, namespace: pulumi.Input[str], kind: str, role: str, subject: Document) -> Document:
-    return {
-        "apiVersion": f"{names.RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": name, "namespace": namespace},
-        "roleRef": {"apiGroup": names.RBAC, "kind": kind, "name": role},
-        "subjects": [subject],
-    }
+    return [binding(GROUP_BINDING, "edit", [subject], namespace, of_cluster=True)]

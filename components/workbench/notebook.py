@@ -18,7 +18,9 @@ from components.catalogue import NotebookImage, Repository
 from components.kubernetes.manifests import SKIP_AWAIT, Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
+from components.kubernetes.volumes import AccessMode
 from components.workbench import authority
+from components.workloads.interface import volume_claim
 
 PORT: Final = 8888
 FILES: Final = "/opt/app-root/src"
@@ -77,25 +79,16 @@ class NotebookArgs:
 
 
 def files_claim(name: str, namespace: pulumi.Input[str], args: NotebookArgs) -> Document:
-    """Return the PVC of the notebook's files.
-
-    The provider does not wait for it, because some storage classes bind it only when a pod uses it.
-    """
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {DASHBOARD: "true"},
-            "annotations": {DISPLAY_NAME: name, **SKIP_AWAIT},
-        },
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            **({"storageClassName": args.storage_class} if args.storage_class is not None else {}),
-            "resources": {"requests": {"storage": args.storage}},
-        },
-    }
+    """Return the PVC of the notebook's files."""
+    return volume_claim(
+        name,
+        namespace,
+        storage_class=args.storage_class,
+        size=args.storage,
+        mode=AccessMode.ONE_NODE,
+        labels={DASHBOARD: "true"},
+        annotations={DISPLAY_NAME: name},
+    )
 
 
 def notebook(name: str, namespace: pulumi.Input[str], connection: pulumi.Input[str], args: NotebookArgs) -> Document:

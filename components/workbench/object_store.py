@@ -222,18 +222,7 @@ def _certificate(args: ObjectStoreArgs) -> tuple[list[str], Document]:
 
 def _service(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
     name, port = args.kind.value, PORTS[args.kind]
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {LABEL: name},
-            "annotations": {**SKIP_AWAIT, **(authority.certified(args.certificate) if args.tls else {})},
-        },
-        "spec": {
-            "type": "ClusterIP",
-            "selector": {LABEL: name},
-            "ports": [{"name": "s3", "port": port, "targetPort": "s3", "protocol": "TCP"}],
-        },
-    }
+    annotations = {**SKIP_AWAIT, **(authority.certified(args.certificate) if args.tls else {})}
+    document = objects.service(name, namespace, {LABEL: name}, {"s3": (port, "s3")}, annotations)
+    document["spec"]["type"] = "ClusterIP"
+    return document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from components.kubernetes import objects
 from components.kubernetes.manifests import Document
 from components.workloads.pods import WORKLOAD_LABEL
 
@@ -16,9 +17,5 @@ def disruption_budget(name: str, namespace: pulumi.Input[str], pods: int) -> Doc
     pods: number of pods. Kubernetes needs a number for objects without a scale, such as a Job (kubernetes.io,
     tasks/run-application/configure-pdb).
     """
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": namespace, "labels": {WORKLOAD_LABEL: name}},
-        "spec": {"minAvailable": pods, "selector": {"matchLabels": {WORKLOAD_LABEL: name}}},
-    }
+    labels = {WORKLOAD_LABEL: name}
+    return objects.disruption_budget(name, namespace, labels, pods, labels)

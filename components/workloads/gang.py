@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pulumi
 
 from components import names
+from components.kubernetes import workloads
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import UNPRIVILEGED
@@ -75,24 +76,14 @@ def app_wrapper(name: str, args: GangArgs) -> Document:
         "securityContext": dict(UNPRIVILEGED),
         "resources": {"requests": requests, "limits": requests},
     }
-    job: Document = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {
-            "parallelism": args.pods,
-            "completions": args.pods,
-            "template": {
-                "spec": {
-                    "restartPolicy": "Never",
-                    "terminationGracePeriodSeconds": 0,
-                    "priorityClassName": args.priority_class,
-                    **NodeGroup(node_selector=args.node_selector).body(),
-                    "containers": [container],
-                }
-            },
-        },
+    pod = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 0,
+        "priorityClassName": args.priority_class,
+        **NodeGroup(node_selector=args.node_selector).body(),
+        "containers": [container],
     }
+    job = workloads.job(name, None, {}, pod, {"parallelism": args.pods, "completions": args.pods})
     components = [pod_group(name, args.pods), in_group(name, job)] if args.has_pod_groups else [job]
     return {
         "apiVersion": names.APPWRAPPER_API,

@@ -7,6 +7,7 @@ from typing import Final
 
 import pulumi
 
+from components.kubernetes import workloads
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import config_map
 from components.kubernetes.programs import FILES_FOLDER
@@ -38,22 +39,17 @@ def indexed_job(name: str, pods: NodePods, spec: Document, *, annotations: Mappi
     The pod template `spec` gets the job's Service as its subdomain. The DNS name of pod i is
     `<name>-<i>.<name>-service`.
     """
-    template_metadata: Document = {"labels": {WORKLOAD_LABEL: name}}
-    if annotations:
-        template_metadata["annotations"] = dict(annotations)
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "labels": {WORKLOAD_LABEL: name}},
-        "spec": {
-            "completionMode": "Indexed",
-            "completions": pods.nodes,
-            "parallelism": pods.nodes,
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": pods.deadline_seconds,
-            "template": {"metadata": template_metadata, "spec": {"subdomain": service_name(name), **spec}},
-        },
+    completion = {
+        "completionMode": "Indexed",
+        "completions": pods.nodes,
+        "parallelism": pods.nodes,
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": pods.deadline_seconds,
     }
+    labels = {WORKLOAD_LABEL: name}
+    return workloads.job(
+        name, None, labels, {"subdomain": service_name(name), **spec}, completion, pod_annotations=annotations
+    )
 
 
 def files_map(job: str, namespace: pulumi.Input[str], data: Mapping[str, str]) -> Document:

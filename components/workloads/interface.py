@@ -9,11 +9,14 @@ from typing import Final
 
 import pulumi
 
+from components.kubernetes import objects
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.objects import metadata
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED, PodSecurity
 from components.kubernetes.volumes import AccessMode, Volume, volumes
+from components.kubernetes.workloads import deployment
 from components.workloads.pods import WORKLOAD_LABEL
 
 USER: Final = 1000
@@ -56,26 +59,15 @@ def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, 
     A load balancer keeps the client's address (externalTrafficPolicy Local), which the NetworkPolicy allows. Otherwise
     the policy would see the address of a node (kubernetes.io, tutorials/services/source-ip).
     """
-    annotations = {**SKIP_AWAIT, **((reach.internal or {}) if reach.exposure is Exposure.INTERNAL else {})}
-    spec: Document = {
-        "type": "ClusterIP",
-        "selector": {WORKLOAD_LABEL: name},
-        "ports": [{"name": "http", "port": port, "targetPort": target, "protocol": "TCP"}],
-    }
+    internal = (reach.internal or {}) if reach.exposure is Exposure.INTERNAL else {}
+    annotations = {**SKIP_AWAIT, **internal}
+    document = objects.service(name, namespace, {WORKLOAD_LABEL: name}, {"http": (port, target)}, annotations)
+    document["spec"]["type"] = "ClusterIP"
     if reach.exposure is not Exposure.CLUSTER:
         ranges = list(reach.ranges)
-        spec |= {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "loadBalancerSourceRanges": ranges}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {WORKLOAD_LABEL: name},
-            "annotations": annotations,
-        },
-        "spec": spec,
-    }
+        balancer = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "loadBalancerSourceRanges": ranges}
+        document["spec"] |= balancer
+    return document
 
 
 def volume_claim(
@@ -85,12 +77,14 @@ def volume_claim(
     storage_class: str | None,
     size: str,
     mode: AccessMode = AccessMode.MANY_NODES,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
 ) -> Document:
     """Return a PVC. The provider does not wait for it, because some storage classes bind it only when a pod uses it."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace, "annotations": dict(SKIP_AWAIT)},
+        "metadata": metadata(name, namespace, labels=labels, annotations={**SKIP_AWAIT, **(annotations or {})}),
         "spec": {
             "accessModes": [mode.value],
             **({"storageClassName": storage_class} if storage_class is not None else {}),
@@ -163,26 +157,14 @@ def one_replica(
     label: key of the label that selects its pods. The value is the name.
     user: see `pod_security`.
     """
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace, "labels": {label: name}, "annotations": dict(SKIP_AWAIT)},
-        "spec": {
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": {label: name}},
-            "template": {
-                "metadata": {"labels": {label: name}},
-                "spec": {
-                    **nodes.body(),
-                    "automountServiceAccountToken": False,
-                    "securityContext": pod_security(user),
-                    "containers": [container],
-                    "volumes": list(volumes),
-                },
-            },
-        },
+    pod = {
+        **nodes.body(),
+        "automountServiceAccountToken": False,
+        "securityContext": pod_security(user),
+        "containers": [container],
+        "volumes": list(volumes),
     }
+    return deployment(name, namespace, {label: name}, pod, recreate=True, annotations=SKIP_AWAIT)
 
 
 def viewer(name: str, args: ViewerArgs) -> list[Document]:
@@ -199,10 +181,10 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
         "securityContext": dict(UNPRIVILEGED),
         "volumeMounts": [item.mount() for item in args.volumes],
     }
-    deployment = one_replica(
+    server = one_replica(
         name, args.namespace, container, volumes(args.volumes), label=WORKLOAD_LABEL, nodes=args.nodes, user=args.user
     )
-    return [deployment, service(name, args.namespace, port=args.port, target=args.port, reach=Reach())]
+    return [server, service(name, args.namespace, port=args.port, target=args.port, reach=Reach())]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Final
 
 import pulumi
 
-from components.kubernetes import objects
+from components.kubernetes import objects, workloads
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.network import opening
 from components.kubernetes.objects import with_namespace
@@ -141,17 +141,7 @@ def server(name: str, args: JupyterLabArgs) -> Document:
     container["securityContext"] = {**UNPRIVILEGED, "capabilities": {"drop": ["ALL"], **capabilities(args.pods.fabric)}}
     container["readinessProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 10}
     spec |= {"restartPolicy": "Always", "securityContext": pod_security(args.user)}
-    deployment: Document = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "labels": {WORKLOAD_LABEL: name}},
-        "spec": {
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": {WORKLOAD_LABEL: name}},
-            "template": {"metadata": {"labels": {WORKLOAD_LABEL: name}}, "spec": spec},
-        },
-    }
+    deployment = workloads.deployment(name, None, {WORKLOAD_LABEL: name}, spec, recreate=True)
     if args.submission.mode is SubmissionMode.MLBATCH:
         return app_wrapper(name, args.submission, [deployment])
     return with_namespace(deployment, args.submission.namespace)

@@ -16,6 +16,7 @@ from typing import Final
 import pulumi
 
 from components import names
+from components.kubernetes import workloads
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
@@ -183,15 +184,10 @@ def _job(job: SyntheticJob, args: SyntheticLoadArgs) -> Document:
     if times:
         container["volumeMounts"] = [{"name": "state", "mountPath": _STATE}]
         pod["volumes"] = [{"name": "state", "emptyDir": {}}]
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": job.name, "labels": {WORKLOAD_LABEL: job.name}},
-        "spec": {
-            "parallelism": job.pods,
-            "completions": job.pods,
-            "backoffLimit": times * job.pods + 1 if times else 0,
-            **({"activeDeadlineSeconds": job.seconds} if job.failure.kind is Kind.HANG else {}),
-            "template": {"metadata": {"labels": {WORKLOAD_LABEL: job.name}}, "spec": pod},
-        },
+    spec = {
+        "parallelism": job.pods,
+        "completions": job.pods,
+        "backoffLimit": times * job.pods + 1 if times else 0,
+        **({"activeDeadlineSeconds": job.seconds} if job.failure.kind is Kind.HANG else {}),
     }
+    return workloads.job(job.name, None, {WORKLOAD_LABEL: job.name}, pod, spec)
