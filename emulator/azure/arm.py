@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from emulator.azure import faults, nodes
-from emulator.azure.errors import ArmError, OperationFailedError
+from emulator.azure.errors import ArmError, OperationFailedError, refused
 from emulator.azure.facts import AzureFacts
 from emulator.azure.services import KINDS
 from emulator.azure.services.base import CLUSTER, GROUP, POOL, Kind, Request, check_common
@@ -237,28 +237,17 @@ class Arm:
 
     def _fail(self, fault: str | None, resource_id: str) -> None:
         if fault == faults.THROTTLE:
-            raise ArmError(
-                "TooManyRequests",
-                "The request is being throttled as the limit has been reached for the operation type.",
-                status=429,
-                retry_after=self.facts.retry_after,
-            )
+            raise refused("TooManyRequests", retry_after=self.facts.retry_after)
         if fault == faults.CONFLICT:
             raise _in_progress(resource_id, "PutOperation")
         if fault == faults.UNAVAILABLE:
-            raise ArmError("ServiceUnavailable", "The service is unavailable.", status=503, retry_after=_RETRY_SECONDS)
+            raise refused("ServiceUnavailable", retry_after=_RETRY_SECONDS)
 
 
 def _lose_answer(fault: str | None, kind: Kind) -> None:
     """Raise Azure Resource Manager's error for a service that accepted an operation and did not respond."""
     if fault == faults.TIMEOUT:
-        raise ArmError(
-            "GatewayTimeout",
-            f"The gateway did not receive a response from '{kind.type.partition('/')[0]}' within the specified time "
-            "period.",
-            status=504,
-            retry_after=_RETRY_SECONDS,
-        )
+        raise refused("GatewayTimeout", service=kind.type.partition("/")[0], retry_after=_RETRY_SECONDS)
 
 
 def _show(record: Record, provisioning_state: str) -> None:
@@ -277,10 +266,4 @@ def _check_free(kind: Kind, state: State, record: Record) -> None:
 
 
 def _in_progress(resource_id: str, what: str) -> ArmError:
-    return ArmError(
-        "OperationNotAllowed",
-        f"Operation is not allowed because there's an in progress {what} operation on {resource_id}. Please wait for "
-        "it to finish before starting a new operation.",
-        status=409,
-        hint="Run the command again in a while.",
-    )
+    return refused("OperationInProgress", what=what, id=resource_id)

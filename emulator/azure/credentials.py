@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from emulator.azure.errors import ArmError
+from emulator.azure.errors import refused
 from emulator.azure.facts import AzureFacts
 from emulator.azure.store import Properties, Record
 from emulator.cluster.credentials import Account
@@ -40,11 +40,7 @@ def user(facts: AzureFacts, cluster: Record, account: Account) -> Properties:
 def administrator(cluster: Record, account: Account) -> Properties:
     """Return the local administrator's credentials. Raises ArmError if local accounts are disabled."""
     if cluster.properties["disableLocalAccounts"]:
-        raise ArmError(
-            "BadRequest",
-            "Getting static credential is not allowed because this cluster is set to disable local accounts.",
-            hint="Ask for the user's credentials instead, or set disableLocalAccounts to false.",
-        )
+        raise refused("LocalAccountsDisabled")
     return _kubeconfig("clusterAdmin", cluster, account, f"{cluster.name}-admin", {"token": account.token})
 
 
@@ -78,7 +74,7 @@ exit 1
 
 def _kubeconfig(role: str, cluster: Record, account: Account, context: str, login: Mapping[str, Any]) -> Properties:
     if cluster.properties["provisioningState"] == "Creating":
-        raise ArmError("BadRequest", f"The managed cluster {cluster.name} is still being created.", status=409)
+        raise refused("ClusterBeingCreated", cluster=cluster.name)
     data = base64.b64encode(account.authority.encode()).decode()
     group = cluster.id.split("/")[4]
     user_name = f"{role}_{group}_{cluster.name}"

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
 from emulator.plugin.errors import ProviderError
 
 
@@ -41,13 +48,33 @@ def invalid(message: str, hint: str = "") -> ArmError:
 def not_found(resource_id: str) -> ArmError:
     """Return the error for a resource that does not exist."""
     kind, _, name = resource_id.rpartition("/")
+    return refused("ResourceNotFound", type=kind.rpartition("/providers/")[2], name=name, id=resource_id)
+
+
+class _Refusal(BaseModel):
+    """An error of `refusals.yaml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str = ""
+    message: str
+    status: int = 400
+    hint: str = ""
+
+
+def refused(name: str, /, *, retry_after: float | None = None, **values: object) -> ArmError:
+    """Return an error of `refusals.yaml`. values: of the names in braces in its texts."""
+    refusal = _refusals()[name]
     return ArmError(
-        "ResourceNotFound",
-        f"The resource '{kind.rpartition('/providers/')[2]}/{name}' was not found: {resource_id}",
-        status=404,
+        refusal.code or name,
+        refusal.message.format(**values),
+        status=refusal.status,
+        hint=refusal.hint.format(**values),
+        retry_after=retry_after,
     )
 
 
-def parent_not_found(parent_id: str) -> ArmError:
-    """Return the error for a resource whose parent does not exist."""
-    return ArmError("ParentResourceNotFound", f"The parent resource '{parent_id}' could not be found.", status=404)
+@functools.cache
+def _refusals() -> Mapping[str, _Refusal]:
+    text = Path(__file__).with_name("refusals.yaml").read_text()
+    return TypeAdapter(dict[str, _Refusal]).validate_python(yaml.safe_load(text))

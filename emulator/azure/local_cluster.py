@@ -11,7 +11,7 @@ from typing import Any
 from emulator import cluster
 from emulator.azure import credentials
 from emulator.azure.arm import Arm
-from emulator.azure.errors import ArmError
+from emulator.azure.errors import ArmError, refused
 from emulator.azure.facts import AzureFacts
 from emulator.azure.nodes import Node
 from emulator.azure.store import Store
@@ -104,12 +104,7 @@ class LocalCluster:
 
 def taken(what: str) -> ArmError:
     """Return the error for a local cluster that is already in use."""
-    return ArmError(
-        "LocalClusterInUse",
-        f"The emulated managed cluster is the local cluster, which already has {what}.",
-        status=409,
-        hint="Destroy the stack that created it (make destroy STACK=<name>), or run make clean.",
-    )
+    return refused("LocalClusterInUse", what=what)
 
 
 def _names(api: Api, path: str) -> dict[str, Object]:

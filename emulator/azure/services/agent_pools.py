@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from emulator.azure.errors import ArmError, parent_not_found
-from emulator.azure.services.base import POOL, Kind, NameRule, Request, at, check_immutable
+from emulator.azure.errors import refused
+from emulator.azure.services.base import POOL, Kind, Request, at, check_immutable, parent_of
 from emulator.azure.services.kubernetes_versions import pool_version
 from emulator.azure.services.pool_rules import check_pool, size_of
 from emulator.azure.services.resources import in_effect
@@ -16,45 +14,9 @@ class AgentPool(Kind):
     """A pool of identical nodes of a cluster."""
 
     token = "azure-native:containerservice:AgentPool"
-    type = POOL
-    path = (
-        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
-        "/managedClusters/{resourceName}/agentPools/{agentPoolName}"
-    )
-    rule: ClassVar[NameRule] = NameRule(
-        r"[a-z][a-z0-9]{0,11}", "1-12 lower-case letters and digits, a letter at the start"
-    )
-    # pulumi-azure-native, provider/pkg/gen/replacement.go.
-    replaces = frozenset({"gpuInstanceProfile", "vmSize", "networkProfile.nodePublicIPTags"})
-    duration = "agentPool"
-    # Updates that the service rejects although the provider would not plan a replacement.
-    immutable = (
-        "vmSize",
-        "availabilityZones",
-        "gpuProfile.driver",
-        "maxPods",
-        "osDiskSizeGB",
-        "proximityPlacementGroupID",
-        "scaleSetEvictionPolicy",
-        "scaleSetPriority",
-        "spotMaxPrice",
-        "vnetSubnetID",
-    )
-    defaults: ClassVar = {
-        "count": 1,
-        "enableAutoScaling": False,
-        "maxPods": 250,
-        "mode": "User",
-        "osDiskSizeGB": 128,
-        "osSKU": "Ubuntu",
-        "osType": "Linux",
-        "powerState": {"code": "Running"},
-        "provisioningState": "Succeeded",
-        "upgradeSettings": {"maxSurge": "10%", "maxUnavailable": "0"},
-    }
 
     def check(self, request: Request) -> None:
-        self.check_in(request, _cluster_of(request).properties)
+        self.check_in(request, parent_of(request, "agentPools").properties)
 
     def check_in(self, request: Request, cluster: Properties) -> None:
         """Raise ArmError if AKS would reject the pool in a cluster with these properties."""
@@ -64,7 +26,7 @@ class AgentPool(Kind):
         pool_version(request, cluster)
 
     def complete(self, request: Request) -> Properties:
-        return self.complete_in(request, _cluster_of(request).properties)
+        return self.complete_in(request, parent_of(request, "agentPools").properties)
 
     def complete_in(self, request: Request, cluster: Properties) -> Properties:
         """Return the pool's properties as read back in a cluster with these properties."""
@@ -96,11 +58,7 @@ class AgentPool(Kind):
 
     def check_delete(self, request: Request) -> None:
         if not any(each.properties["mode"] == "System" for each in request.others(POOL, _cluster_id(request.id))):
-            raise ArmError(
-                "OperationNotAllowed",
-                "The last system pool cannot be deleted: there has to be at least one pool of mode System.",
-                hint="Delete the cluster, or add another system pool first.",
-            )
+            raise refused("LastSystemPool")
 
 
 AGENT_POOL = AgentPool()
@@ -120,10 +78,3 @@ def settle_instances(pool: Record) -> None:
 
 def _cluster_id(pool_id: str) -> str:
     return pool_id.rpartition("/agentPools/")[0]
-
-
-def _cluster_of(request: Request) -> Record:
-    found = request.state.get(_cluster_id(request.id))
-    if found is None:
-        raise parent_not_found(_cluster_id(request.id))
-    return found

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from emulator.azure.errors import ArmError, not_found
+from emulator.azure.errors import refused
 from emulator.azure.facts import AzureFacts
 from emulator.azure.store import Operation, Properties, Record, State
 from emulator.plugin.wire import UNKNOWN
@@ -22,13 +23,16 @@ GROUP = "Microsoft.Resources/resourceGroups"
 CLUSTER = "Microsoft.ContainerService/managedClusters"
 POOL = "Microsoft.ContainerService/managedClusters/agentPools"
 
-_INPUTS = Path(__file__).parents[1] / "inputs.yaml"
+_IN_GROUP = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class NameRule:
-    """Allowed names (https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
+class _Described(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NameRule(_Described):
+    """Allowed names.
 
     pattern: of the whole name.
     allowed: the same rule in words.
@@ -36,6 +40,33 @@ class NameRule:
 
     pattern: str
     allowed: str
+
+
+class Description(_Described):
+    """The data of a resource type in `kinds.yaml`.
+
+    type: Azure Resource Manager's type.
+    path: the path of its id, with the SDK's input names in braces. Without a slash at the start, it is in a resource
+      group.
+    rule: the rule for its own name.
+    replaces: inputs, other than the names of the path, whose change makes the provider replace the resource. `a.b` is a
+      property inside an object, `a[].b` a property of items.
+    duration: the key in the durations of the facts.
+    no_location: the error for an invalid location.
+    immutable: properties whose change the service rejects.
+    defaults: values for properties that are not given.
+    inputs: the emulated inputs, besides the names of the path.
+    """
+
+    type: str
+    path: str
+    rule: NameRule | None = None
+    replaces: frozenset[str] = frozenset()
+    duration: str = ""
+    no_location: str = "LocationNotAvailableForResourceType"
+    immutable: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = {}
+    inputs: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +99,36 @@ class Request:
 class Kind:
     """A resource type: its place in Azure, what it rejects, and what it reads back.
 
-    token: the SDK's type.
-    type: Azure Resource Manager's type.
-    path: the path of its id, with the SDK's input names in braces.
-    rule: the rule for its own name.
-    replaces: inputs, other than the names of the path, whose change makes the provider replace the resource. `a.b` is a
-      property inside an object, `a[].b` a property of items.
-    duration: the key in the durations of the facts.
-    tracked: whether it has a location. no_location: the error code for an invalid one.
-    immutable: properties whose change the service rejects.
-    defaults: values for properties that are not given.
+    token: the SDK's type. `kinds.yaml` has its other data, see `Description`.
+    tracked: whether it has a location.
     """
 
     token: ClassVar[str]
     type: ClassVar[str]
     path: ClassVar[str]
-    rule: ClassVar[NameRule | None] = None
-    replaces: ClassVar[frozenset[str]] = frozenset()
-    duration: ClassVar[str] = ""
-    tracked: ClassVar[bool] = False
-    no_location: ClassVar[str] = "LocationNotAvailableForResourceType"
-    immutable: ClassVar[Sequence[str]] = ()
-    defaults: ClassVar[Mapping[str, Any]] = {}
+    rule: ClassVar[NameRule | None]
+    replaces: ClassVar[frozenset[str]]
+    duration: ClassVar[str]
+    tracked: ClassVar[bool]
+    no_location: ClassVar[str]
+    immutable: ClassVar[Sequence[str]]
+    defaults: ClassVar[Mapping[str, Any]]
+    emulated: ClassVar[Mapping[str, Any]]
+    """The emulated inputs."""
+
+    def __init_subclass__(cls) -> None:
+        """Read the data of the type."""
+        found = _descriptions()[cls.token]
+        cls.type, cls.rule, cls.duration, cls.no_location = found.type, found.rule, found.duration, found.no_location
+        cls.path = found.path if found.path.startswith("/") else f"{_IN_GROUP}/{found.path}"
+        cls.tracked = "location" in found.inputs
+        cls.replaces, cls.immutable, cls.defaults = found.replaces, found.immutable, found.defaults
+        cls.emulated = {**dict.fromkeys(_parameters(cls.path)), **found.inputs}
 
     @property
     def parameters(self) -> Sequence[str]:
         """The input names in the path, the resource's own name last."""
-        return [name for name in _PLACEHOLDER.findall(self.path) if name != "subscriptionId"]
+        return _parameters(self.path)
 
     @property
     def own_name(self) -> str:
@@ -114,11 +148,6 @@ class Kind:
         )
         found = re.fullmatch(pattern, resource_id, re.IGNORECASE)
         return {key: value for key, value in found.groupdict().items() if key != "subscriptionId"} if found else None
-
-    @property
-    def emulated(self) -> Mapping[str, Any]:
-        """The emulated inputs: those in `inputs.yaml`, and the names of the path."""
-        return {**dict.fromkeys(self.parameters), **_inputs()[self.token]}
 
     def not_emulated(self, inputs: Properties) -> list[tuple[str, str]]:
         """Return the paths of inputs that are not emulated, with the problem of each."""
@@ -179,9 +208,13 @@ class Kind:
 
 
 @functools.cache
-def _inputs() -> Mapping[str, Mapping[str, Any]]:
-    found: Mapping[str, Mapping[str, Any]] = yaml.safe_load(_INPUTS.read_text())
-    return found
+def _descriptions() -> Mapping[str, Description]:
+    text = Path(__file__).parents[1].joinpath("kinds.yaml").read_text()
+    return TypeAdapter(dict[str, Description]).validate_python(yaml.safe_load(text))
+
+
+def _parameters(path: str) -> Sequence[str]:
+    return [name for name in _PLACEHOLDER.findall(path) if name != "subscriptionId"]
 
 
 def _not_emulated(values: Properties, emulated: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
@@ -201,7 +234,7 @@ def check_common(kind: Kind, request: Request) -> None:
     """Raise ArmError for what all resource types reject: unknown group or location, changed immutable property."""
     group = request.names.get("resourceGroupName")
     if group is not None and kind.type != GROUP and request.state.get(group_id(request.facts, group)) is None:
-        raise ArmError("ResourceGroupNotFound", f"Resource group '{group}' could not be found.", status=404)
+        raise refused("ResourceGroupNotFound", group=group)
     if kind.tracked:
         _check_location(kind, request)
     if request.before is not None:
@@ -211,20 +244,12 @@ def check_common(kind: Kind, request: Request) -> None:
 def _check_location(kind: Kind, request: Request) -> None:
     location = request.body.get("location")
     if location is None:
-        raise ArmError("LocationRequired", "The location property is required for this definition.")
+        raise refused("LocationRequired")
     if request.facts.region(location) is None:
-        raise ArmError(
-            kind.no_location,
-            f"The provided location '{location}' is not available for resource type '{kind.type}'. List of available "
-            f"regions for the resource type is '{','.join(request.facts.regions)}'.",
-        )
+        raise refused(kind.no_location, location=location, type=kind.type, regions=",".join(request.facts.regions))
     before = request.before.properties["location"] if request.before else location
     if request.facts.region(before) != request.facts.region(location):
-        raise ArmError(
-            "InvalidResourceLocation",
-            f"The resource {request.id} already exists in location '{before}', and cannot be in '{location}' too.",
-            status=409,
-        )
+        raise refused("InvalidResourceLocation", id=request.id, before=before, location=location)
 
 
 def check_immutable(kind: Kind, request: Request, before: Record) -> None:
@@ -232,11 +257,7 @@ def check_immutable(kind: Kind, request: Request, before: Record) -> None:
     for path in kind.immutable:
         had, wanted = at(before.properties, path), at(request.body, path)
         if wanted is not None and had is not None and not same(had, wanted):
-            raise ArmError(
-                "PropertyChangeNotAllowed",
-                f"Changing property 'properties.{path}' is not allowed.",
-                hint=f"Replace the resource: add '{path}' to its resource option replace_on_changes.",
-            )
+            raise refused("PropertyChangeNotAllowed", path=path)
 
 
 def at(values: Mapping[str, Any], path: str) -> Any:
@@ -288,9 +309,15 @@ def require(state: State, resource_id: str, what: str) -> Record:
     """Return a resource that another one refers to. Raises ArmError if it does not exist."""
     found = state.get(resource_id)
     if found is None:
-        raise ArmError(
-            "InvalidResourceReference" if "/subnets/" in resource_id else not_found(resource_id).code,
-            f"Resource {resource_id} referenced by {what} was not found.",
-            status=404,
-        )
+        name = "InvalidResourceReference" if "/subnets/" in resource_id else "ReferenceNotFound"
+        raise refused(name, id=resource_id, what=what)
+    return found
+
+
+def parent_of(request: Request, part: str) -> Record:
+    """Return the resource whose id ends before a part of the request's id. Raises ArmError if it does not exist."""
+    parent_id = request.id.rpartition(f"/{part}/")[0]
+    found = request.state.get(parent_id)
+    if found is None:
+        raise refused("ParentResourceNotFound", id=parent_id)
     return found

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.azure.errors import ArmError, invalid
+from emulator.azure.errors import invalid, refused
 from emulator.azure.services.base import Request, merged
 from emulator.azure.services.network import network
 from emulator.azure.store import Properties
@@ -31,11 +31,7 @@ def network_profile(request: Request) -> Properties:
     service = network(profile["serviceCidr"], "networkProfile.serviceCidr")
     pods = network(profile["podCidr"], "networkProfile.podCidr")
     if not network(profile["dnsServiceIP"], "networkProfile.dnsServiceIP").subnet_of(service):
-        raise ArmError(
-            "DnsServiceIpOutOfServiceCidr",
-            f"The DNS service IP {profile['dnsServiceIP']} is not in the service CIDR {service}.",
-            hint="Set networkProfile.dnsServiceIP to an address in it, e.g. the tenth.",
-        )
+        raise refused("DnsServiceIpOutOfServiceCidr", address=profile["dnsServiceIP"], service=service)
     if (profile["networkPolicy"] == "cilium") != (profile["networkDataplane"] == "cilium"):
         # The dataplane enforces its own policies only (https://learn.microsoft.com/azure/aks/azure-cni-powered-by-cilium).
         raise invalid(
@@ -48,17 +44,9 @@ def network_profile(request: Request) -> Properties:
             continue
         taken = network(subnet.properties["addressPrefix"], subnet.id)
         if taken.overlaps(service):
-            raise ArmError(
-                "ServiceCidrOverlapExistingSubnetsCidr",
-                f"The specified service CIDR {service} is conflicted with an existing subnet CIDR {taken}",
-                hint="Set networkProfile.serviceCidr to a range outside the virtual network.",
-            )
+            raise refused("ServiceCidrOverlapExistingSubnetsCidr", service=service, subnet=taken)
         if taken.overlaps(pods):
-            raise ArmError(
-                "NetworkProfileCIDROverlapVNET",
-                f"NetworkProfile CIDR {pods} overlaps with reserved VNET CIDR {taken}",
-                hint="Set networkProfile.podCidr to a range outside the virtual network.",
-            )
+            raise refused("NetworkProfileCIDROverlapVNET", pods=pods, subnet=taken)
     return profile
 
 

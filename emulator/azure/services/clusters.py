@@ -7,12 +7,11 @@ reads back every pool.
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
-from emulator.azure.errors import ArmError, invalid
+from emulator.azure.errors import invalid, refused
 from emulator.azure.facts import AzureFacts
 from emulator.azure.services.agent_pools import AGENT_POOL, settle_instances
-from emulator.azure.services.base import CLUSTER, POOL, Kind, NameRule, Request, at, group_id, stable_uuid
+from emulator.azure.services.base import CLUSTER, POOL, Kind, Request, at, group_id, stable_uuid
 from emulator.azure.services.cluster_network import check_access, network_profile
 from emulator.azure.services.identity import identity_of
 from emulator.azure.services.kubelet_identity import kubelet_identity
@@ -28,57 +27,11 @@ class ManagedCluster(Kind):
     """A managed Kubernetes cluster. The emulated one is the local cluster, so only one can exist."""
 
     token = "azure-native:containerservice:ManagedCluster"
-    type = CLUSTER
-    path = (
-        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
-        "/managedClusters/{resourceName}"
-    )
-    rule = NameRule(
-        r"[A-Za-z0-9](?:[\w-]{0,61}[A-Za-z0-9])?",
-        "1-63 letters, digits, underscores and hyphens, a letter or digit at both ends",
-    )
-    # pulumi-azure-native, provider/pkg/gen/replacement.go.
-    replaces = frozenset(
-        {"diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "location", "nodeResourceGroup"}
-        | {f"linuxProfile.{each}" for each in ("adminUsername", "ssh")}
-        | {"linuxProfile", "windowsProfile"}
-        | {
-            f"networkProfile.{each}"
-            for each in (
-                "dnsServiceIP",
-                "networkDataplane",
-                "networkMode",
-                "networkPlugin",
-                "networkPluginMode",
-                "networkPolicy",
-                "outboundType",
-                "podCidr",
-                "serviceCidr",
-                "serviceCidrs",
-            )
-        }
-    )
-    duration = "managedCluster"
-    tracked = True
-    defaults: ClassVar = {
-        "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
-        "disableLocalAccounts": False,
-        "enableRBAC": True,
-        "oidcIssuerProfile": {"enabled": False},
-        "provisioningState": "Succeeded",
-        "sku": {"name": "Base", "tier": "Free"},
-        "supportPlan": "KubernetesOfficial",
-    }
 
     def check(self, request: Request) -> None:
         others = request.others(CLUSTER)
         if others:
-            raise ArmError(
-                "LocalClusterTaken",
-                f"The emulated Azure has only one managed cluster, the local cluster, and {others[0].id} uses it.",
-                status=409,
-                hint="Destroy the stack that owns it first.",
-            )
+            raise refused("LocalClusterTaken", owner=others[0].id)
         self._check_profile(request)
         properties = self.complete(request)
         pools = request.body.get("agentPoolProfiles") or []
@@ -88,9 +41,9 @@ class ManagedCluster(Kind):
         if twice := {name for name in names if names.count(name) > 1}:
             raise invalid(f"agentPoolProfiles has the name {', '.join(sorted(twice))} twice.")
         for inner in self._pools(request):
-            if not re.fullmatch(AGENT_POOL.rule.pattern, inner.names["agentPoolName"]):
-                name, allowed = inner.names["agentPoolName"], AGENT_POOL.rule.allowed
-                raise invalid(f"The agent pool name '{name}' is invalid: it may have {allowed}.")
+            name, rule = inner.names["agentPoolName"], AGENT_POOL.rule
+            if rule is not None and not re.fullmatch(rule.pattern, name):
+                raise invalid(f"The agent pool name '{name}' is invalid: it may have {rule.allowed}.")
             AGENT_POOL.check_in(inner, properties)
 
     def complete(self, request: Request) -> Properties:
@@ -181,24 +134,15 @@ class ManagedCluster(Kind):
                 "Set identity.type to SystemAssigned or UserAssigned.",
             )
         if body.get("disableLocalAccounts") and not body.get("aadProfile"):
-            raise ArmError(
-                "BadRequest",
-                "Local accounts can be disabled on clusters with Microsoft Entra integration only.",
-                hint="Set aadProfile.managed, or leave disableLocalAccounts out.",
-            )
+            raise refused("LocalAccountsNeeded")
         group = request.state.get(group_id(request.facts, _node_group(request)))
         if group is not None and str(group.properties.get("managedBy", "")).lower() != request.id.lower():
-            raise ArmError(
-                "NodeResourceGroupAlreadyExists",
-                f"The node resource group '{group.name}' exists already: AKS creates and owns it.",
-                status=409,
-                hint="Set nodeResourceGroup to another name.",
-            )
+            raise refused("NodeResourceGroupAlreadyExists", group=group.name)
         for key in at(body, "linuxProfile.ssh.publicKeys") or []:
             _check_ssh_key(str(key["keyData"]))
         check_access(body.get("apiServerAccessProfile") or {})
         if body.get("supportPlan") == LONG_TERM and at(body, "sku.tier") != "Premium":
-            raise ArmError("BadRequest", f"The support plan {LONG_TERM} needs the tier Premium.", hint="Set sku.tier.")
+            raise refused("LongTermSupportNeedsPremium", plan=LONG_TERM)
 
 
 def _node_group(request: Request) -> str:

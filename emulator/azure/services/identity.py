@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uuid
 
-from emulator.azure.errors import ArmError, parent_not_found
-from emulator.azure.services.base import Kind, NameRule, Request, require, stable_uuid
+from emulator.azure.errors import refused
+from emulator.azure.services.base import Kind, Request, parent_of, require, stable_uuid
 from emulator.azure.store import Properties
 
 _LONGEST = 600
@@ -16,16 +16,6 @@ class UserAssignedIdentity(Kind):
     """A managed identity. A recreated one with the same name has other ids."""
 
     token = "azure-native:managedidentity:UserAssignedIdentity"
-    type = "Microsoft.ManagedIdentity/userAssignedIdentities"
-    path = (
-        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.ManagedIdentity"
-        "/userAssignedIdentities/{resourceName}"
-    )
-    rule = NameRule(
-        r"[A-Za-z0-9][\w-]{2,127}", "3-128 letters, digits, hyphens and underscores, a letter or digit at the start"
-    )
-    replaces = frozenset({"location"})
-    tracked = True
 
     def computed(self, request: Request) -> Properties:
         before = request.before.properties if request.before is not None else {}
@@ -41,36 +31,23 @@ class FederatedIdentityCredential(Kind):
     """
 
     token = "azure-native:managedidentity:FederatedIdentityCredential"
-    type = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
-    path = (
-        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.ManagedIdentity"
-        "/userAssignedIdentities/{resourceName}/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}"
-    )
-    rule = NameRule(
-        r"[A-Za-z0-9][\w-]{2,119}", "3-120 letters, digits, hyphens and underscores, a letter or digit at the start"
-    )
 
     def check(self, request: Request) -> None:
-        identity = request.id.rpartition("/federatedIdentityCredentials/")[0]
-        if request.state.get(identity) is None:
-            raise parent_not_found(identity)
+        identity = parent_of(request, "federatedIdentityCredentials").id
         issuer, subject = str(request.body["issuer"]), str(request.body["subject"])
         audiences = request.body["audiences"]
         if len(audiences) != 1:
-            raise _refused(f"one audience is required, not {len(audiences)}.")
+            raise refused("InvalidFederatedCredential", why=f"one audience is required, not {len(audiences)}.")
         if not issuer.startswith("https://") or max(map(len, (issuer, subject, *audiences))) > _LONGEST:
-            raise _refused(f"the issuer must be an https address, and no value longer than {_LONGEST} characters.")
+            raise refused(
+                "InvalidFederatedCredential",
+                why=f"the issuer must be an https address, and no value longer than {_LONGEST} characters.",
+            )
         theirs = request.others(self.type, identity)
         if any((each.properties["issuer"], each.properties["subject"]) == (issuer, subject) for each in theirs):
-            raise ArmError(
-                "Conflict", "Issuer and subject combination already exists for this Managed Identity.", status=409
-            )
+            raise refused("FederatedCredentialExists")
         if len(theirs) >= _MOST_CREDENTIALS:
-            raise ArmError("BadRequest", "Too many Federated Identity Credentials exist for the Managed Identity.")
-
-
-def _refused(why: str) -> ArmError:
-    return ArmError("BadRequest", f"The federated identity credential is not valid: {why}")
+            raise refused("TooManyFederatedCredentials")
 
 
 def identity_of(request: Request) -> Properties:
@@ -82,10 +59,7 @@ def identity_of(request: Request) -> Properties:
         return {"type": kind, "principalId": principal, "tenantId": request.facts.tenant_id}
     assigned = given.get("userAssignedIdentities") or []
     if not assigned:
-        raise ArmError(
-            "InvalidIdentityValues",
-            "Invalid value for the identities. The 'UserAssigned' identity type requires at least one identity id.",
-        )
+        raise refused("InvalidIdentityValues")
     found = {each: require(request.state, each, f"the identity of {request.id}").properties for each in assigned}
     return {
         "type": kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.azure.errors import ArmError, invalid
+from emulator.azure.errors import invalid, refused
 from emulator.azure.services.authorization import RoleAssignment
 from emulator.azure.services.base import Request, at, group_id, require, stable_uuid
 from emulator.azure.services.identity import identity_of
@@ -44,19 +44,11 @@ def kubelet_identity(request: Request, node_group: str) -> Properties:
 def _check_permission(request: Request, resource_id: str) -> None:
     control_plane = identity_of(request).get("userAssignedIdentities")
     if not control_plane:
-        raise ArmError(
-            "CustomKubeletIdentityOnlySupportedOnUserAssignedMSICluster",
-            "A kubelet identity of one's own needs a control plane with a user assigned identity.",
-            hint="Set identity.type to UserAssigned.",
-        )
+        raise refused("CustomKubeletIdentityOnlySupportedOnUserAssignedMSICluster")
     principals = {each["principalId"] for each in control_plane.values()}
     for role in request.state.of_type(RoleAssignment.type):
         is_above = resource_id.lower().startswith(role.properties["scope"].lower())
         is_operator = role.properties["roleDefinitionId"].endswith(_MANAGED_IDENTITY_OPERATOR)
         if is_above and is_operator and role.properties["principalId"] in principals:
             return
-    raise ArmError(
-        "CustomKubeletIdentityMissingPermissionError",
-        f"The cluster user assigned identity must be given permission to assign kubelet identity {resource_id}.",
-        hint="Give the control plane's identity the role Managed Identity Operator on it.",
-    )
+    raise refused("CustomKubeletIdentityMissingPermissionError", id=resource_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.azure.errors import ArmError
+from emulator.azure.errors import ArmError, refused
 from emulator.azure.facts import AzureFacts
 from emulator.azure.services.base import Request
 from emulator.azure.store import Properties
@@ -41,32 +41,23 @@ def pool_version(request: Request, cluster: Properties) -> str:
     if full is None:
         raise _not_offered("AgentPoolK8sVersionNotSupported", f"Version {wanted}", request.facts)
     if _numbers(full) > _numbers(control_plane) or _minor(full) < _minor(control_plane) - _OLDEST_SKEW:
-        raise ArmError(
+        raise refused(
             "NodePoolMcVersionIncompatible",
-            f"Node pool version {full} and control plane version {control_plane} are incompatible "
-            f"({request.names['agentPoolName']}). The version of a node pool cannot be newer than the control plane's, "
-            f"nor more than {_OLDEST_SKEW} minor versions older.",
-            hint="Upgrade the cluster first.",
+            version=full,
+            control_plane=control_plane,
+            pool=request.names["agentPoolName"],
+            skew=_OLDEST_SKEW,
         )
     return full
 
 
 def _check_upgrade(before: str, wanted: str) -> None:
     if _numbers(wanted) < _numbers(before) or _minor(wanted) > _minor(before) + 1:
-        raise ArmError(
-            "OperationNotAllowed",
-            f"Upgrading Kubernetes version {before} to {wanted} is not allowed: a control plane goes up by one minor "
-            "version at a time, never down.",
-            hint="Upgrade step by step.",
-        )
+        raise refused("UpgradeNotAllowed", before=before, wanted=wanted)
 
 
 def _not_offered(code: str, what: str, facts: AzureFacts) -> ArmError:
-    return ArmError(
-        code,
-        f"{what} is not supported in this region. See `az aks get-versions`.",
-        hint=f"Offered are {', '.join(facts.versions)}; older ones with long-term support.",
-    )
+    return refused(code, what=what, versions=", ".join(facts.versions))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
-from emulator.azure.errors import invalid, parent_not_found
-from emulator.azure.services.base import Kind, NameRule, Request
+from emulator.azure.errors import invalid
+from emulator.azure.services.base import Kind, Request, parent_of
 
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _OFFSET = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
@@ -19,20 +18,9 @@ class MaintenanceConfiguration(Kind):
     """
 
     token = "azure-native:containerservice:MaintenanceConfiguration"
-    type = "Microsoft.ContainerService/managedClusters/maintenanceConfigurations"
-    path = (
-        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
-        "/managedClusters/{resourceName}/maintenanceConfigurations/{configName}"
-    )
-    rule: ClassVar[NameRule] = NameRule(
-        "aksManagedAutoUpgradeSchedule|aksManagedNodeOSUpgradeSchedule",
-        "aksManagedAutoUpgradeSchedule or aksManagedNodeOSUpgradeSchedule",
-    )
 
     def check(self, request: Request) -> None:
-        cluster = request.id.rpartition("/maintenanceConfigurations/")[0]
-        if request.state.get(cluster) is None:
-            raise parent_not_found(cluster)
+        parent_of(request, "maintenanceConfigurations")
         window = request.body["maintenanceWindow"]
         if not 4 <= window["durationHours"] <= 24:
             raise invalid(f"durationHours is {window['durationHours']}; it has to be from 4 to 24.")

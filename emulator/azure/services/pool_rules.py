@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from emulator.azure.errors import ArmError, invalid
+from emulator.azure.errors import invalid, refused
 from emulator.azure.facts import Size
 from emulator.azure.services.base import POOL, Request, require
 from emulator.azure.services.network import Subnet
@@ -33,11 +33,7 @@ def check_pool(request: Request, cluster: Properties) -> None:
     tags = {str(key).lower(): str(value).lower() for key, value in (body.get("tags") or {}).items()}
     if request.creates and size.gpus and tags.get(_RETIRED_TAG) == "true":
         # https://github.com/Azure/AKS/issues/4925; creation is rejected: https://github.com/Azure/azure-cli/pull/32531.
-        raise ArmError(
-            "SkipGPUDriverInstallNotSupported",
-            f"The tag SkipGPUDriverInstall of the agent pool {name} is retired: new pools cannot have it.",
-            hint="Remove the tag and set gpuProfile.driver to None.",
-        )
+        raise refused("SkipGPUDriverInstallNotSupported", pool=name)
     _check_quota(request, size, location)
 
 
@@ -60,12 +56,7 @@ def size_of(request: Request, location: str) -> Size:
         hint = f"Did you mean {nearest}? " if nearest else ""
         raise invalid(f"The VM size of {name} does not exist.", f"{hint}facts.yaml has those that are emulated.")
     if request.facts.zones(size, location) is None:
-        raise ArmError(
-            "SkuNotAvailable",
-            f"The requested VM size '{name}' is currently not available in location '{location}'.",
-            status=409,
-            hint=f"Offered in {', '.join(sorted(size.regions or ()))}.",
-        )
+        raise refused("SkuNotAvailable", size=name, location=location, regions=", ".join(sorted(size.regions or ())))
     return size
 
 
@@ -97,10 +88,12 @@ def _check_zones(request: Request, size: Size, location: str) -> None:
     offered = request.facts.zones(size, location) or ()
     wrong = [zone for zone in request.body.get("availabilityZones") or [] if zone not in offered]
     if wrong:
-        raise ArmError(
+        raise refused(
             "AvailabilityZoneNotSupported",
-            f"The zone(s) '{', '.join(wrong)}' for resource '{request.names['agentPoolName']}' is not supported. The "
-            f"supported zones for location '{location}' are '{', '.join(offered) or 'none'}'.",
+            zones=", ".join(wrong),
+            pool=request.names["agentPoolName"],
+            location=location,
+            offered=", ".join(offered) or "none",
         )
 
 
@@ -140,9 +133,10 @@ def _check_quota(request: Request, size: Size, location: str) -> None:
         ("", request.facts.total_quota, sum(cores for _, cores in used)),
     ):
         if wanted + taken > limit:
-            raise ArmError(
+            raise refused(
                 "ErrCode_InsufficientVCPUQuota",
-                f"Insufficient vcpu quota requested {wanted}, remaining {max(limit - taken, 0)} for {what}in region "
-                f"{location}.",
-                hint="Ask for more in the portal (Quotas), choose another region or a smaller count.",
+                wanted=wanted,
+                remaining=max(limit - taken, 0),
+                what=what,
+                location=location,
             )

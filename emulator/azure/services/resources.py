@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
-from emulator.azure.errors import ArmError
+from emulator.azure.errors import refused
 from emulator.azure.facts import AzureFacts
-from emulator.azure.services.base import GROUP, Kind, NameRule, Request
+from emulator.azure.services.base import Kind, Request
 from emulator.azure.store import Properties, Record, State
 
 REGISTRATION = "Microsoft.Features/featureProviders/subscriptionFeatureRegistrations"
@@ -18,24 +17,11 @@ class ResourceGroup(Kind):
     """A resource group. Its deletion deletes its resources."""
 
     token = "azure-native:resources:ResourceGroup"
-    type = GROUP
-    path = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
-    rule = NameRule(
-        r"[\w().-]{0,89}[\w()-]",
-        "1-90 letters, digits, underscores, parentheses, hyphens and periods, no period at the end",
-    )
-    replaces = frozenset({"location"})
-    tracked = True
-    no_location = "LocationNotAvailableForResourceGroup"
-    defaults: ClassVar = {"properties": {"provisioningState": "Succeeded"}}
 
     def check_delete(self, request: Request) -> None:
         if request.before is not None and request.before.properties.get("managedBy"):
-            raise ArmError(
-                "ResourceGroupManaged",
-                f"Resource group '{request.before.name}' is managed by {request.before.properties['managedBy']}.",
-                status=409,
-                hint="Delete that resource instead.",
+            raise refused(
+                "ResourceGroupManaged", group=request.before.name, owner=request.before.properties["managedBy"]
             )
 
 
@@ -46,22 +32,16 @@ class FeatureRegistration(Kind):
     """
 
     token = "azure-native:features:SubscriptionFeatureRegistration"
-    type = REGISTRATION
-    path = (
-        "/subscriptions/{subscriptionId}/providers/Microsoft.Features/featureProviders/{providerNamespace}"
-        "/subscriptionFeatureRegistrations/{featureName}"
-    )
-    duration = "registration"
 
     def check(self, request: Request) -> None:
         namespace, name = request.names["providerNamespace"], request.names["featureName"]
         if not request.facts.has_feature(namespace, name):
             nearest = difflib.get_close_matches(name, request.facts.features.get(namespace, ()), n=1)
-            raise ArmError(
+            raise refused(
                 "FeatureNotFound",
-                f"The feature '{name}' could not be found in namespace '{namespace}'.",
-                status=404,
-                hint=f"Did you mean '{nearest[0]}'?" if nearest else "",
+                name=name,
+                namespace=namespace,
+                nearest=f"Did you mean '{nearest[0]}'?" if nearest else "",
             )
 
     def complete(self, request: Request) -> Properties:
@@ -98,11 +78,6 @@ class Deployment(Kind):
     """A template deployed to the subscription. Only registrations of features are emulated in it."""
 
     token = "azure-native:resources:DeploymentAtSubscriptionScope"
-    type = "Microsoft.Resources/deployments"
-    path = "/subscriptions/{subscriptionId}/providers/Microsoft.Resources/deployments/{deploymentName}"
-    rule = NameRule(r"[\w().-]{1,64}", "1-64 letters, digits, underscores, parentheses, hyphens and periods")
-    replaces = frozenset({"location"})
-    tracked = True
 
     def check(self, request: Request) -> None:
         for inner in _registrations(request):
@@ -127,11 +102,7 @@ def _registrations(request: Request) -> Iterator[Request]:
     for each in request.body["properties"]["template"]["resources"]:
         kind, name = str(each.get("type")), str(each.get("name"))
         if kind.lower() != REGISTRATION.lower() or name.count("/") != 1:
-            raise ArmError(
-                "InvalidTemplate",
-                f"The emulated Azure does not emulate {kind} '{name}' in a template: it emulates {REGISTRATION} with a "
-                "name of the form '<provider namespace>/<feature>'.",
-            )
+            raise refused("InvalidTemplate", type=kind, name=name, emulated=REGISTRATION)
         namespace, _, feature = name.partition("/")
         names = {"providerNamespace": namespace, "featureName": feature}
         inner_id = FEATURE.id(request.facts, names)
