@@ -6,7 +6,6 @@ access does not need the mirror, because the program's catalogue has the address
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -34,6 +33,7 @@ from emulator.toolchain import (
     pinned_version,
     without_cluster,
 )
+from runner.files import locked, replacing
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,7 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operato
     Raises ToolchainError if kubectl cannot render a kustomization.
     """
     paths.mirror.mkdir(parents=True, exist_ok=True)
-    with (paths.state / "mirror.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # parallel targets of make fill the same mirror
+    with locked(paths.state / "mirror.lock"):  # parallel targets of make fill the same mirror
         _fill(paths, toolchain, openshift=openshift, operator_hub=operator_hub)
 
 
@@ -144,9 +143,8 @@ def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: 
             file = paths.mirror / f"{each.name}-{wanted}.yaml"
             if not file.exists():
                 text = (toolchain.module_folder(each.tool, each.module) / each.file).read_text()
-                unfinished = file.with_suffix(".unfinished")
-                unfinished.write_text(_generated_by(generators[wanted], text) if wanted in generators else text)
-                os.replace(unfinished, file)
+                with replacing(file) as unfinished:
+                    unfinished.write_text(_generated_by(generators[wanted], text) if wanted in generators else text)
     if openshift:
         definitions.fill(paths, toolchain)
     if operator_hub:
@@ -161,9 +159,8 @@ def render(source: Source, tools: Module, paths: Paths, toolchain: Toolchain) ->
     file = paths.mirror / f"{source.name}-{version}.yaml"
     if not file.exists():
         manifest = _kustomize(paths, toolchain.module_folder(tools, source.module) / "config" / "default")
-        unfinished = file.with_suffix(".unfinished")
-        unfinished.write_text(_released(manifest, f"{source.image}:{version}"))
-        os.replace(unfinished, file)
+        with replacing(file) as unfinished:
+            unfinished.write_text(_released(manifest, f"{source.image}:{version}"))
 
 
 def _generated_by(generator: str, definition: str) -> str:

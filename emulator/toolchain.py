@@ -7,7 +7,6 @@ of its module files, so only changed pins cause a build.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -22,7 +21,7 @@ from emulator import archive
 from emulator.archive import ArchiveError
 from emulator.paths import Paths
 from emulator.progress import Progress
-from runner.files import link_to
+from runner.files import link_to, locked, replacing
 
 PULUMI_VERSION = "3.230.0"
 """The Pulumi command that is built if none is installed, and the oldest accepted installed one."""
@@ -323,8 +322,7 @@ class Toolchain:
         """Build tools of one module in one run of Go, so that common packages compile once. Raises ToolchainError."""
         folder = self.folder(need.module)
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / ".lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(folder / ".lock"):
             for left in folder.glob("tmp*"):  # from a killed build
                 shutil.rmtree(left)
             tools = [tool for tool in need.tools if not (folder / tool.name).exists()]
@@ -354,15 +352,13 @@ class Toolchain:
     def _bundled(self, folder: Path, language_host: Path) -> dict[str, Path]:
         """Put the Python language host and its scripts next to the command, like in a release."""
         bundled = {name: folder / name for name in (language_host.name, *_SCRIPTS)}
-        with open(folder / ".lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(folder / ".lock"):
             for name, target in bundled.items():
                 if not target.exists():
                     source = language_host if name == language_host.name else self._script(name)
-                    unfinished = target.with_suffix(".unfinished")
-                    shutil.copyfile(source, unfinished)
-                    unfinished.chmod(0o755)
-                    os.replace(unfinished, target)
+                    with replacing(target) as unfinished:
+                        shutil.copyfile(source, unfinished)
+                        unfinished.chmod(0o755)
         return bundled
 
     def _script(self, name: str) -> Path:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +33,23 @@ def link_to(link: Path, target: Path) -> None:
     made.unlink(missing_ok=True)
     made.symlink_to(target)
     os.replace(made, link)
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield a path for a new file or folder, which replaces the target in one step at the end of the context."""
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)  # from a killed process
+    yield unfinished
+    os.replace(unfinished, target)
+
+
+@contextlib.contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is created, for the length of the context. Wait for processes that hold it."""
+    with open(file, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def is_full(error: OSError) -> bool:

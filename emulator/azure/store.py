@@ -8,7 +8,6 @@ properties in the form of the SDK's outputs. Azure's internal values, such as th
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from runner.files import write_private
+from runner.files import locked, write_private
 
 Properties = dict[str, Any]
 
@@ -127,8 +126,7 @@ class Store:
     def edit(self) -> Iterator[State]:
         """Hold the state exclusively and save it at the end. An error inside leaves the file unchanged."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._threads, open(self._folder / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with self._threads, locked(self._folder / "lock"):
             state = self.read()
             yield state
             state.resources = dict(sorted(state.resources.items()))

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from emulator.charts import archive, schema
+from runner.files import replacing
 
 STUBS = Path(__file__).with_name("stubs")
 STUB_OF = "emulator/stub-of"
@@ -114,6 +115,5 @@ def fill(mirror: Path, folder_of: Callable[[str], Path]) -> None:
         if not file.exists() or file.stat().st_mtime < changed:
             source = sources.get((name, version))
             files = stub(name, version) if source is None else source.files(folder_of(source.module))
-            unfinished = file.with_suffix(".unfinished")
-            unfinished.write_bytes(archive.pack(name, files))
-            unfinished.replace(file)
+            with replacing(file) as unfinished:
+                unfinished.write_bytes(archive.pack(name, files))

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,8 @@ def start(
     report: Callable[[str], None],
     *,
     stack: str = "",
-    azure: bool = True,
-    admission_policies: bool = True,
-    openshift: bool = False,
-    operator_hub: bool = False,
-    openstack: bool = False,
-    content: bool = False,
     owner: int | None = None,
+    **flags: bool,
 ) -> None:
     """Start the cluster and wait until it is ready. Takes a few seconds if it already runs.
 
@@ -54,30 +50,18 @@ def start(
 
     report: called with one line for each step.
     stack: a new cluster gets the project's seeds of this stack.
-    azure: run the emulated Azure.
-    admission_policies: serve the API of ValidatingAdmissionPolicies.
-    openshift: the cluster is an OpenShift.
-    operator_hub: the OpenShift installs operators from a catalog.
-    openstack: run an OpenStack with the cluster.
-    content: first fill the cluster with the content of `Layout.content`.
     owner: process id; the cluster stops when this process ends.
+    flags: see `Parts`. Its content is that of `Layout.content`.
 
     Raises ClusterError if a binary is missing, a process fails, the cluster is not ready within eight minutes, a seed
     cannot be applied, or another release of OpenStack wrote this environment's data.
     """
     layout = Layout(paths)
-    parts = Parts(
-        azure=azure,
-        admission_policies=admission_policies,
-        openshift=openshift,
-        operator_hub=operator_hub,
-        openstack=openstack,
-        content=content,
-    )
+    parts = Parts(**flags)
     missing = controlplane.missing_binaries(layout, parts)
     if missing:
         raise ClusterError(f"{', '.join(missing)} missing in {paths.bin}. Build the tools first")
-    if openstack and Deployment(paths).foreign:
+    if parts.openstack and Deployment(paths).foreign:
         raise ClusterError(
             "another release of OpenStack wrote the local data, which this release cannot read. Run "
             "`make clean`, which deletes all local data"
@@ -199,18 +183,7 @@ def _ask(layout: Layout, what: str = "status") -> dict[str, Any] | None:
 def _launch(layout: Layout, parts: Parts, owner: int | None) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", controlplane.SUPERVISOR]
     command += ["--root", str(layout.paths.root), "--state", str(layout.paths.state)]
-    if not parts.azure:
-        command.append("--without-azure")
-    if not parts.admission_policies:
-        command.append("--without-admission-policies")
-    if parts.openshift:
-        command.append("--openshift")
-    if parts.operator_hub:
-        command.append("--operator-hub")
-    if parts.openstack:
-        command.append("--openstack")
-    if parts.content:
-        command.append("--content")
+    command += ["--parts", json.dumps(asdict(parts))]
     if owner is not None:
         command += ["--owner", str(owner)]
     layout.log("supervisor").touch(mode=0o600)

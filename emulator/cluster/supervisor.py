@@ -106,12 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m emulator.cluster.supervisor", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
-    parser.add_argument("--without-azure", action="store_true", help="run without the emulated Azure")
-    parser.add_argument("--without-admission-policies", action="store_true", help="run without that API")
-    parser.add_argument("--openshift", action="store_true", help="run an OpenShift")
-    parser.add_argument("--operator-hub", action="store_true", help="install operators from a catalog")
-    parser.add_argument("--openstack", action="store_true", help="also run an OpenStack")
-    parser.add_argument("--content", action="store_true", help="fill the cluster with the content in the state folder")
+    parser.add_argument("--parts", type=json.loads, default={}, help="flags of the cluster's parts, as JSON")
     parser.add_argument("--owner", type=int, help="stop when this process ends")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
@@ -133,14 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     chosen = ports.choose(str(layout.paths.state), ports.load(layout.ports_file))
     ports.save(layout.ports_file, chosen)
-    parts = Parts(
-        azure=not options.without_azure,
-        admission_policies=not options.without_admission_policies,
-        openshift=options.openshift,
-        operator_hub=options.operator_hub,
-        openstack=options.openstack,
-        content=options.content,
-    )
+    parts = Parts(**options.parts)
     controlplane.prepare(layout, chosen, parts)
     specs = controlplane.processes(layout, chosen, parts)
     supervisor = Supervisor(

@@ -15,6 +15,7 @@ import yaml
 
 from emulator.charts import archive
 from emulator.charts.sources import STUB_OF
+from runner.files import replacing
 
 NAME: Final = "oss-mlops-platform"
 COMMIT: Final = "087a88b2fd8b7c38f349b85efa222b671840ce3b"
@@ -40,9 +41,8 @@ def fill(mirror: Path) -> None:
     file = mirror / f"{NAME}-{COMMIT}.tar.gz"
     changed = max(_CONTENT.stat().st_mtime, Path(__file__).stat().st_mtime)
     if not file.exists() or (file.stat().st_mtime < changed and f"{_PARTS}/base/objects.yaml" in archive.unpack(file)):
-        unfinished = file.with_suffix(".unfinished")
-        unfinished.write_bytes(archive.pack(f"{NAME}-{COMMIT}", files()))
-        unfinished.replace(file)
+        with replacing(file) as unfinished:
+            unfinished.write_bytes(archive.pack(f"{NAME}-{COMMIT}", files()))
 
 
 def files() -> dict[str, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 from emulator.cluster.api import Object
 from emulator.paths import Paths
 from emulator.toolchain import DEFINITIONS, KUBERNETES_1_34, Toolchain
+from runner.files import replacing
 
 _API: Final = "github.com/openshift/api"
 _API_FILES: Final = (
@@ -60,9 +60,8 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
     target = _folder(paths)
     target.mkdir(parents=True, exist_ok=True)
     for file in files:
-        unfinished = target / f"{file.name}.unfinished"
-        shutil.copyfile(file, unfinished)
-        os.replace(unfinished, target / file.name)
+        with replacing(target / file.name) as unfinished:
+            shutil.copyfile(file, unfinished)
     for stale in {each.name for each in target.iterdir()} - {file.name for file in files}:
         (target / stale).unlink()
 

@@ -15,7 +15,7 @@ from emulator.openstack import configuration
 from emulator.openstack.facts import facts
 from emulator.openstack.folder import CATALOG, Folder, command, url
 from emulator.paths import Paths
-from runner.files import write_private
+from runner.files import replacing, write_private
 
 PACKAGES_LINK: Final = "openstack"
 DATABASES_LINK: Final = "openstack-databases"
@@ -45,10 +45,8 @@ class Deployment:
         """Copy the initial databases, unless they exist."""
         if self.folder.path.exists():
             return
-        unfinished = self.folder.path.with_suffix(".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        shutil.copytree(self._databases.path, unfinished, ignore=shutil.ignore_patterns("*.log"))
-        os.replace(unfinished, self.folder.path)
+        with replacing(self.folder.path) as unfinished:
+            shutil.copytree(self._databases.path, unfinished, ignore=shutil.ignore_patterns("*.log"))
         self.fit(ports)
 
     def fit(self, ports: Mapping[str, int]) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import fnmatch
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from runner.files import locked, replacing
 
 FAIL: Final = "fail"
 TIMEOUT: Final = "timeout"
@@ -74,13 +74,11 @@ class Faults:
 
     @contextmanager
     def _changing(self) -> Iterator[list[Fault]]:
-        with open(self._file.with_suffix(".lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._file.with_suffix(".lock")):
             faults = self.planned()
             yield faults
-            unfinished = self._file.with_suffix(".unfinished")
-            unfinished.write_text(json.dumps([asdict(each) for each in faults if each.times > 0]))
-            os.replace(unfinished, self._file)
+            with replacing(self._file) as unfinished:
+                unfinished.write_text(json.dumps([asdict(each) for each in faults if each.times > 0]))
 
 
 def _meets(fault: Fault, service: str, call: str) -> bool:

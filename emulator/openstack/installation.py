@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +14,7 @@ from emulator.openstack.errors import OpenStackError
 from emulator.openstack.folder import Folder
 from emulator.paths import Paths
 from emulator.progress import Progress
-from runner.files import link_to, private_folder
+from runner.files import link_to, locked, private_folder, replacing
 
 _HERE: Final = Path(__file__).resolve().parent
 _UV: Final = Path(sys.executable).with_name("uv")
@@ -56,8 +54,7 @@ class Installation:
         """
         missing = self.missing()
         private_folder(self._folder)
-        with open(self._folder / ".lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._folder / ".lock"):
             if PACKAGES in missing:
                 with progress.further_step(PACKAGES):
                     self._install_packages()
@@ -83,11 +80,9 @@ class Installation:
             return
         from emulator.openstack import databases  # slow to import and needed only here
 
-        unfinished = self._databases.with_suffix(".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        databases.make(unfinished, self._packages / "bin" / "python")
-        Folder(unfinished).packages_file.write_text(self._folder.name)
-        os.replace(unfinished, self._databases)
+        with replacing(self._databases) as unfinished:
+            databases.make(unfinished, self._packages / "bin" / "python")
+            Folder(unfinished).packages_file.write_text(self._folder.name)
 
 
 def _register(environment: Path) -> None:
