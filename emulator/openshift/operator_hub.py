@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,14 +20,14 @@ from emulator.cluster.api import Object
 from emulator.openshift import certified, operand_manifests
 from emulator.paths import Paths
 from emulator.toolchain import KUBERNETES_1_34, OLM, OPENDATAHUB, Toolchain
+from runner.files import replacing
 
 VERSION: Final = "2.16.0"
 PACKAGE: Final = "rhods-operator"
 CSV: Final = f"{PACKAGE}.{VERSION}"
 CHANNELS: Final = ("stable", "stable-2.16", "eus-2.16", "fast")
-NAMESPACE: Final = "openshift-operator-lifecycle-manager"
-MARKETPLACE: Final = "openshift-marketplace"
 
+_OBJECTS: Final = Path(__file__).with_suffix(".yaml")
 _VERSION_KIND: Final = "ClusterServiceVersion"
 
 _OLM: Final = "github.com/operator-framework/operator-lifecycle-manager"
@@ -46,11 +45,6 @@ _AGGREGATED: Final = {
     "user.openshift.io": {"Group": "Cluster", "User": "Cluster"},
 }
 """Kinds of OpenShift's aggregated servers. The operator needs them; here they have no objects."""
-_CATALOGS: Final = {
-    "redhat-operators": ("Red Hat Operators", "/configs", 50051),
-    "certified-operators": ("Certified Operators", "/certified", 50052),
-}
-"""Name of each catalog -> display name, served folder, port."""
 
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
@@ -61,8 +55,12 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
     target = folder(paths.mirror)
     if (target / "certified").exists():
         return
-    unfinished = target.with_name(f"{target.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
+    with replacing(target) as unfinished:
+        _write(unfinished, toolchain)
+        shutil.rmtree(target, ignore_errors=True)
+
+
+def _write(unfinished: Path, toolchain: Toolchain) -> None:
     definitions, catalog, other = (unfinished / name for name in ("definitions", "catalog", "certified"))
     for each in (definitions, catalog, other):
         each.mkdir(parents=True)
@@ -77,8 +75,6 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
     played = _catalog(certified.PACKAGE, certified.VERSION, certified.CHANNELS, certified.manifests())
     (other / "catalog.json").write_text(played)
     operand_manifests.write(unfinished / "manifests", toolchain)
-    shutil.rmtree(target, ignore_errors=True)
-    os.replace(unfinished, target)
 
 
 def folder(mirror: Path) -> Path:
@@ -92,85 +88,9 @@ def definitions(paths: Paths) -> list[Object]:
     return [*(yaml.load(text, Loader=yaml.CSafeLoader) for text in texts), *_empty()]
 
 
-def objects() -> Iterator[Object]:
-    """Yield the objects that run OLM and the catalogs (operator-lifecycle-manager, deploy/chart/templates).
-
-    The catalog servers run in the pod of OLM's catalog operator, because pods here reach only the API server.
-    """
-    for name in (NAMESPACE, MARKETPLACE, "openshift-operators"):
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    account = {"name": "olm-operator-serviceaccount", "namespace": NAMESPACE}
-    role = "system:controller:operator-lifecycle-manager"
-    verbs = ["watch", "list", "get", "create", "update", "patch", "delete", "deletecollection", "escalate", "bind"]
-    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}
-    yield {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": role},
-        "rules": [
-            {"apiGroups": ["*"], "resources": ["*"], "verbs": verbs},
-            {"nonResourceURLs": ["*"], "verbs": ["*"]},
-        ],
-    }
-    yield {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": f"olm-operator-binding-{NAMESPACE}"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", **account}],
-    }
-    yield {"apiVersion": "operators.coreos.com/v1", "kind": "OLMConfig", "metadata": {"name": "cluster"}, "spec": {}}
-    yield _deployment("olm-operator", [_container("olm-operator", "--namespace", NAMESPACE)])
-    servers = [  # without the port for profiles, which both would take
-        _container("opm", "serve", served, f"--port={port}", "--pprof-addr=", name=f"opm-{name}")
-        for name, (_, served, port) in _CATALOGS.items()
-    ]
-    yield _deployment("catalog-operator", [_container("catalog-operator", "--namespace", MARKETPLACE), *servers])
-    for name, (called, _, port) in _CATALOGS.items():
-        yield {
-            "apiVersion": "operators.coreos.com/v1alpha1",
-            "kind": "CatalogSource",
-            "metadata": {"name": name, "namespace": MARKETPLACE},
-            "spec": {
-                "sourceType": "grpc",
-                "address": f"127.0.0.1:{port}",
-                "displayName": called,
-                "publisher": "played",
-            },
-        }
-
-
-def _deployment(name: str, containers: list[Object]) -> Object:
-    labels = {"app": name}
-    pod = {
-        "serviceAccountName": "olm-operator-serviceaccount",
-        "priorityClassName": "system-cluster-critical",
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": containers,
-    }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
-        "spec": {
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
-
-
-def _container(program: str, *arguments: str, name: str = "") -> Object:
-    return {
-        "name": name or program,
-        "image": f"quay.io/operator-framework/{program}:local",
-        "args": list(arguments),
-        "env": [
-            {"name": "OPERATOR_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
-            {"name": "OPERATOR_NAME", "value": program},
-        ],
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-    }
+def objects() -> list[Object]:
+    """Return the objects that run OLM and the catalogs."""
+    return list(yaml.safe_load_all(_OBJECTS.read_text()))
 
 
 def _catalog(package: str, version: str, channels: Sequence[str], manifests: Sequence[Object]) -> str:
