@@ -20,7 +20,7 @@ from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
 from components.workloads.nccl import NcclProgram
 from components.workloads.pods import Container
-from components.workloads.submission import register
+from components.workloads.submission import SubmittedJob
 
 NODE_CHECK: Final = Check(name="node-check", taint="aznhc")
 """The taint is from edwardsp/ai-on-aks."""
@@ -50,16 +50,14 @@ class NodeCheckArgs:
     kernel_log: bool = True
 
 
-class NodeCheck(pulumi.ComponentResource):
+class NodeCheck(SubmittedJob):
     """Run the checks once for each value of the trigger, on as many nodes as the job has pods.
 
     A pod takes a whole node. It waits for an idle node until the job's deadline. It does not use the queues.
     """
 
     def __init__(self, name: str, args: NodeCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:health:NodeCheck", name, None, opts)
-        register(self, name, job_documents(args))
-        self.register_outputs({})
+        super().__init__("health:NodeCheck", name, job_documents(args), opts)
 
 
 def job_documents(args: NodeCheckArgs) -> list[Document]:

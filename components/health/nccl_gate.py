@@ -15,7 +15,7 @@ from components.kubernetes.manifests import Document
 from components.workloads import mpi
 from components.workloads.nccl import PROGRAM, NcclProgram
 from components.workloads.pods import Container
-from components.workloads.submission import register
+from components.workloads.submission import SubmittedJob
 
 SHARED_MEMORY: Final = "8Gi"
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -37,13 +37,11 @@ class NcclGateArgs:
     program: NcclProgram = PROGRAM
 
 
-class NcclGate(pulumi.ComponentResource):
+class NcclGate(SubmittedJob):
     """Run the test once for each value of the trigger and evaluate it. A test without a measurement has not passed."""
 
     def __init__(self, name: str, args: NcclGateArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:health:NcclGate", name, None, opts)
-        register(self, name, job_documents(args))
-        self.register_outputs({})
+        super().__init__("health:NcclGate", name, job_documents(args), opts)
 
 
 def job_documents(args: NcclGateArgs) -> list[Document]:

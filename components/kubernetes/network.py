@@ -244,12 +244,25 @@ def opening(
     )
 
 
-def guard(name: str, namespace: pulumi.Input[str], *, pods: Document, callers: Sequence[Document]) -> Document:
-    """Return the policy that lets only these callers connect to the pods of a selector.
+def guard(
+    name: str,
+    namespace: pulumi.Input[str],
+    *,
+    pods: Document,
+    callers: Sequence[Document] | None,
+    ports: Sequence[int] = (),
+) -> Document:
+    """Return the policy that lets only these callers connect to the pods of a selector. None lets all connect.
 
     It does not restrict outgoing connections.
+    ports: TCP ports of the pods. Without any, callers can connect to all ports.
     """
-    ingress = [{"from": list(callers)}]
+    ingress = [
+        {
+            **({"from": list(callers)} if callers is not None else {}),
+            **({"ports": [_port(port, "TCP") for port in ports]} if ports else {}),
+        }
+    ]
     return _policy(name, namespace, {"podSelector": dict(pods), "policyTypes": ["Ingress"], "ingress": ingress})
 
 

@@ -10,6 +10,7 @@ import pulumi
 
 from components import catalogue
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest, edited, identity
+from components.kubernetes.objects import config_map
 from components.layer import Layer
 from components.mlops import boundary, passwords
 
@@ -197,14 +198,8 @@ def _called(document: Document) -> Iterator[dict[str, Any]]:
 
 def _registry() -> Document:
     """Return the registry's ConfigMap (kubernetes/enhancements, keps/sig-cluster-lifecycle/generic/1755)."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "local-registry-hosting", "namespace": "kube-public", "labels": {LABEL: PART}},
-        "data": {
-            "localRegistryHosting.v1": f'host: "{REGISTRY}"\nhelp: "https://kind.sigs.k8s.io/docs/user/local-registry/"\n'
-        },
-    }
+    text = f'host: "{REGISTRY}"\nhelp: "https://kind.sigs.k8s.io/docs/user/local-registry/"\n'
+    return config_map("local-registry-hosting", "kube-public", {"localRegistryHosting.v1": text}, {LABEL: PART})
 
 
 def _secret(document: Document) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from components.catalogue import OpenShiftAi
 from components.job_kinds import SUBMITTED, TRAIN_JOB
 from components.kubernetes.manifests import Document
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
-from components.kubernetes.network import NAMESPACE_LABEL
+from components.kubernetes.network import NAMESPACE_LABEL, guard
 from components.kubernetes.objects import checksum
 from components.olm import subscription as olm
 from components.olm.layer import OlmLayer
@@ -178,17 +178,8 @@ def network_policy(*, open_to_all: bool) -> Document:
     policy").
     open_to_all: all pods of the cluster can connect, as with MLBatch's policy.
     """
-    ports = [{"protocol": "TCP", "port": port} for port in _PORTS]
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": "mlbatch-ods-applications", "namespace": NAMESPACE},
-        "spec": {
-            "podSelector": {},
-            "policyTypes": ["Ingress"],
-            "ingress": [{"ports": ports, **({} if open_to_all else {"from": list(_CALLERS)})}],
-        },
-    }
+    callers = None if open_to_all else _CALLERS
+    return guard("mlbatch-ods-applications", NAMESPACE, pods={}, callers=callers, ports=_PORTS)
 
 
 def initialization() -> Document:

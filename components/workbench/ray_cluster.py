@@ -19,6 +19,7 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import SKIP_AWAIT, Document
+from components.kubernetes.network import guard
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import UNPRIVILEGED
 from components.workbench import authority
@@ -178,17 +179,9 @@ def boundary(namespace: pulumi.Input[str]) -> Document:
 
     It is the least restrictive of OpenShift AI's policies for a cluster, and exists before the first of them.
     """
-    ports = [{"port": port, "protocol": "TCP"} for port in _DASHBOARD_AND_CLIENT]
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": "ray-clusters", "namespace": namespace},
-        "spec": {
-            "podSelector": {"matchLabels": dict(_HEADS)},
-            "policyTypes": ["Ingress"],
-            "ingress": [{"from": [{"podSelector": {}}], "ports": ports}],
-        },
-    }
+    own: list[Document] = [{"podSelector": {}}]
+    heads = {"matchLabels": dict(_HEADS)}
+    return guard("ray-clusters", namespace, pods=heads, callers=own, ports=_DASHBOARD_AND_CLIENT)
 
 
 def _pod(name: str, node: Node, args: RayClusterArgs, ports: Mapping[str, int]) -> Document:

@@ -36,7 +36,7 @@ from components.scheduling import pod_group
 from components.workloads.indexed_job import files_name
 from components.workloads.interface import USER, pod_security, ray_token, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
-from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, register
+from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, SubmittedJob
 
 API: Final = "ray.io/v1"
 MODEL: Final = "ibm-granite/granite-3.1-2b-instruct"
@@ -120,13 +120,11 @@ class FinetuningArgs:
     signs_in: bool = False
 
 
-class Finetuning(pulumi.ComponentResource):
+class Finetuning(SubmittedJob):
     """Submit the fine-tuning. The log of the first worker's pod shows its losses."""
 
     def __init__(self, name: str, args: FinetuningArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:workloads:Finetuning", name, None, opts)
-        register(self, name, documents(name, args))
-        self.register_outputs({})
+        super().__init__("workloads:Finetuning", name, documents(name, args), opts)
 
 
 def documents(name: str, args: FinetuningArgs) -> list[Document]:

@@ -12,10 +12,10 @@ import pulumi
 from components.kubernetes import objects
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.objects import metadata
-from components.kubernetes.placement import NodeGroup
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED, PodSecurity
-from components.kubernetes.volumes import AccessMode, Volume, volumes
+from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
 from components.kubernetes.workloads import deployment
 from components.workloads.pods import WORKLOAD_LABEL
 
@@ -185,6 +185,37 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
         name, args.namespace, container, volumes(args.volumes), label=WORKLOAD_LABEL, nodes=args.nodes, user=args.user
     )
     return [server, service(name, args.namespace, port=args.port, target=args.port, reach=Reach())]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogViewerArgs:
+    """The arguments of an interface that shows the logs of training runs.
+
+    namespace: of the logs' PVC.
+    logs: name of the PVC.
+    image: has the interface's command.
+    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
+    """
+
+    namespace: pulumi.Input[str]
+    logs: pulumi.Input[str]
+    image: pulumi.Input[str]
+    nodes: NodeGroup = ANYWHERE
+    user: int | None = USER
+
+
+def log_viewer(name: str, args: LogViewerArgs, command: Sequence[str], port: int, *, read_only: bool) -> list[Document]:
+    """Return the objects of the interface. read_only: of the logs, which are in /workspace."""
+    own = ViewerArgs(
+        namespace=args.namespace,
+        image=args.image,
+        command=command,
+        volumes=(claim("logs", args.logs, "/workspace", read_only=read_only),),
+        port=port,
+        nodes=args.nodes,
+        user=args.user,
+    )
+    return viewer(name, own)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from components.workloads import mpi
 from components.workloads.disruption import disruption_budget
 from components.workloads.indexed_job import files_map, files_volume, indexed_job, service_name
 from components.workloads.pods import Container, NodePods, pod_spec
-from components.workloads.submission import Submission, SubmissionMode, register, submitted
+from components.workloads.submission import Submission, SubmissionMode, SubmittedJob, submitted
 from components.workloads.volcano_job import WORKER_TASK, volcano_job
 
 SEQUENCE_LENGTH: Final = 2048
@@ -173,13 +173,11 @@ class MetaseqArgs:
     cluster_env: str | None = None
 
 
-class Metaseq(pulumi.ComponentResource):
+class Metaseq(SubmittedJob):
     """Submit the training. It measures speed: it writes no checkpoints, and its data is random."""
 
     def __init__(self, name: str, args: MetaseqArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:workloads:Metaseq", name, None, opts)
-        register(self, name, documents(name, args))
-        self.register_outputs({})
+        super().__init__("workloads:Metaseq", name, documents(name, args), opts)
 
 
 def documents(name: str, args: MetaseqArgs) -> list[Document]:

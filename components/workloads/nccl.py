@@ -17,7 +17,7 @@ from components.kubernetes.objects import files_checksum
 from components.workloads import mpi
 from components.workloads.indexed_job import files_map, files_volume, indexed_job
 from components.workloads.pods import Container, NodePods, pod_spec
-from components.workloads.submission import Submission, SubmissionMode, register, submitted
+from components.workloads.submission import Submission, SubmissionMode, SubmittedJob, submitted
 from components.workloads.volcano_job import volcano_job
 
 SMALLEST: Final = "1K"
@@ -60,13 +60,11 @@ class NcclArgs:
     program: NcclProgram = PROGRAM
 
 
-class Nccl(pulumi.ComponentResource):
+class Nccl(SubmittedJob):
     """Submit the test. The log of the launching pod has its results. They are not checked here (see `health`)."""
 
     def __init__(self, name: str, args: NcclArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:workloads:Nccl", name, None, opts)
-        register(self, name, documents(name, args))
-        self.register_outputs({})
+        super().__init__("workloads:Nccl", name, documents(name, args), opts)
 
 
 def documents(name: str, args: NcclArgs) -> list[Document]:

@@ -18,7 +18,7 @@ from components.kubernetes.volumes import Volume, claim
 from components.workloads.disruption import disruption_budget
 from components.workloads.indexed_job import indexed_job, service_name
 from components.workloads.pods import Container, NodePods, pod_spec, scratch
-from components.workloads.submission import Submission, register, submitted
+from components.workloads.submission import Submission, SubmittedJob, submitted
 
 TRAINING: Final = "configs/official/OLMo-1B.yaml"
 """Path in the image, below /opt/OLMo. Later revisions of allenai/OLMo have folders such as configs/official-0724
@@ -46,13 +46,11 @@ class OlmoArgs:
     stop_at: int | None = None
 
 
-class Olmo(pulumi.ComponentResource):
+class Olmo(SubmittedJob):
     """Submit the training. Checkpoints go to each pod's folder on local disks, which is deleted after the pod."""
 
     def __init__(self, name: str, args: OlmoArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:workloads:Olmo", name, None, opts)
-        register(self, name, documents(name, args))
-        self.register_outputs({})
+        super().__init__("workloads:Olmo", name, documents(name, args), opts)
 
 
 def documents(name: str, args: OlmoArgs) -> list[Document]:

@@ -33,7 +33,7 @@ from components.workloads.indexed_job import files_name
 from components.workloads.interface import volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, pod_spec
 from components.workloads.pods import variables as container_variables
-from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, app_wrapper, register
+from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, SubmittedJob, app_wrapper
 
 MANAGER: Final = "mlbatch.example.org/pretraining"
 """Manager of the patch that mounts the volumes in a TrainJob's pods."""
@@ -118,13 +118,11 @@ class PretrainingArgs:
     data: pulumi.Input[str] | None = None
 
 
-class Pretraining(pulumi.ComponentResource):
+class Pretraining(SubmittedJob):
     """Submit the training. The log of the master's pod shows its losses."""
 
     def __init__(self, name: str, args: PretrainingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:workloads:Pretraining", name, None, opts)
-        register(self, name, documents(name, args))
-        self.register_outputs({})
+        super().__init__("workloads:Pretraining", name, documents(name, args), opts)
 
 
 def documents(name: str, args: PretrainingArgs) -> list[Document]:

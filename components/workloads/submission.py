@@ -108,6 +108,17 @@ def grouped(name: str, job: Document) -> list[Document]:
     return [pod_group(name, job["spec"].get("parallelism", 1)), in_group(name, job)]
 
 
+class SubmittedJob(pulumi.ComponentResource):
+    """The objects of a job. token: the component's type without its package."""
+
+    def __init__(
+        self, token: str, name: str, documents: Sequence[Document], opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(f"mlbatch:{token}", name, None, opts)
+        register(self, name, documents)
+        self.register_outputs({})
+
+
 def register(parent: pulumi.Resource, name: str, documents: Sequence[Document]) -> list[Manifest]:
     """Register a job's objects. Jobs are created after the objects that they need, and resubmitted when they change."""
     registered: list[Manifest] = []

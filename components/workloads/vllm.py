@@ -29,7 +29,7 @@ from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
 from components.workloads.interface import USER, pod_security, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
-from components.workloads.submission import Submission, register, submitted_alone
+from components.workloads.submission import Submission, SubmittedJob, submitted_alone
 
 MODEL: Final = "ibm-granite/granite-3.2-8b-instruct"
 PORT: Final = 8000
@@ -113,13 +113,11 @@ class VllmArgs:
     user: int | None = USER
 
 
-class Vllm(pulumi.ComponentResource):
+class Vllm(SubmittedJob):
     """Submit the batch. The log of its load generator shows its times (to the first token, and for each)."""
 
     def __init__(self, name: str, args: VllmArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:workloads:Vllm", name, None, opts)
-        register(self, name, documents(name, args))
-        self.register_outputs({})
+        super().__init__("workloads:Vllm", name, documents(name, args), opts)
 
 
 def documents(name: str, args: VllmArgs) -> list[Document]:

@@ -19,9 +19,9 @@ from components.tenancy.quota import offered
 from components.tenancy.team import Team
 from components.workloads import gang as sample
 from components.workloads import jupyterlab
-from components.workloads.aim import Aim, AimArgs
+from components.workloads.aim import Aim
 from components.workloads.finetuning import Finetuning
-from components.workloads.interface import LogVolume, LogVolumeArgs, Reach, user_of
+from components.workloads.interface import LogViewerArgs, LogVolume, LogVolumeArgs, Reach, user_of
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import Metaseq
 from components.workloads.nccl import Nccl
@@ -29,7 +29,7 @@ from components.workloads.olmo import Olmo
 from components.workloads.pretraining import Pretraining
 from components.workloads.submission import SubmissionMode
 from components.workloads.synthetic import SyntheticLoad
-from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
+from components.workloads.tensorboard import TensorBoard
 from components.workloads.vllm import Vllm
 from stacks.config.inputs import StackInputs
 from stacks.config.secrets import JUPYTER_TOKEN
@@ -205,10 +205,10 @@ class _Workloads:
         namespace, options = self._namespace(settings.metaseq.submission)
         nodes, user = self.cluster.placement.system, user_of(self.cluster.pod_security)
         if settings.aim.enabled:
-            aim = AimArgs(namespace=namespace, logs=logs.name, image=images["aim"], nodes=nodes, user=user)
+            aim = LogViewerArgs(namespace=namespace, logs=logs.name, image=images["aim"], nodes=nodes, user=user)
             Aim(settings.aim.name, aim, options)
         if settings.tensorboard.enabled:
-            board = TensorBoardArgs(
+            board = LogViewerArgs(
                 namespace=namespace, logs=logs.name, image=images["tensorboard"], nodes=nodes, user=user
             )
             TensorBoard(settings.tensorboard.name, board, options)

@@ -88,10 +88,10 @@ from components.workbench.object_store import ObjectStore, ObjectStoreArgs, Stor
 from components.workbench.queue import QueueArgs
 from components.workbench.workbench import Connection, Workbench, WorkbenchArgs
 from components.workloads import training
-from components.workloads.aim import Aim, AimArgs
+from components.workloads.aim import Aim
 from components.workloads.finetuning import Finetuning, FinetuningArgs
 from components.workloads.gang import Gang, GangArgs
-from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
+from components.workloads.interface import Exposure, LogViewerArgs, LogVolume, LogVolumeArgs, Reach
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import SIZES, Metaseq, MetaseqArgs
 from components.workloads.nccl import Nccl, NcclArgs
@@ -100,7 +100,7 @@ from components.workloads.pods import NodePods
 from components.workloads.pretraining import Pretraining, PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.synthetic import Failure, SyntheticJob, SyntheticLoad, SyntheticLoadArgs
-from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
+from components.workloads.tensorboard import TensorBoard
 from components.workloads.vllm import Vllm, VllmArgs
 from tests.unit.harness import Record, Registered, build, strings
 from tests.unit.test_aks_safety import pods_of
@@ -329,8 +329,8 @@ class Lab:
         )
         Metaseq("metaseq", training, after)
         Olmo("olmo", OlmoArgs(submission=queued, pods=self.pods("olmo:1"), data="olmo-data"), options)
-        Aim("aim", AimArgs(namespace=jobs.name, logs=logs, image=PYTHON, nodes=system), after)
-        TensorBoard("board", TensorBoardArgs(namespace=jobs.name, logs=logs, image=PYTHON, nodes=system), after)
+        Aim("aim", LogViewerArgs(namespace=jobs.name, logs=logs, image=PYTHON, nodes=system), after)
+        TensorBoard("board", LogViewerArgs(namespace=jobs.name, logs=logs, image=PYTHON, nodes=system), after)
         internal = Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",), internal=self.cluster.load_balancer)
         notebook = JupyterLabArgs(
             submission=queued,

@@ -13,8 +13,7 @@ import pytest
 from components.artifacts import Mirror
 from components.workloads import aim as viewers
 from components.workloads import tensorboard as boards
-from components.workloads.aim import AimArgs
-from components.workloads.tensorboard import TensorBoardArgs
+from components.workloads.interface import LogViewerArgs
 from stacks.config import secrets
 from stacks.config.secrets import OBJECT_STORE_SECRET_KEY as SECRET_KEY
 from stacks.layers.jobs import documents
@@ -161,8 +160,8 @@ class TestUsersOfOpenShift:
         assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
 
     def test_nor_do_viewers(self) -> None:
-        aim = AimArgs(namespace="blue", logs="logs", image="aim:1", user=None)
-        board = TensorBoardArgs(namespace="blue", logs="logs", image="tensorboard:1", user=None)
+        aim = LogViewerArgs(namespace="blue", logs="logs", image="aim:1", user=None)
+        board = LogViewerArgs(namespace="blue", logs="logs", image="tensorboard:1", user=None)
         for deployment, _ in (viewers.documents("aim", aim), boards.documents("tensorboard", board)):
             context = deployment["spec"]["template"]["spec"]["securityContext"]
             assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
