@@ -92,8 +92,8 @@ class Coscheduling(SecondScheduler):
 
     def __init__(self, name: str, args: CoschedulingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Coscheduling", name, None, opts)
-        programs, deployments = (_scheduler(args), _controller(args)), (scheduler(args), controller(args))
-        self._install(name, args.releases, foundation_documents(args), programs, deployments)
+        deployments = (scheduler(args), controller(args))
+        self._install(name, _scheduler(args), args.releases, foundation_documents(args), deployments, budgets(args))
 
 
 def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
@@ -185,6 +185,11 @@ def controller(args: CoschedulingArgs) -> Document:
         "securityContext": dict(READ_ONLY),
     }
     return _controller(args).deployment([container])
+
+
+def budgets(args: CoschedulingArgs) -> list[Document]:
+    """Return the PodDisruptionBudgets that keep one replica of each while nodes are drained."""
+    return [*_scheduler(args).budget(), *_controller(args).budget()]
 
 
 def _config(args: CoschedulingArgs) -> str:

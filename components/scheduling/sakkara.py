@@ -96,8 +96,9 @@ class Sakkara(SecondScheduler):
 
     def __init__(self, name: str, args: SakkaraArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Sakkara", name, None, opts)
-        programs, deployments = [_program(args)], [scheduler(args)]
-        self._install(name, [args.pod_groups], foundation_documents(args), programs, deployments)
+        program = _program(args)
+        foundation = foundation_documents(args)
+        self._install(name, program, [args.pod_groups], foundation, [scheduler(args)], program.budget())
 
 
 def configuration(args: SakkaraArgs) -> Mapping[str, Any]:

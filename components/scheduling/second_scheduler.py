@@ -35,13 +35,14 @@ class SecondScheduler(Layer):
     def _install(
         self,
         name: str,
+        scheduler: Controller,
         releases: Sequence[Release],
         foundation: Sequence[Document],
-        programs: Sequence[Controller],
         deployments: Sequence[Document],
+        budgets: Sequence[Document],
     ) -> None:
-        """Register the CRDs, then the foundation, then the Deployments of the programs. The first one schedules."""
-        scheduler, several = programs[0], len(programs) > 1
+        """Register the CRDs, then the foundation, then the Deployments and their PodDisruptionBudgets."""
+        several = len(deployments) > 1
         child = pulumi.ResourceOptions(parent=self)
         space = namespace_body(NamespaceArgs(name=scheduler.namespace))
         namespace = Manifest(f"{name}/Namespace", space, child)
@@ -53,7 +54,7 @@ class SecondScheduler(Layer):
         made = pulumi.ResourceOptions(parent=self, depends_on=[namespace, *definitions.definitions])
         works = pulumi.ResourceOptions(parent=self, depends_on=register_all(name, foundation, made, named=True))
         self.ready = register_all(name, deployments, works, named=several)
-        register_all(name, [budget for program in programs for budget in program.budget()], made, named=several)
+        register_all(name, budgets, made, named=several)
         self.register_outputs({"schedulerName": scheduler.name})
 
 
