@@ -22,6 +22,7 @@ from components.kubernetes.manifests import SKIP_AWAIT, Document
 from components.kubernetes.network import guard
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import UNPRIVILEGED
+from components.tables import Table
 from components.workbench import authority
 from components.workloads.interface import USER, pod_security, ray_token
 
@@ -78,43 +79,11 @@ class Demo:
         return {name: amount for name, amount in asked.items() if amount.nano}
 
 
-def _node(cpu: str, memory: str, gpus: int, most_cpu: str | None = None) -> Node:
-    return Node(cpu=cpu, most_cpu=most_cpu or cpu, memory=memory, gpus=gpus)
+class _Demos(Table):
+    demos: tuple[Demo, ...]
 
 
-DEMOS: Final[Mapping[str, Demo]] = {
-    demo.cluster: demo
-    for demo in (
-        Demo(
-            cluster="raytest",
-            notebook="0_basic_ray.ipynb",
-            head=_node("500m", "2G", 0),
-            worker=_node("250m", "4G", 0, "1"),
-            workers=2,
-        ),
-        Demo(
-            cluster="jobtest",
-            notebook="1_cluster_job_client.ipynb",
-            head=_node("1", "4G", 1),
-            worker=_node("250m", "4G", 1, "1"),
-            workers=2,
-        ),
-        Demo(
-            cluster="interactivetest",
-            notebook="2_basic_interactive.ipynb",
-            head=_node("1", "6G", 1),
-            worker=_node("250m", "6G", 1, "1"),
-            workers=2,
-        ),
-        Demo(
-            cluster="tunecluster",
-            notebook="3_interactive_tune.ipynb",
-            head=_node("1", "6G", 1),
-            worker=_node("1", "6G", 1, "2"),
-            workers=4,
-        ),
-    )
-}
+DEMOS: Final[Mapping[str, Demo]] = {demo.cluster: demo for demo in _Demos.load(__name__).demos}
 
 
 @dataclass(frozen=True, kw_only=True)
