@@ -10,8 +10,7 @@ import pulumi
 
 from components.artifacts import LocatedChart
 from components.azure.aks import SYSTEM_NODES
-from components.kubernetes.charts import Chart, ChartArgs
-from components.layer import Layer
+from components.kubernetes.charts import ChartArgs, ChartLayer
 
 DRIVER: Final = "blob.csi.azure.com"
 _NAMESPACE: Final = "kube-system"
@@ -32,23 +31,17 @@ class BlobDriverArgs:
     blobfuse: str | None
 
 
-class BlobDriver(Layer):
+class BlobDriver(ChartLayer):
     """Install the driver with its proxy, which keeps volumes mounted during an upgrade of the driver.
 
     Creates no storage class and no volume.
     """
 
     def __init__(self, name: str, args: BlobDriverArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:storage:BlobDriver", name, None, opts)
-        chart = Chart(
-            name,
-            ChartArgs(
-                chart=args.chart, namespace=_NAMESPACE, release="blob-csi-driver", values=blob_driver_values(args)
-            ),
-            pulumi.ResourceOptions(parent=self),
+        chart = ChartArgs(
+            chart=args.chart, namespace=_NAMESPACE, release="blob-csi-driver", values=blob_driver_values(args)
         )
-        self.ready = chart.ready
-        self.register_outputs({})
+        super().__init__("mlbatch:storage:BlobDriver", name, chart, opts)
 
 
 def blob_driver_values(args: BlobDriverArgs) -> Mapping[str, Any]:

@@ -65,6 +65,21 @@ class Chart(Layer):
         self.register_outputs({})
 
 
+class ChartLayer(Layer):
+    """A layer that consists of one chart.
+
+    token: the component's type.
+    """
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to use what the chart installs, or to create objects of its CRDs."""
+
+    def __init__(self, token: str, name: str, args: ChartArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(token, name, None, opts)
+        self.ready = Chart(name, args, pulumi.ResourceOptions(parent=self)).ready
+        self.register_outputs({})
+
+
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Return both mappings merged. The second overrides the first."""
     both = dict(one)

@@ -5,16 +5,15 @@ It is installed separately and once, because both operators use it (edwardsp/ai-
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
 from components.artifacts import LocatedChart
-from components.kubernetes.charts import Chart, ChartArgs
+from components.kubernetes.charts import ChartArgs, ChartLayer
 from components.kubernetes.placement import Placement
-from components.layer import Layer
 
 OPERATOR_NAMESPACE: Final = "nvidia-operator"
 """The namespace of feature discovery and both operators (edwardsp/ai-on-aks)."""
@@ -34,30 +33,21 @@ class FeatureDiscoveryArgs:
     placement: Placement
 
 
-class FeatureDiscovery(Layer):
+class FeatureDiscovery(ChartLayer):
     """Run feature discovery: its master on nodes for services, its worker only on GPU nodes.
 
     Labels contain only the vendor, `pci-15b3.present`, because the network operator does not support the form with
     class and vendor.
     """
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these for its labels and its CRDs (NodeFeature, NodeFeatureRule)."""
-
     def __init__(self, name: str, args: FeatureDiscoveryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:nodes:FeatureDiscovery", name, None, opts)
-        chart = Chart(
-            name,
-            ChartArgs(
-                chart=args.chart,
-                namespace=args.namespace,
-                release="node-feature-discovery",
-                values=feature_discovery_values(args.placement),
-            ),
-            pulumi.ResourceOptions(parent=self),
+        chart = ChartArgs(
+            chart=args.chart,
+            namespace=args.namespace,
+            release="node-feature-discovery",
+            values=feature_discovery_values(args.placement),
         )
-        self.ready = chart.ready
-        self.register_outputs({})
+        super().__init__("mlbatch:nodes:FeatureDiscovery", name, chart, opts)
 
 
 def feature_discovery_values(placement: Placement) -> Mapping[str, Any]:

@@ -11,9 +11,8 @@ from typing import Any, Final
 import pulumi
 
 from components.artifacts import LocatedChart
-from components.kubernetes.charts import Chart, ChartArgs
+from components.kubernetes.charts import ChartArgs, ChartLayer
 from components.kubernetes.placement import Placement
-from components.layer import Layer
 from components.observability.metrics import DCGM_FIELDS
 from components.observability.prometheus import BY_NODE
 
@@ -74,7 +73,7 @@ class GpuOperatorArgs:
     monitor_labels: Mapping[str, str] | None = None
 
 
-class GpuOperator(Layer):
+class GpuOperator(ChartLayer):
     """Install the operator, which prepares each GPU node.
 
     Node Feature Discovery must run. With RDMA, the network operator's policy must be ready first, because the driver's
@@ -83,16 +82,10 @@ class GpuOperator(Layer):
     """
 
     def __init__(self, name: str, args: GpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:nodes:GpuOperator", name, None, opts)
-        chart = Chart(
-            name,
-            ChartArgs(
-                chart=args.chart, namespace=args.namespace, release="gpu-operator", values=gpu_operator_values(args)
-            ),
-            pulumi.ResourceOptions(parent=self),
+        chart = ChartArgs(
+            chart=args.chart, namespace=args.namespace, release="gpu-operator", values=gpu_operator_values(args)
         )
-        self.ready = chart.ready
-        self.register_outputs({})
+        super().__init__("mlbatch:nodes:GpuOperator", name, chart, opts)
 
 
 def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.monitor import service_monitor
 from components.observability.prometheus import BY_NODE, MONITOR_LABELS
 
 SERVICES: Final = {
@@ -42,13 +43,7 @@ class GpuOperatorMonitors(pulumi.ComponentResource):
 
 def monitor(service: str, port: str, args: GpuOperatorMonitorsArgs) -> Document:
     """Return the monitor of a Service."""
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "ServiceMonitor",
-        "metadata": {"name": service, "namespace": args.namespace, "labels": dict(MONITOR_LABELS)},
-        "spec": {
-            "namespaceSelector": {"matchNames": [args.operator]},
-            "selector": {"matchLabels": {"app": service}},
-            "endpoints": [{"port": port, "path": "/metrics", "relabelings": [dict(BY_NODE)]}],
-        },
-    }
+    endpoint = {"port": port, "relabelings": [dict(BY_NODE)]}
+    return service_monitor(
+        service, args.namespace, {"app": service}, endpoint, labels=MONITOR_LABELS, of_namespace=args.operator
+    )

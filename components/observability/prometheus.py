@@ -16,6 +16,7 @@ from components.artifacts import LocatedChart
 from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.monitor import service_monitor
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.network import Pods, inward
 from components.kubernetes.placement import NodeGroup
@@ -307,7 +308,7 @@ def slack_monitor() -> Document:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PodMonitor",
-        "metadata": {"name": slack.CONTROLLER, "namespace": names.SYSTEM_NAMESPACE, "labels": dict(MONITOR_LABELS)},
+        "metadata": objects.metadata(slack.CONTROLLER, names.SYSTEM_NAMESPACE, labels=MONITOR_LABELS),
         "spec": {
             "selector": {"matchLabels": dict(slack.LABELS)},
             "podMetricsEndpoints": [{"port": slack.PORT_NAME, "path": "/metrics"}],
@@ -331,23 +332,13 @@ def _operator_monitor(name: str, service: Mapping[str, str]) -> Document:
     Operators create the certificate of this port themselves, so it cannot be verified. The port is reachable only in
     the cluster.
     """
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "ServiceMonitor",
-        "metadata": {"name": name, "namespace": names.SYSTEM_NAMESPACE, "labels": dict(MONITOR_LABELS)},
-        "spec": {
-            "selector": {"matchLabels": dict(service)},
-            "endpoints": [
-                {
-                    "port": "https",
-                    "path": "/metrics",
-                    "scheme": "https",
-                    "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-                    "tlsConfig": {"insecureSkipVerify": True},
-                }
-            ],
-        },
+    endpoint = {
+        "port": "https",
+        "scheme": "https",
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "tlsConfig": {"insecureSkipVerify": True},
     }
+    return service_monitor(name, names.SYSTEM_NAMESPACE, service, endpoint, labels=MONITOR_LABELS)
 
 
 def _template(args: MonitoringArgs, storage: Quantity) -> Mapping[str, Any]:
