@@ -10,7 +10,8 @@ import json
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -20,19 +21,7 @@ from emulator.charts import sources
 from emulator.openshift import definitions
 from emulator.openshift import operator_hub as hub
 from emulator.paths import Paths
-from emulator.toolchain import (
-    CHARTS,
-    CORE,
-    KUBERNETES_1_34,
-    KUBERNETES_1_36,
-    KUEUE,
-    KUEUE_0_18,
-    Module,
-    Toolchain,
-    ToolchainError,
-    pinned_version,
-    without_cluster,
-)
+from emulator.toolchain import CHARTS, MODULES, Module, Toolchain, ToolchainError, pinned_version, without_cluster
 from runner.files import locked, replacing
 
 
@@ -51,13 +40,6 @@ class Source:
     tools: tuple[Module, ...]
 
 
-SOURCES = (
-    Source("kueue", "sigs.k8s.io/kueue", "registry.k8s.io/kueue/kueue", (KUEUE, KUEUE_0_18)),
-    Source("jobset", "sigs.k8s.io/jobset", "registry.k8s.io/jobset/jobset", (KUBERNETES_1_36,)),
-    Source("appwrapper", "github.com/project-codeflare/appwrapper", "quay.io/ibm/appwrapper", (CORE,)),
-)
-
-
 @dataclass(frozen=True)
 class Definitions:
     """A file that is mirrored unchanged.
@@ -65,54 +47,24 @@ class Definitions:
     name: of its artifact.
     module, file: its Go module and its path there.
     tool: the module that pins the Go module.
+    generators: older versions, each with the version of controller-gen that wrote their definitions. They have no other
+    difference (kubernetes-sigs/scheduler-plugins, config/crd/bases, compared with v0.34.7).
     """
 
     name: str
     module: str
     file: str
-    tool: Module = CORE
+    tool: Module
+    generators: Mapping[str, str] = field(default_factory=dict)
 
 
-_RAY = "github.com/ray-project/kuberay/ray-operator"
-_TRAINER = "github.com/kubeflow/trainer/v2"
-_SCHEDULER_PLUGINS = "sigs.k8s.io/scheduler-plugins"
-DEFINITIONS = (
-    Definitions(
-        "scheduler-plugins", _SCHEDULER_PLUGINS, "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml", KUBERNETES_1_34
-    ),
-    Definitions(
-        "scheduler-plugins-elasticquotas",
-        _SCHEDULER_PLUGINS,
-        "config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
-        KUBERNETES_1_34,
-    ),
-    Definitions(
-        "training-operator",
-        "github.com/kubeflow/training-operator",
-        "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
-        KUBERNETES_1_36,
-    ),
-    *(
-        Definitions(
-            f"trainer-{kind}", _TRAINER, f"manifests/base/crds/trainer.kubeflow.org_{kind}.yaml", KUBERNETES_1_36
-        )
-        for kind in ("trainjobs", "clustertrainingruntimes", "trainingruntimes")
-    ),
-    Definitions("kuberay-rayclusters", _RAY, "config/crd/bases/ray.io_rayclusters.yaml", KUBERNETES_1_34),
-    Definitions("kuberay-rayjobs", _RAY, "config/crd/bases/ray.io_rayjobs.yaml", KUBERNETES_1_34),
-    Definitions("kuberay-rayservices", _RAY, "config/crd/bases/ray.io_rayservices.yaml", KUBERNETES_1_34),
-    Definitions("kuberay-role", _RAY, "config/rbac/role.yaml", KUBERNETES_1_34),
+_TABLE = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+SOURCES = tuple(
+    Source(**{**each, "tools": tuple(MODULES[name] for name in each["tools"])}) for each in _TABLE["sources"]
 )
-
-
-_GENERATORS = {"v0.33.5": "v0.17.3", "v0.31.8": "v0.16.5", "v0.29.7": "v0.14.0"}
-"""Older scheduler-plugins, and the version of controller-gen that wrote their definitions. The definitions have no
-other difference from v0.34.7 (kubernetes-sigs/scheduler-plugins, config/crd/bases).
-"""
+DEFINITIONS = tuple(Definitions(**{**each, "tool": MODULES[each["tool"]]}) for each in _TABLE["definitions"])
+DASHBOARDS = tuple(_TABLE["dashboards"])
 _GENERATOR = "controller-gen.kubebuilder.io/version: "
-
-DASHBOARDS = ("grafana-dashboard-23123-1", "grafana-dashboard-12239-2")
-"""Dashboards of grafana.com, which is not available here; each gets an empty file."""
 
 
 def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operator_hub: bool = False) -> None:
@@ -138,13 +90,14 @@ def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: 
         (paths.mirror / f"{name}.json").write_text(json.dumps(empty))
     for each in DEFINITIONS:
         version = pinned_version(each.tool, each.module)
-        generators = _GENERATORS if each.module == _SCHEDULER_PLUGINS else {}
-        for wanted in (version, *generators):
+        for wanted in (version, *each.generators):
             file = paths.mirror / f"{each.name}-{wanted}.yaml"
             if not file.exists():
                 text = (toolchain.module_folder(each.tool, each.module) / each.file).read_text()
                 with replacing(file) as unfinished:
-                    unfinished.write_text(_generated_by(generators[wanted], text) if wanted in generators else text)
+                    unfinished.write_text(
+                        _generated_by(each.generators[wanted], text) if wanted in each.generators else text
+                    )
     if openshift:
         definitions.fill(paths, toolchain)
     if operator_hub:

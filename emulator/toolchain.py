@@ -183,6 +183,8 @@ CHARTS = Module("charts", ())
 DEFINITIONS = Module("definitions", ())
 """Go modules with definitions of kinds, without tools."""
 
+MODULES = {module.folder: module for module in (CORE, KUBERNETES_1_34, KUBERNETES_1_36, KUEUE, KUEUE_0_18)}
+"""Modules with tools whose manifests are mirrored, by folder."""
 MIRROR = (CORE.need("kubectl"),)
 """Renders the mirror of upstream's files."""
 CLUSTER = (
