@@ -25,6 +25,7 @@ from components.kubernetes.manifests import Document
 from components.kubernetes.objects import files_checksum
 from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
+from components.scripts import script
 from components.workloads import mpi
 from components.workloads.disruption import disruption_budget
 from components.workloads.indexed_job import files_map, files_volume, indexed_job, service_name
@@ -243,107 +244,30 @@ def train_script(args: MetaseqArgs) -> str:
 
     With MPI, it starts one process, because MPI runs it for each GPU. Otherwise it starts all processes of a pod.
     """
-    gpus = args.pods.gpus
-    options = " \\\n    ".join(train_options(args))
-    return f"""#!/bin/bash
-# Usage: train.sh mpi, once for each GPU, or train.sh pod, once for each pod of an Indexed Job.
-set -euo pipefail
-# Viewers of the logs run as another user, and Aim's writes beside what it shows.
-umask 000
-export LD_LIBRARY_PATH="{":".join(LIBRARIES)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
-
-train() {{
-  python3 -m metaseq.cli.train \\
-    --distributed-world-size {args.pods.nodes * gpus} \\
-    --distributed-rank "$1" \\
-    --device-id "$2" \\
-    --distributed-init-method "barrierlesstcpr://$HEADNODE:{RENDEZVOUS_PORT}" \\
-    {options}
-}}
-
-if [ "$1" = mpi ]; then
-  HEADNODE=$(head -n 1 /etc/volcano/{WORKER_TASK}.host)
-  train "$OMPI_COMM_WORLD_RANK" "$OMPI_COMM_WORLD_LOCAL_RANK"
-  exit
-fi
-
-processes=()
-trap 'kill "${{processes[@]}}" 2>/dev/null || true' EXIT TERM INT
-# The first that fails says so: "wait -n" forgets the ones that ended before it was called.
-trap 'exit 1' USR1
-for gpu in $(seq 0 {gpus - 1}); do
-  (train $((JOB_COMPLETION_INDEX * {gpus} + gpu)) "$gpu" || kill -USR1 $$) &
-  processes+=($!)
-done
-for process in "${{processes[@]}}"; do
-  wait "$process"
-done
-"""
+    return script(
+        __name__,
+        "metaseq.sh",
+        libraries=LIBRARIES,
+        nodes=args.pods.nodes,
+        gpus=args.pods.gpus,
+        port=RENDEZVOUS_PORT,
+        options=train_options(args),
+        worker=WORKER_TASK,
+    )
 
 
 def train_options(args: MetaseqArgs) -> list[str]:
     """Return the options of metaseq's training that are the same for all processes."""
-    size = args.model
-    plan = layout(size, args.pods.nodes * args.pods.gpus)
-    options = [
-        "--distributed-no-spawn",
-        *([f"--cluster-env {args.cluster_env}"] if args.cluster_env is not None else []),
-        "--train-subset train",
-        "--valid-subset valid",
-        "--ignore-unused-valid-subsets",
-        "--num-workers 8",
-        "--num-workers-valid 1",
-        "--validate-interval-updates 2000",
-        "--disable-validation",
-        "--save-interval-updates 0",
-        "--save-interval-epochs 0",
-        "--memory-efficient-fp16",
-        "--fp16",
-        "--ddp-backend fully_sharded",
-        "--use-sharded-state",
-        "--gradient-predivide-factor 16.0",
-        *(["--sequence-parallel"] if size.model_parallel > 1 else []),
-        f"--model-parallel-size {size.model_parallel}",
-        "--criterion vocab_parallel_cross_entropy",
-        "--tensor-parallel-init-model-on-gpu",
-        "--full-megatron-init",
-        "--megatron-init-sigma 0.004",
-        "--activation-fn gelu",
-        "--arch transformer_lm_megatron",
-        "--share-decoder-input-output-embed",
-        f"--decoder-layers {size.layers}",
-        f"--decoder-embed-dim {size.embedding}",
-        f"--decoder-ffn-embed-dim {4 * size.embedding}",
-        f"--decoder-attention-heads {size.heads}",
-        "--decoder-learned-pos",
-        "--no-scale-embedding",
-        "--task dummy_lm",
-        f"--dict-size {VOCABULARY}",
-        f"--tokens-per-sample {SEQUENCE_LENGTH}",
-        "--optimizer adam",
-        "--adam-betas '(0.9, 0.95)'",
-        "--adam-eps 1e-08",
-        "--clip-norm 1.0",
-        "--clip-norm-type l2",
-        "--lr-scheduler polynomial_decay",
-        f"--lr {size.learning_rate:g}",
-        f"--end-learning-rate {size.end_learning_rate:g}",
-        "--warmup-updates 50",
-        f"--total-num-update {args.updates}",
-        "--dropout 0.0",
-        "--attention-dropout 0.1",
-        "--no-emb-dropout",
-        "--weight-decay 0.1",
-        f"--batch-size {plan.micro_batch}",
-        f"--update-freq {plan.accumulated}",
-        f"--max-update {args.updates}",
-        "--seed 1",
-        "--log-format json",
-        "--log-interval 1",
-        "--required-batch-size-multiple 1",
-    ]
-    if args.use_tensorboard:
-        options.append(f"--tensorboard-logdir {TENSORBOARD_FOLDER}/run")
-    if args.use_aim:
-        options.append(f"--aim-repo {AIM_FOLDER}")
-    return options
+    text = script(
+        __name__,
+        "metaseq_options",
+        cluster_env=args.cluster_env,
+        size=args.model,
+        plan=layout(args.model, args.pods.nodes * args.pods.gpus),
+        vocabulary=VOCABULARY,
+        sequence_length=SEQUENCE_LENGTH,
+        updates=args.updates,
+        tensorboard=TENSORBOARD_FOLDER if args.use_tensorboard else None,
+        aim=AIM_FOLDER if args.use_aim else None,
+    )
+    return text.splitlines()

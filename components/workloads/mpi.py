@@ -10,6 +10,7 @@ from typing import Final
 
 from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
+from components.scripts import script
 from components.workloads.indexed_job import service_name
 from components.workloads.pods import Container
 from components.workloads.volcano_job import LAUNCHER_TASK, WORKER_TASK
@@ -71,8 +72,8 @@ def index_files(
         "sshPort": SSH_PORT,
         "waitSeconds": WAIT_SECONDS,
     }
-    script = resources.files("components.workloads").joinpath(SCRIPT).read_text()
-    return {SCRIPT: script, SETTINGS: json.dumps(settings, indent=2)}
+    program = resources.files("components.workloads").joinpath(SCRIPT).read_text()
+    return {SCRIPT: program, SETTINGS: json.dumps(settings, indent=2)}
 
 
 def index_command() -> list[str]:
@@ -115,26 +116,16 @@ def launcher_command(command: Sequence[str], installation: str | None = None) ->
 
     installation: path of the Open MPI to use in the image. None for the first one on the path.
     """
-    chosen = ""
-    if installation is not None:
-        chosen = f"""export PATH="{installation}/bin:$PATH"
-export LD_LIBRARY_PATH="{installation}/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
-"""
     words = " ".join(f"--hostfile {_HOST_FILE}" if word == "--hostfile" else shlex.quote(word) for word in command)
-    script = f"""set -euo pipefail
-deadline=$((SECONDS + {WAIT_SECONDS}))
-for host in $(cat {_HOST_FILE}); do
-  until ssh -o BatchMode=yes -o ConnectTimeout=5 "$host" true 2>/dev/null; do
-    if [ "$SECONDS" -ge "$deadline" ]; then
-      echo "$host takes no ssh after {WAIT_SECONDS} s" >&2
-      exit 70
-    fi
-    sleep 5
-  done
-done
-{chosen}exec {words}
-"""
-    return ["/bin/bash", "-c", script]
+    text = script(
+        __name__,
+        "mpi_launcher.sh",
+        hosts=_HOST_FILE,
+        wait_seconds=WAIT_SECONDS,
+        installation=installation,
+        words=words,
+    )
+    return ["/bin/bash", "-c", text]
 
 
 def worker_command() -> list[str]:

@@ -15,6 +15,7 @@ import pulumi
 
 from components.kubernetes.manifests import Document
 from components.kubernetes.volumes import Volume, claim
+from components.scripts import script
 from components.workloads.disruption import disruption_budget
 from components.workloads.indexed_job import indexed_job, service_name
 from components.workloads.pods import Container, NodePods, pod_spec, scratch
@@ -85,24 +86,14 @@ def _variables(name: str, args: OlmoArgs) -> Mapping[str, str]:
 
 def train_script(name: str, args: OlmoArgs) -> str:
     """Return the script of each pod. It starts torchrun when the first pod has a DNS name."""
-    head = f"{name}-0.{service_name(name)}"
-    stop = f" --stop_at={args.stop_at}" if args.stop_at is not None else ""
-    return f"""set -euo pipefail
-deadline=$((SECONDS + {_WAIT_SECONDS}))
-until getent hosts {head} >/dev/null; do
-  if [ "$SECONDS" -ge "$deadline" ]; then
-    echo "{head} has no address after {_WAIT_SECONDS} s" >&2
-    exit 70
-  fi
-  sleep 5
-done
-rm -rf "$SCRATCH_DIR/checkpoints"
-mkdir -p "$SCRATCH_DIR/checkpoints"
-exec torchrun \\
-  --nproc-per-node {args.pods.gpus} \\
-  --nnodes {args.pods.nodes} \\
-  --rdzv-backend c10d \\
-  --rdzv-id {name} \\
-  --rdzv-endpoint {head}:{RENDEZVOUS_PORT} \\
-  scripts/train.py {args.training}{stop}
-"""
+    return script(
+        __name__,
+        "olmo.sh",
+        name=name,
+        head=f"{name}-0.{service_name(name)}",
+        port=RENDEZVOUS_PORT,
+        wait_seconds=_WAIT_SECONDS,
+        pods=args.pods,
+        training=args.training,
+        stop_at=args.stop_at,
+    )

@@ -27,6 +27,7 @@ from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
+from components.scripts import script
 from components.workloads.interface import USER, pod_security, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
 from components.workloads.submission import Submission, SubmittedJob, submitted_alone
@@ -189,15 +190,7 @@ def server_script(args: VllmArgs) -> str:
         command.append(f"--revision={args.model_revision}")
     if args.gpus > 1:
         command.append(f"--tensor-parallel-size={args.gpus}")
-    serve = shlex.join(command)
-    if not args.bounded:
-        return f"""{serve} &
-until [ -f {SIGNALS}/{HALT} ]; do sleep 1; done
-"""
-    return f"""({serve}; echo "vllm serve ended with exit code $?" | tee {SIGNALS}/{STOPPED} >&2) &
-until [ -f {SIGNALS}/{HALT} ] || [ -f {SIGNALS}/{STOPPED} ]; do sleep 1; done
-if [ -f {SIGNALS}/{STOPPED} ]; then exit {_FAILED}; fi
-"""
+    return script(__name__, "vllm_server.sh", serve=shlex.join(command), bounded=args.bounded, **_SIGNALED)
 
 
 def generator_script(args: VllmArgs) -> str:
@@ -206,42 +199,24 @@ def generator_script(args: VllmArgs) -> str:
     Failed requests are reported, but do not fail the batch. If bounded, it stops the server in all cases, and fails if
     the server has ended before.
     """
-    batch = shlex.join(_batch(args))
-    if not args.bounded:
-        return f"""until {_ANSWERS}; do sleep 1; done
-{batch}
-touch {SIGNALS}/{HALT}
-"""
-    return f"""trap 'touch {SIGNALS}/{HALT}' EXIT
-deadline=$(($(date +%s) + {args.start_seconds}))
-until {_ANSWERS}; do
-  if [ -f {SIGNALS}/{STOPPED} ]; then
-    echo "the server has ended; see the log of container {SERVER}" >&2
-    exit {_FAILED}
-  fi
-  if [ "$(date +%s)" -ge "$deadline" ]; then
-    echo "the server does not answer after {args.start_seconds} s; see the log of container {SERVER}" >&2
-    exit {_FAILED}
-  fi
-  sleep 1
-done
-{batch} || exit $?
-if ! {_ANSWERS}; then
-  echo "the server has ended over the batch; see the log of container {SERVER}" >&2
-  exit {_FAILED}
-fi
-"""
+    return script(
+        __name__,
+        "vllm_generator.sh",
+        batch=shlex.join(_batch(args)),
+        bounded=args.bounded,
+        port=PORT,
+        server=SERVER,
+        start_seconds=args.start_seconds,
+        **_SIGNALED,
+    )
 
 
-_ANSWERS: Final = (
-    """python3 -c 'import http.client, sys
-server = http.client.HTTPConnection("localhost", """
-    + str(PORT)
-    + """, timeout=5)
-server.request("GET", "/health")
-sys.exit(server.getresponse().status != 200)' 2>/dev/null"""
-)
-"""Checks whether the server accepts requests. The tutorial tests its port with nc, which some images do not have."""
+_SIGNALED: Final[Mapping[str, object]] = {
+    "halt": f"{SIGNALS}/{HALT}",
+    "stopped": f"{SIGNALS}/{STOPPED}",
+    "failed": _FAILED,
+}
+"""Values of both scripts: the files that stop the server or report its end, and the exit code of a failure."""
 
 
 def _batch(args: VllmArgs) -> list[str]:
