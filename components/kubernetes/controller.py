@@ -1,4 +1,4 @@
-"""Controllers of the platform: programs whose pods have a higher priority than jobs, and of which one replica leads."""
+"""Controllers of the platform: one replica leads, and their pods have a higher priority than jobs."""
 
 from __future__ import annotations
 
