@@ -56,8 +56,8 @@ class Manifest(pulumi.CustomResource):
         super().__init__(_token(group, version, body), name, dict(body), options)
         for image in unpinned_privileged(body):
             pulumi.log.warn(
-                f"{body['kind']} {body['metadata']['name']} has rights on its nodes and runs {image}, which nothing "
-                "holds to the bytes that were looked at: give its entry in the catalogue a digest with `make lock`",
+                f"{body['kind']} {body['metadata']['name']} has rights on its nodes, and no digest pins its image "
+                f"{image}. Add the digest to the catalogue with `make lock`",
                 self,
             )
 
