@@ -54,16 +54,17 @@ def appwrapper_release(mirror: Mirror) -> Release:
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Path:
     """A kubeconfig of a cluster that receives no requests."""
-    return _written(tmp_path)
+    return write_kubeconfig(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def same_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The one of those fixtures that outlive a test."""
-    return _written(tmp_path_factory.mktemp("kubeconfig"))
+    return write_kubeconfig(tmp_path_factory.mktemp("kubeconfig"))
 
 
-def _written(folder: Path) -> Path:
+def write_kubeconfig(folder: Path) -> Path:
+    """Write the kubeconfig of a cluster that receives no requests into a folder, and return its path."""
     file = folder / "kubeconfig"
     file.write_text(
         """

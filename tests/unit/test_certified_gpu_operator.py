@@ -18,6 +18,7 @@ import yaml
 from components import catalogue
 from components.artifacts import Mirror
 from stacks.config.cluster_facts import GpuPolicy, NodeFacts
+from tests.unit.conftest import write_kubeconfig
 from tests.unit.harness import Record
 from tests.unit.releases import FOLDER
 from tests.unit.test_openshift import loaded, refused, registered, shipped
@@ -48,12 +49,8 @@ def record(release: catalogue.CertifiedGpuOperator, tmp_path_factory: pytest.Tem
 
 
 def made(folder: Path, sections: Mapping[str, Any] = {}, **gpu: Any) -> Record:
-    from tests.unit.whole_stacks import KUBECONFIG
-
-    kubeconfig = folder / "kubeconfig"
-    kubeconfig.write_text(KUBECONFIG)
     files = Mirror(artifacts=str(FOLDER), verify=False)
-    return registered(loaded(chosen(sections, **gpu), files, kubeconfig, nodes=(WORKER,) * 3))
+    return registered(loaded(chosen(sections, **gpu), files, write_kubeconfig(folder), nodes=(WORKER,) * 3))
 
 
 def spec(record: Record) -> dict[str, Any]:

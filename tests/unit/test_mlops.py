@@ -632,19 +632,6 @@ class TestSource:
             releases.read(_with_mirror(stack, Mirror(artifacts=filled.artifacts)))
         assert f"{catalogue.PIPELINES.content} is expected of {catalogue.PIPELINES.url}" in str(error.value)
 
-    @pytest.mark.parametrize(
-        ("key", "value", "said"),
-        [
-            ("revision", "studying", "branches and tags can move"),
-            ("repository", "git@github.com:someone/platform.git", "not an address of a GitHub repository"),
-            ("digest", "sha256:0", "this is not a digest of files"),
-        ],
-    )
-    def test_what_is_no_commit_no_repository_and_no_digest(
-        self, filled: Mirror, kubeconfig: Path, key: str, value: str, said: str
-    ) -> None:
-        assert said in refused(config(**{key: value}), filled, kubeconfig)
-
 
 class TestKustomize:
     FILES: Mapping[str, bytes] = {"a/kustomization.yaml": b"resources: [missing.yaml]\n"}

@@ -7,8 +7,7 @@ ways that `setup.k8s/CLUSTER-SETUP.md` names for OpenShift; called the guide bel
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -38,17 +37,13 @@ def chosen(sections: Mapping[str, Any] = {}, **values: Any) -> dict[str, Any]:
     return {**raw, "openshift": {"operators": "openshift-ai", **values}, **sections}
 
 
-def with_version(version: str, tmp: Path, **sections: Any) -> Record:
-    from tests.unit.whole_stacks import KUBECONFIG
-
-    kubeconfig = tmp / "kubeconfig"
-    kubeconfig.write_text(KUBECONFIG)
+def with_version(version: str, kubeconfig: Path, **sections: Any) -> Record:
     return registered(loaded(chosen(sections, version=version), Mirror(artifacts=str(FOLDER)), kubeconfig))
 
 
 @pytest.fixture(scope="module")
-def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
-    return with_version("2.16", tmp_path_factory.mktemp("2.16"))
+def record(same_kubeconfig: Path) -> Record:
+    return with_version("2.16", same_kubeconfig)
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -57,8 +52,8 @@ def release(request: pytest.FixtureRequest) -> catalogue.OpenShiftAi:
 
 
 @pytest.fixture(scope="module")
-def versioned(release: catalogue.OpenShiftAi, tmp_path_factory: pytest.TempPathFactory) -> Record:
-    return with_version(release.version, tmp_path_factory.mktemp(release.version))
+def versioned(release: catalogue.OpenShiftAi, same_kubeconfig: Path) -> Record:
+    return with_version(release.version, same_kubeconfig)
 
 
 def unknown(spec: Mapping[str, Any], fields: Mapping[str, Any], path: str = "spec") -> Iterator[str]:
@@ -98,8 +93,8 @@ class TestSubscription:
     @pytest.mark.parametrize(
         ("version", "channel"), [("2.16", "stable"), ("2.19", "stable"), ("2.20", "fast"), ("2.21", "fast")]
     )
-    def test_channel_and_version_are_the_guides(self, version: str, channel: str, tmp_path: Path) -> None:
-        spec = with_version(version, tmp_path).one("Subscription", "rhods-operator", OPERATOR).inputs["spec"]
+    def test_channel_and_version_are_the_guides(self, version: str, channel: str, kubeconfig: Path) -> None:
+        spec = with_version(version, kubeconfig).one("Subscription", "rhods-operator", OPERATOR).inputs["spec"]
         assert {key: value for key, value in spec.items() if key != "config"} == {
             "channel": channel,
             "installPlanApproval": "Manual",
@@ -110,15 +105,8 @@ class TestSubscription:
         }
         assert spec["config"]["env"][0] == {"name": "DISABLE_DSC_CONFIG"}
 
-    def test_later_ones_replace_two(self, tmp_path: Path) -> None:
-        config = with_version("2.19", tmp_path).one("Subscription", "rhods-operator").inputs["spec"]["config"]
-        assert [mount["mountPath"] for mount in config["volumeMounts"]] == [
-            "/opt/manifests/kueue/components/manager/controller_manager_config.yaml",
-            "/opt/manifests/trainingoperator/rhoai/manager_config_patch.yaml",
-        ]
-
-    def test_another_configuration_starts_the_operator_anew(self, record: Record, tmp_path: Path) -> None:
-        other = with_version("2.16", tmp_path, recovery={"startTimeoutMinutes": 50})
+    def test_another_configuration_starts_the_operator_anew(self, record: Record, kubeconfig: Path) -> None:
+        other = with_version("2.16", kubeconfig, recovery={"startTimeoutMinutes": 50})
         before, after = (
             each.one("Subscription", "rhods-operator").inputs["spec"]["config"]["env"][1]["value"]
             for each in (record, other)
@@ -134,13 +122,8 @@ class TestSubscription:
 
 
 class TestConfiguration:
-    def test_later_ones_leave_other_namespaces_alone(self, tmp_path: Path) -> None:
-        config = file_of(with_version("2.19", tmp_path), "mlbatch-kueue", "controller_manager_config.yaml")
-        assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"mlbatch-team-namespace": "true"}}
-        assert config["controller"]["groupKindConcurrency"]["Cohort.kueue.x-k8s.io"] == 1
-
-    def test_gangs_go_nowhere_else_without_the_second_scheduler(self, tmp_path: Path) -> None:
-        none = with_version("2.16", tmp_path, scheduling={"packing": "none"})
+    def test_gangs_go_nowhere_else_without_the_second_scheduler(self, kubeconfig: Path) -> None:
+        none = with_version("2.16", kubeconfig, scheduling={"packing": "none"})
         container = file_of(none, "mlbatch-training-operator", "manager_config_patch.yaml")["spec"]["template"]["spec"][
             "containers"
         ][0]
@@ -150,83 +133,11 @@ class TestConfiguration:
         components = record.one("DataScienceCluster", "mlbatch-dsc").inputs["spec"]["components"]
         managed = {name for name, value in components.items() if value["managementState"] == "Managed"}
         assert managed == {"codeflare", "kueue", "ray", "trainingoperator"}
-        assert components.keys() - managed == {
-            "dashboard",
-            "datasciencepipelines",
-            "kserve",
-            "modelmeshserving",
-            "trustyai",
-            "workbenches",
-        }
 
-    def test_2_16_is_waited_for_by_component(self, record: Record, tmp_path: Path) -> None:
-        """It calls itself Ready although a component has failed, and tries that one again."""
-
-        def awaited(found: Record) -> str:
-            (made,) = found.of("DataScienceCluster")
-            return str(made.inputs["metadata"]["annotations"]["pulumi.com/waitFor"])
-
-        components = ("codeflareReady", "kueueReady", "rayReady", "trainingoperatorReady")
-        ready = "jsonpath={.status.phase}=Ready"
-        assert json.loads(awaited(record)) == [ready, *(f"condition={each}" for each in components)]
-        assert awaited(with_version("2.19", tmp_path)) == ready
-
-    def test_a_workbench_has_what_runs_it(self, tmp_path: Path) -> None:
-        components = (
-            with_version("2.16", tmp_path, workbench={"enabled": True})
-            .one("DataScienceCluster", "mlbatch-dsc")
-            .inputs["spec"]["components"]
-        )
-        assert components["workbenches"] == components["dashboard"] == {"managementState": "Managed"}
-
-    @pytest.mark.parametrize(("version", "count"), [("2.16", 0), ("2.19", 1)])
-    def test_webhooks_are_reached_where_the_operators_policies_shut_them_off(
-        self, version: str, count: int, tmp_path: Path
-    ) -> None:
-        found = with_version(version, tmp_path).of("NetworkPolicy")
-        policies = [each for each in found if each.object_name == "mlbatch-ods-applications"]
-        assert len(policies) == count
-        for policy in policies:
-            (rule,) = policy.inputs["spec"]["ingress"]
-            assert [port["port"] for port in rule["ports"]] == [8443, 8080, 8081, 5432, 8082, 8099, 8181, 9443]
-
-    def test_nobody_else_reaches_them_unless_they_are_opened_as_the_guides(
-        self, mirror: Mirror, kubeconfig: Path
-    ) -> None:
-        def callers(**values: Any) -> Any:
-            record = registered(loaded(chosen(version="2.19", **values), mirror, kubeconfig))
-            policy = record.one("NetworkPolicy", "mlbatch-ods-applications", APPLICATIONS)
-            return policy.inputs["spec"]["ingress"][0].get("from")
-
-        assert callers(openToAll=True) is None
-        assert callers() == [
-            {"podSelector": {}},
-            {
-                "namespaceSelector": {"matchLabels": {"policy-group.network.openshift.io/host-network": ""}},
-                "podSelector": {},
-            },
-            {
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
-                "podSelector": {"matchLabels": {"app": "konnectivity-agent"}},
-            },
-            {"namespaceSelector": {"matchLabels": {"network.openshift.io/policy-group": "monitoring"}}},
-        ]
-
-
-class TestGate:
-    def test_its_kueue_and_its_appwrapper_start_jobs_and_nobody_else(self, record: Record) -> None:
-        """Else an admitted job stays suspended: AppWrapper 0.30, in CodeFlare's operator, starts it itself."""
-        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-quota-gate").inputs["spec"]
-        (rule,) = [
-            each["expression"]
-            for each in policy["validations"]
-            if each["message"] == "a job is started and suspended by its queue alone"
-        ]
-        accounts = re.findall(r"system:serviceaccount:[a-z:-]+", rule)
-        assert accounts == [
-            "system:serviceaccount:redhat-ods-applications:kueue-controller-manager",
-            "system:serviceaccount:redhat-ods-applications:codeflare-operator-controller-manager",
-        ]
+    def test_webhooks_can_be_opened_to_all_as_in_the_guide(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded(chosen(version="2.19", openToAll=True), mirror, kubeconfig))
+        policy = record.one("NetworkPolicy", "mlbatch-ods-applications", APPLICATIONS)
+        assert "from" not in policy.inputs["spec"]["ingress"][0]
 
 
 class TestOrder:
@@ -238,17 +149,6 @@ class TestOrder:
         assert {each.urn for each in (*order, approve, start)} <= set(before)
         assert approve.urn in record.closure(order[1])
         assert order[2].urn in record.closure(start)
-
-    def test_none_of_the_platforms_own_operators_is_there(self, record: Record) -> None:
-        deployments = {each.object_name for each in record.of("Deployment")}
-        assert "slack-controller" in deployments
-        assert not deployments & {"kueue-controller-manager", "appwrapper-controller-manager", "kuberay-operator"}
-        defined = {each.object_name for each in record.of("CustomResourceDefinition")}
-        assert defined == {"podgroups.scheduling.x-k8s.io", "elasticquotas.scheduling.x-k8s.io"}
-
-    def test_queues_are_in_the_version_that_its_kueue_serves(self, record: Record) -> None:
-        for kind in ("ResourceFlavor", "ClusterQueue", "LocalQueue"):
-            assert {each.inputs["apiVersion"] for each in record.of(kind)} == {"kueue.x-k8s.io/v1beta1"}
 
     def test_teams_borrow_as_an_older_kueue_needs(self, mirror: Mirror, kubeconfig: Path) -> None:
         stack = loaded(chosen(version="2.16"), mirror, kubeconfig)
@@ -311,6 +211,10 @@ OLM = f"/apis/operators.coreos.com/v1alpha1/namespaces/{OPERATOR}"
 PLAN = f"{OLM}/installplans"
 CSV = "rhods-operator.2.16.0"
 APPROVE = {"namespace": OPERATOR, "csv": CSV, "approve": True}
+INSTALLED = {"type": "Installed", "status": "True", "message": "made"}
+SILENT = {"type": "Installed", "status": "False"}
+LOOKING = {"type": "Installed", "status": "Unknown", "message": "looking"}
+KEPT = {"type": "Installed", "status": "False", "message": "no operator group found"}
 
 
 def plan(name: str, *versions: str, approved: bool = False) -> dict[str, Any]:
@@ -337,32 +241,42 @@ class TestApproval:
         assert installer.approve(api, APPROVE) == "InstallPlan install-fh2r9 has just been approved"
         assert api.changed == [(f"{PLAN}/install-fh2r9", {"spec": {"approved": True}})]
 
-    def test_one_that_waits_for_nothing_more_is_begun(self) -> None:
-        made = [
-            {"type": "Installed", "status": "True", "message": "made"},
-            {"type": "Installed", "status": "False"},
-            {"type": "Installed", "status": "Unknown", "message": "looking"},
-        ]
-        for status, said in (
+    @pytest.mark.parametrize(
+        ("status", "said"),
+        [
             (None, "not begun"),
-            ({"phase": "Installing", "conditions": made}, "Installing; looking"),
-        ):
-            plans = {PLAN: {"items": [{**plan("install-kmh8w", CSV, approved=True), "status": status}]}}
-            assert installer.approve(FakeApi(plans), APPROVE) == f"InstallPlan install-kmh8w is {said}"
+            ({"phase": "Installing", "conditions": [INSTALLED, SILENT, LOOKING]}, "Installing; looking"),
+            ({"phase": "Installing", "conditions": [KEPT]}, "Installing; no operator group found"),
+        ],
+    )
+    def test_the_state_of_an_approved_plan_is_reported(self, status: Any, said: str) -> None:
+        plans = {PLAN: {"items": [{**plan("install-kmh8w", CSV, approved=True), "status": status}]}}
+        assert installer.approve(FakeApi(plans), APPROVE) == f"InstallPlan install-kmh8w is {said}"
 
-    def test_of_a_subscription_what_is_wrong_is_told(self) -> None:
+    @pytest.mark.parametrize(
+        ("proposed", "failure", "said"),
+        [
+            ((), {"reason": "ErrorPreventedResolution"}, "ResolutionFailed: ErrorPreventedResolution"),
+            (
+                ("rhods-operator.2.19.0",),
+                {"message": "no operators found in channel fats"},
+                "OLM proposes rhods-operator.2.19.0; ResolutionFailed: no operators found in channel fats",
+            ),
+        ],
+    )
+    def test_the_reason_for_a_missing_plan_is_reported(
+        self, proposed: Sequence[str], failure: dict[str, str], said: str
+    ) -> None:
         conditions = [
             {"type": "InstallPlanPending", "status": "True", "message": "waits"},
             {"type": "CatalogSourcesUnhealthy", "status": "False", "message": "all are healthy"},
-            {"type": "ResolutionFailed", "status": "True", "reason": "ErrorPreventedResolution"},
+            {"type": "ResolutionFailed", "status": "True", **failure},
         ]
         items = {
-            PLAN: {"items": []},
+            PLAN: {"items": [plan("install-later", version) for version in proposed]},
             f"{OLM}/subscriptions": {"items": [{"status": {"conditions": conditions}}, {}, {"status": {}}]},
         }
-        assert installer.approve(FakeApi(items), APPROVE) == (
-            f"OLM has no InstallPlan for {CSV}; ResolutionFailed: ErrorPreventedResolution"
-        )
+        assert installer.approve(FakeApi(items), APPROVE) == f"OLM has no InstallPlan for {CSV}; {said}"
 
     def test_an_api_server_that_refuses_is_no_missing_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(self: FakeApi, path: str, **query: str) -> Json:
@@ -372,30 +286,11 @@ class TestApproval:
         with pytest.raises(HTTPError, match="Forbidden"):
             installer.approve(FakeApi({}), APPROVE)
 
-    def test_what_keeps_an_approved_plan_is_told(self) -> None:
-        condition = {"type": "Installed", "status": "False", "message": "no operator group found"}
-        kept = {**plan("install-kmh8w", CSV, approved=True), "status": {"phase": "Installing"}}
-        kept["status"]["conditions"] = [condition]
-        said = installer.approve(FakeApi({PLAN: {"items": [kept]}}), APPROVE)
-        assert said == "InstallPlan install-kmh8w is Installing; no operator group found"
-
     def test_somebody_else_is_told_how(self) -> None:
         api = FakeApi({PLAN: {"items": [plan("install-kmh8w", CSV)]}})
         said = installer.approve(api, {**APPROVE, "approve": False})
         assert "oc patch installplan install-kmh8w -n redhat-ods-operator" in said
         assert api.changed == []
-
-    def test_why_there_is_no_plan(self) -> None:
-        condition = {"type": "ResolutionFailed", "status": "True", "message": "no operators found in channel fats"}
-        items = {
-            PLAN: {"items": [plan("install-later", "rhods-operator.2.19.0")]},
-            f"{OLM}/subscriptions": {"items": [{"status": {"conditions": [condition]}}]},
-        }
-        said = installer.approve(FakeApi(items), APPROVE)
-        assert said == (
-            f"OLM has no InstallPlan for {CSV}; OLM proposes rhods-operator.2.19.0; "
-            "ResolutionFailed: no operators found in channel fats"
-        )
 
     @pytest.mark.parametrize(
         ("status", "said"),
@@ -552,16 +447,6 @@ class TestATry:
 
 
 class TestMistakes:
-    @pytest.mark.parametrize(("version", "is_refused"), [("2.16", True), ("2.19", False)])
-    def test_what_its_kueue_would_not_count_of_rays_jobs(
-        self, version: str, is_refused: bool, mirror: Mirror, kubeconfig: Path
-    ) -> None:
-        """A member would have GPUs beyond the quota, of a worker group's further hosts."""
-        record = registered(loaded(chosen(version=version), mirror, kubeconfig))
-        gate = record.one("ValidatingAdmissionPolicy", Promise.QUOTA_GATE.policy).inputs["spec"]
-        said = {item["message"] for item in gate["validations"] if "this cluster's Kueue" in item["message"]}
-        assert ["numOfHosts" in text for text in said] == [True] * is_refused
-
     def test_nothing_is_promised_of_operators_that_are_not_the_platforms(
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
@@ -575,12 +460,6 @@ class TestMistakes:
         }
         blue = record.one("Namespace", "blue").inputs["metadata"]
         assert blue["annotations"] == {"mlbatch/unenforced": ", ".join(of_operators)}
-
-    def test_a_version_that_the_clusters_catalog_does_not_have(self, mirror: Mirror, kubeconfig: Path) -> None:
-        text = refused(chosen(version="2.16"), mirror, kubeconfig, openshift="4.22.1", version="1.35")
-        assert 'mlbatch:openshift.version = "2.16"' in text
-        assert "this cluster has OpenShift 4.22.1" in text
-        assert "set mlbatch:openshift.operators to plain" in text
 
     def test_a_cluster_that_has_it_already(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused(chosen(), mirror, kubeconfig, data_science=("default-dsc",))

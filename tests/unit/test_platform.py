@@ -1,71 +1,49 @@
-"""The platform function on a cluster without a cloud: every layer, and no word that only one cloud understands."""
+"""The platform on clusters without Azure: no object names a cloud, and each pod goes to the nodes of its group."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
 
-from components.artifacts import Mirror
-from stacks.config.inputs import StackInputs
+import pytest
+
+from components import names
 from tests.unit.conftest import ROOT
 from tests.unit.harness import strings
-from tests.unit.test_existing import loaded, node, registered, shipped
+from tests.unit.test_aks_safety import pods_of
+from tests.unit.whole_stacks import STACKS, registered
+
+CLOUD = re.compile(r"azure|\bAKS\b|\bNDv\d|Standard_N|hyper-?v|aznhc", re.IGNORECASE)
+ON_GPU_NODES = {"autopilot", "local-nvme-scratch", "metaseq", "sample-gang"}
+"""Run on GPU nodes, also in pods that request no GPU: agents, and the launcher of a job. The sample is a gang there."""
 
 
-def test_no_module_of_the_platform_function_names_a_cloud() -> None:
+def test_no_module_of_the_platform_names_a_cloud() -> None:
     files = [ROOT / "stacks" / "platform.py", *(ROOT / "stacks" / "layers").glob("*.py")]
     files += [file for file in (ROOT / "components").rglob("*.py") if "azure" not in file.relative_to(ROOT).parts]
     assert len(files) > 50
-    assert [str(file) for file in files if re.search("azure", file.read_text(), re.IGNORECASE)] == []
-
-
-def everything(mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
-    """The shipped settings with every layer that is not a cloud's own."""
-    raw = shipped()
-    raw["cluster"] |= {
-        "registry": "registry.lab.example/ml",
-        "storageClasses": {"block": "lab-block", "files": "lab-files", "logs": "lab-logs"},
-        "volumes": [{"name": "data", "namespace": "blue"}],
-        "internalLoadBalancer": {"lab.example/internal": "true"},
-    }
-    raw["cluster"]["pool"]["rdma"] = {"perNode": 2}
-    raw["teams"][1]["services"] = {"loadBalancers": 1}
-    common = {"enabled": True, "tag": "1", "submission": {"team": "blue"}}
-    raw |= {
-        "gpu": {
-            "featureDiscovery": True,
-            "operator": True,
-            "nvmeScratch": {"enabled": True, "diskModel": "Amazon EC2 NVMe.*"},
-        },
-        "monitoring": {"enabled": True},
-        "volcano": {"enabled": True},
-        "health": {
-            "ncclGate": {"enabled": True, "mode": "gate", "warnGbs": 300, "failGbs": 200},
-            "autopilot": {"enabled": True, "checks": ["pciebw", "dcgm", "pvc"], "pvcStorageClass": "shared"},
-        },
-        "workloads": {
-            "nccl": {**common, "submission": {"gang": "none"}},
-            "metaseq": {**common, "submission": {"gang": "volcano"}, "useAim": True, "useTensorboard": True},
-            "olmo": {**common, "data": "data"},
-            "vllm": {"enabled": True, "submission": {"team": "blue"}},
-            "jupyterlab": {
-                "enabled": True,
-                "submission": {"team": "red"},
-                "exposure": "internal",
-                "sourceRanges": ["10.20.0.0/16"],
-            },
-            "aim": {"enabled": True},
-            "tensorboard": {"enabled": True},
-        },
-    }
-    nodes = tuple(node(name, **{"nvidia.com/roce_gdr": "2"}) for name in "abcd")
-    return loaded(raw, mirror, kubeconfig, nodes=nodes)
-
-
-def test_the_whole_platform_stands_on_a_cluster_that_is_not_azures(mirror: Mirror, kubeconfig: Path) -> None:
-    """No string that only one cloud would understand, with every layer that is not a cloud's own."""
-    record = registered(everything(mirror, kubeconfig))
-    own = [item for item in record.resources if item.kind != "CustomResourceDefinition"]
-    found = [(item.name, text) for item in own for text in strings(item.inputs) if "azure" in text.lower()]
+    assert CLOUD.search("the nodes of an AKS cluster")
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in files
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if CLOUD.search(line.replace("edwardsp/ai-on-aks", ""))
+    ]
     assert found == []
+
+
+@pytest.mark.parametrize("stack", [stack for stack in STACKS if not stack.startswith("aks")])
+def test_nothing_that_is_registered_names_azure(stack: str) -> None:
+    own = [item for item in registered(stack).resources if item.kind != "CustomResourceDefinition"]
+    found = [text for item in own for text in (item.type, item.name, *strings(item.inputs)) if "azure" in text.lower()]
+    assert found == []
+
+
+def test_every_pod_goes_to_the_nodes_of_its_group() -> None:
+    """A component that ignores the placement would run on any node."""
+    pods = pods_of(registered("existing-everything"))
+    assert len(pods) > 15
+    for item, pod in pods:
+        containers = [*pod.get("initContainers", []), *pod["containers"]]
+        wants_gpus = any(names.GPU in each.get("resources", {}).get("requests", {}) for each in containers)
+        group = "gpu" if wants_gpus or item.object_name in ON_GPU_NODES else "system"
+        assert pod["nodeSelector"]["pool"] == group, item.name

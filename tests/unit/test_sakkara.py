@@ -9,12 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from components.artifacts import Mirror
-from tests.unit.harness import Record
-from tests.unit.test_openshift import WORKERS, loaded, refused, registered, shipped
+from tests.unit.test_openshift import WORKERS, loaded, registered, shipped
 
 RACKS = [{"name": "rack-0", "members": [*WORKERS[:2]]}, {"name": "rack-1", "members": [WORKERS[2]]}]
 
@@ -23,52 +21,7 @@ def with_sakkara(**sakkara: Any) -> dict[str, Any]:
     return {**shipped(), "scheduling": {"packing": "sakkara", **({"sakkara": sakkara} if sakkara else {})}}
 
 
-@pytest.fixture(scope="module")
-def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
-    from tests.unit.releases import FOLDER
-    from tests.unit.whole_stacks import KUBECONFIG
-
-    kubeconfig = tmp_path_factory.mktemp("kubeconfig") / "config"
-    kubeconfig.write_text(KUBECONFIG)
-    return registered(loaded(with_sakkara(groups=RACKS), Mirror(artifacts=str(FOLDER), verify=False), kubeconfig))
-
-
 class TestInstalled:
-    def test_the_other_scheduler_is_not_there(self, record: Record) -> None:
-        assert "scheduler-plugins" not in {item.object_name for item in record.of("Namespace")}
-        assert [
-            item.object_name for item in record.of("CustomResourceDefinition") if ".scheduling." in item.object_name
-        ] == ["podgroups.scheduling.x-k8s.io"]
-
-    def test_everything_that_names_a_scheduler_names_it(self, record: Record) -> None:
-        """The overlays `sakkara` of the training operator and AppWrapper, in the guide's words."""
-        (operator,) = record.one("Deployment", "training-operator").inputs["spec"]["template"]["spec"]["containers"]
-        assert "--gang-scheduler-name=sakkara-scheduler" in operator["args"]
-        wrapper = record.one("ConfigMap", "appwrapper-operator-config").inputs["data"]["config.yaml"]
-        assert yaml.safe_load(wrapper)["appwrapper"]["schedulerName"] == "sakkara-scheduler"
-        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-pod-isolation").inputs["spec"]
-        (rule,) = [each["expression"] for each in policy["validations"] if "schedulerName" in each["expression"]]
-        assert "'sakkara-scheduler'" in rule
-        assert "scheduler-plugins-scheduler" not in rule
-        kinds = [
-            part["template"]["kind"] for part in record.one("AppWrapper", "sample-gang").inputs["spec"]["components"]
-        ]
-        assert kinds == ["PodGroup", "Job"]
-
-    def test_it_may_what_the_clusters_own_scheduler_may_and_write_ranks(self, record: Record) -> None:
-        bound = {
-            item.inputs["roleRef"]["name"]
-            for item in record.of("ClusterRoleBinding")
-            if item.inputs["subjects"][0].get("namespace") == "sakkara-scheduler"
-        }
-        assert bound == {"sakkara-scheduler", "system:kube-scheduler", "system:volume-scheduler"}
-        resources = {
-            resource
-            for rule in record.one("ClusterRole", "sakkara-scheduler").inputs["rules"]
-            for resource in rule["resources"]
-        }
-        assert resources == {"podgroups", "pods", "configmaps"}
-
     def test_batch_inference_is_a_group_of_one_pod_which_it_would_not_place_otherwise(
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
@@ -94,14 +47,6 @@ class TestTopology:
 
 
 class TestChoice:
-    def test_both_schedulers(self, mirror: Mirror, kubeconfig: Path) -> None:
-        raw = {**shipped(), "scheduling": {"packing": "coscheduling", "sakkara": {"groups": RACKS}}}
-        text = refused(raw, mirror, kubeconfig)
-        assert "mlbatch:scheduling.sakkara" in text
-        assert "this has no effect: mlbatch:scheduling.packing is coscheduling" in text
-        raw["scheduling"] = {"packing": "sakkara", "coscheduling": {"permitSeconds": 60}}
-        assert "set mlbatch:scheduling.packing to coscheduling" in refused(raw, mirror, kubeconfig)
-
     def test_how_long_gangs_hold_places_is_a_setting(self, mirror: Mirror, kubeconfig: Path) -> None:
         """The guide's permitWaitingTimeSeconds is the default."""
         for given, expected in ({}, 300), ({"permitSeconds": 60}, 60):

@@ -28,7 +28,6 @@ from stacks.job_manifests import manifest, wanted_load
 from stacks.layers.jobs import load
 from tests.unit import test_cpouta, test_existing, test_openshift, test_stack
 from tests.unit.test_aks import deployed, loaded, settings
-from tests.unit.whole_stacks import KUBECONFIG
 
 JOB = SyntheticJob(
     name="load-0", team="blue", arrival=12.5, pods=2, gpus=4, seconds=600, priority_class="high-priority"
@@ -110,9 +109,8 @@ def test_the_stack_submits_what_a_member_would(tmp_path: Path, mirror: Mirror) -
     assert pod["containers"][0]["command"] == ["sleep", "60"]
 
 
-def test_every_target_has_it(mirror: Mirror, tmp_path: Path) -> None:
-    kubeconfig, file = tmp_path / "config", tmp_path / "day.csv"
-    kubeconfig.write_text(KUBECONFIG)
+def test_every_target_has_it(mirror: Mirror, kubeconfig: Path, tmp_path: Path) -> None:
+    file = tmp_path / "day.csv"
     file.write_text("arrival,team,pods,gpus,seconds\n0,blue,1,1,60\n")
     samples = {"samples": {"synthetic": {"trace": str(file)}}}
     stacks = {

@@ -49,13 +49,6 @@ def cpouta(flavor: str = "gpu.1.1gpu", *, nvshare: bool = False, **workloads: An
     return {**raw, "nvshare": {"enabled": nvshare}, "queueing": {**ON, **OPERATORS}, "workloads": workloads}
 
 
-@pytest.fixture(scope="module")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("kube") / "config"
-    file.write_text(test_cpouta.KUBECONFIG)
-    return file
-
-
 def of_vm(raw: Mapping[str, Any]) -> StackInputs[Any]:
     return interpret({**raw, "mirror": {"artifacts": str(FOLDER), "verify": False}}, base=ROOT, environment={})
 

@@ -1,6 +1,6 @@
-"""Whole stacks as the engine would be asked for them: those that are shipped, and those with all that can be had.
+"""The registrations of whole stacks: the shipped ones, and stacks with all components and options.
 
-Built once for each run of the tests: what holds on every stack is looked at on these.
+Each run of the tests builds them once. Tests of rules for all stacks use them.
 """
 
 from __future__ import annotations
@@ -19,22 +19,15 @@ from tests.unit import (
     test_existing,
     test_openshift,
     test_openshift_workbench,
-    test_platform,
     test_sakkara,
     test_stack,
 )
+from tests.unit.conftest import write_kubeconfig
 from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 
 ON = {"enabled": True}
 QUEUED = {"enabled": True, "submission": {"team": "blue"}}
-KUBECONFIG = """
-kind: Config
-current-context: lab
-contexts: [{name: lab, context: {cluster: lab-cluster, user: admin}}]
-clusters: [{name: lab-cluster, cluster: {server: "https://127.0.0.1:6443"}}]
-users: [{name: admin, user: {token: made-up}}]
-"""
 
 
 def _dev(mirror: Mirror, kubeconfig: Path) -> Record:
@@ -49,7 +42,43 @@ def _existing(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _whole_existing(mirror: Mirror, kubeconfig: Path) -> Record:
-    return test_existing.registered(test_platform.everything(mirror, kubeconfig))
+    """All components that do not need a cloud."""
+    raw = test_existing.shipped()
+    raw["cluster"] |= {
+        "registry": "registry.lab.example/ml",
+        "storageClasses": {"block": "lab-block", "files": "lab-files", "logs": "lab-logs"},
+        "volumes": [{"name": "data", "namespace": "blue"}],
+        "internalLoadBalancer": {"lab.example/internal": "true"},
+    }
+    raw["cluster"]["pool"]["rdma"] = {"perNode": 2}
+    raw["teams"][1]["services"] = {"loadBalancers": 1}
+    common = {**QUEUED, "tag": "1"}
+    scratch = {"enabled": True, "diskModel": "Amazon EC2 NVMe.*"}
+    raw |= {
+        "gpu": {"featureDiscovery": True, "operator": True, "nvmeScratch": scratch},
+        "monitoring": ON,
+        "volcano": ON,
+        "health": {
+            "ncclGate": {"enabled": True, "mode": "gate", "warnGbs": 300, "failGbs": 200},
+            "autopilot": {"enabled": True, "checks": ["pciebw", "dcgm", "pvc"], "pvcStorageClass": "shared"},
+        },
+        "workloads": {
+            "nccl": {**common, "submission": {"gang": "none"}},
+            "metaseq": {**common, "submission": {"gang": "volcano"}, "useAim": True, "useTensorboard": True},
+            "olmo": {**common, "data": "data"},
+            "vllm": QUEUED,
+            "jupyterlab": {
+                "enabled": True,
+                "submission": {"team": "red"},
+                "exposure": "internal",
+                "sourceRanges": ["10.20.0.0/16"],
+            },
+            "aim": ON,
+            "tensorboard": ON,
+        },
+    }
+    nodes = tuple(test_existing.node(name, **{"nvidia.com/roce_gdr": "2"}) for name in "abcd")
+    return test_existing.registered(test_existing.loaded(raw, mirror, kubeconfig, nodes=nodes))
 
 
 def _openshift(mirror: Mirror, kubeconfig: Path) -> Record:
@@ -92,6 +121,38 @@ def _whole_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
 
 
+def _tutorial(mirror: Mirror, kubeconfig: Path) -> Record:
+    """What MLBatch's tutorial grants and the defaults do not, its monitoring, and its batch inference."""
+    volumes = {"storage": "50Gi", "alertmanagerStorage": "50Gi", "grafanaStorage": "20Gi"}
+    images = {
+        "image": "quay.io/tardieu/vllm-openai:v0.7.3",
+        "generatorImage": "quay.io/tardieu/vllm-benchmarks:v0.7.3",
+    }
+    raw = test_openshift.shipped()
+    raw["nfs"]["hostmountAnyuid"] = True
+    raw |= {
+        "monitoring": {**ON, "privilegedAccounts": True, **volumes},
+        "queueing": {"openToAll": True, "countPods": False},
+        "tenancy": {"readSecrets": True, "exec": True, "unwrappedRay": True},
+        "workloads": {"vllm": {**QUEUED, **images, "bounded": False}},
+    }
+    return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
+
+
+def _demos(mirror: Mirror, kubeconfig: Path) -> Record:
+    """A later OpenShift AI, with the object store of its guide and the Ray clusters of all demos.
+
+    The notebook's account creates the clusters.
+    """
+    raw = test_openshift_workbench.wanted(
+        {"openshift": {"operators": "openshift-ai", "version": "2.19"}, "samples": {}},
+        objectStore={"kind": "minio", "guideCredentials": True, "tls": False},
+        queue={"openToAll": True, "cpu": 100, "memory": "200Gi", "gpus": 11},
+        rayClusters=["raytest", "jobtest", "interactivetest", "tunecluster"],
+    )
+    return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
+
+
 def _cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_cpouta.Run(sections=test_cpouta.LAYERS).record
 
@@ -114,6 +175,8 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
         "openshift-upstream": _upstreams_openshift,
         "openshift-certified": _certified_openshift,
         "openshift-everything": _whole_openshift,
+        "openshift-demos": _demos,
+        "openshift-tutorial": _tutorial,
         "aks": _aks,
         "aks-everything": _whole_aks,
         "cpouta": _cpouta,
@@ -126,6 +189,4 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
 def registered(stack: str) -> Record:
     """Return the registrations of a stack."""
     with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        kubeconfig.write_text(KUBECONFIG)
-        return STACKS[stack](Mirror(artifacts=str(FOLDER), verify=False), kubeconfig)
+        return STACKS[stack](Mirror(artifacts=str(FOLDER), verify=False), write_kubeconfig(Path(folder)))

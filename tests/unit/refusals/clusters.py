@@ -283,5 +283,16 @@ _OF_OPENSHIFT: Final[tuple[_Case, ...]] = (
     ({**openshift(), "monitoring": {"enabled": True, "gpuOperatorNamespace": "blue"}}, _OPENSHIFT),
     ({**openshift(), "teams": [{"name": "openshift", "users": ["alice"], "share": 1}]}, _OPENSHIFT),
     ({**openshift(), "scheduling": {"packing": "none"}, "tenancy": {"acceptUnenforced": ["quota-gates"]}}, _OPENSHIFT),
+    ({**openshift(), "scheduling": {"packing": "coscheduling", "sakkara": {"groups": RACKS}}}, _OPENSHIFT),
+    ({**openshift(), "scheduling": {"packing": "sakkara", "coscheduling": {"permitSeconds": 60}}}, _OPENSHIFT),
 )
-OF_CLUSTERS: Final = (*_EXISTING, *_SHARING, *_TREES, *_OF_OPENSHIFT)
+_MLOPS: Final[tuple[_Case, ...]] = tuple(
+    ({**existing(), "mlops": {"enabled": True, **own}}, _THERE)
+    for own in (
+        {"revision": "studying"},
+        {"revision": "7" * 40},
+        {"repository": "git@github.com:someone/platform.git"},
+        {"digest": "sha256:0"},
+    )
+)
+OF_CLUSTERS: Final = (*_EXISTING, *_SHARING, *_TREES, *_OF_OPENSHIFT, *_MLOPS)

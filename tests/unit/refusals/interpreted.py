@@ -74,7 +74,7 @@ INTERPRETED: Final[tuple[Case, ...]] = (
     ),
     *(
         _aks(mirror={"images": place})
-        for place in ("https://registry.example.org", "registry.example.org:1/x:2", "a b")
+        for place in ("https://registry.example.org", "registry.example.org:1/x:2", "a b", "/", "")
     ),
     _aks(mirror={"images": "registry.example.org/mirror/", "artifacts": "/"}),
     # the kubeconfig

@@ -439,7 +439,7 @@ OF_TARGETS: Final[tuple[Mapping[str, Any], ...]] = (
     _simulated(teams=[_QUOTA], queueing={"slack": {**_NOTHING, "nvidia.com/gpu": 99}}),
     _simulated(tenancy={"network": {"egress": {"internet": False, "denied": ["203.0.113.0/24"]}}}),
     # secrets
-    aks(workloads={"jupyterlab": {"token": "x"}}),
+    *(aks(workloads={"jupyterlab": {name: "x"}}) for name in ("token", "password")),
     aks(storage={"volumes": [_volume(container="data?sv=2024&sig=c2VjcmV0")]}),
     aks(grafanaPassword="hunter2"),
     aks(kubernetes={"kubeconfig": 1.10}),
