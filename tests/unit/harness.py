@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from unittest import mock
 
 import pulumi
+import pulumi_kubernetes as kubernetes
 from pulumi.runtime import rpc
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.proto import source_pb2
@@ -184,6 +185,15 @@ def build(
     with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace):
         run()
     return record
+
+
+def on_cluster(component: Callable[[pulumi.ResourceOptions], object]) -> Record:
+    """Run a component with a provider of a cluster and return its registrations."""
+
+    def program() -> None:
+        component(pulumi.ResourceOptions(providers=[kubernetes.Provider("cluster", kubeconfig="{}")]))
+
+    return build(program)
 
 
 def strings(value: object) -> Iterator[str]:

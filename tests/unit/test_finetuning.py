@@ -25,9 +25,10 @@ from stacks.layers.jobs import documents
 from stacks.layers.scheduling import schedulers
 from tests.unit import test_existing
 from tests.unit.conftest import ROOT
+from tests.unit.harness import on_cluster
 from tests.unit.test_aks import loaded, settings
 from tests.unit.test_object_names import errors_of
-from tests.unit.test_workloads import PLAIN, TEAM, record
+from tests.unit.test_workloads import PLAIN, TEAM
 from tests.unit.test_workloads_everywhere import cpouta, queued
 
 ARGS = FinetuningArgs(
@@ -122,7 +123,7 @@ def test_where_openshift_names_the_user_the_pods_do_not() -> None:
 
 
 def test_a_changed_job_is_submitted_anew_after_its_volume_and_program() -> None:
-    built = record(lambda opts: Finetuning("tune", ARGS, opts))
+    built = on_cluster(lambda opts: Finetuning("tune", ARGS, opts))
     (claim,), (program,), (job,) = (built.of(each) for each in ("PersistentVolumeClaim", "ConfigMap", "RayJob"))
     assert {claim.urn, program.urn} <= set(job.dependencies)
     assert job.replace_on_changes == ("metadata", "spec")

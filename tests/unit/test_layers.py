@@ -1,8 +1,7 @@
-"""Nodes, priorities, tenancy and the sample job: exact objects, as MLBatch's documents have them."""
+"""Simulated nodes, the role of members, and teams."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,17 +12,13 @@ import pytest
 from components import names
 from components.kubernetes.network import Network, boundary
 from components.kubernetes.node_pool import NodePool
-from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.tenancy.editor import EditorRole, EditorRoleArgs
-from components.tenancy.flavor import Flavor, FlavorArgs
 from components.tenancy.quota import FlavorQuota
-from components.tenancy.slack import SlackController, SlackControllerArgs
 from components.tenancy.team import Subject, Team, TeamArgs, binding_name
-from components.workloads.gang import Gang, GangArgs
 from stacks.settings.machines import MACHINES
-from tests.unit.harness import Record, build
+from tests.unit.harness import Record, build, on_cluster
 
 QUOTA = {
     names.CPU: Quantity.parse("224000m"),
@@ -36,13 +31,6 @@ QUOTA = {
 OWN = FlavorQuota(flavor="default-flavor", quota=QUOTA)
 
 
-def record(component: Callable[[pulumi.ResourceOptions], Any]) -> Record:
-    def program() -> None:
-        component(pulumi.ResourceOptions(providers=[kubernetes.Provider("cluster", kubeconfig="{}")]))
-
-    return build(program)
-
-
 def resource_groups(**limits: dict[str, str]) -> list[dict[str, Any]]:
     nominal = {"cpu": "224", "memory": "2T", "nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "0"}
     nominal |= {"nvidia.com/mlnxnics": "0", "pods": "100"}
@@ -53,38 +41,19 @@ def resource_groups(**limits: dict[str, str]) -> list[dict[str, Any]]:
 
 
 class TestNodes:
-    def nodes(self, count: int = 3, machine: str = "h100-sxm5-8x", gpus: int | None = None) -> Record:
-        pool = NodePool(count=count, shape=MACHINES[machine].shape(gpus=gpus))
-        return record(lambda opts: SimulatedNodes("nodes", SimulatedNodesArgs(pool=pool), opts))
+    def nodes(self, count: int) -> Record:
+        pool = NodePool(count=count, shape=MACHINES["h100-sxm5-8x"].shape())
+        return on_cluster(lambda opts: SimulatedNodes("nodes", SimulatedNodesArgs(pool=pool), opts))
 
     def test_as_many_as_asked_for_and_fewer_lose_the_last(self) -> None:
         assert {node.object_name for node in self.nodes(4).of("Node")} == {f"gpu-node-{index}" for index in range(4)}
         assert [node.object_name for node in self.nodes(1).of("Node")] == ["gpu-node-0"]
 
-    def test_instance_type_and_gpus_can_be_chosen(self) -> None:
-        node = self.nodes(1, "Standard_ND96isr_H100_v5", 4).one("Node", "gpu-node-0").inputs
-        assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "Standard_ND96isr_H100_v5"
-        assert node["status"]["capacity"] == {
-            "cpu": "94940m",
-            "memory": "1895Gi",
-            "nvidia.com/gpu": "4",
-            "nvidia.com/mlnxnics": "8",
-            "pods": "250",
-        }
-
-
-class TestFlavor:
-    def test_on_others_it_is_empty(self) -> None:
-        """Seeds 000 and 002: `kubectl apply -f setup.k8s/default-flavor.yaml`."""
-        args = FlavorArgs()
-        flavor = record(lambda opts: Flavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
-        assert "spec" not in flavor.inputs
-
 
 class TestEditor:
     def test_nothing_that_runs_can_be_created_around_the_queue(self) -> None:
         rights = EditorRoleArgs(reads_secrets=True, enters_pods=True)
-        role = record(lambda opts: EditorRole("editor", rights, opts)).one("ClusterRole", "mlbatch-edit")
+        role = on_cluster(lambda opts: EditorRole("editor", rights, opts)).one("ClusterRole", "mlbatch-edit")
         creatable = {
             resource for rule in role.inputs["rules"] if "create" in rule["verbs"] for resource in rule["resources"]
         }
@@ -94,7 +63,7 @@ class TestEditor:
 class TestTeam:
     def team(self, **values: Any) -> Record:
         args = {"name": "blue", "users": ("alice",), "flavors": [OWN], "cohort": "default-cohort", **values}
-        return record(lambda opts: Team("blue", TeamArgs(**args, role="mlbatch-edit"), opts))
+        return on_cluster(lambda opts: Team("blue", TeamArgs(**args, role="mlbatch-edit"), opts))
 
     def test_its_namespace_is_not_deleted_with_the_claims_in_it_unless_somebody_said_so(self) -> None:
         kept = [item.name for item in self.team().resources if item.protect]
@@ -186,62 +155,3 @@ def test_a_user_and_a_group_never_share_a_binding(name: str) -> None:
     assert len(binding_name(name, Subject.GROUP)) <= 253
     assert not binding_name(name).startswith("group:")
     assert not binding_name(f"group:{name}").startswith("group:")
-
-
-class TestSlack:
-    def controller(self) -> Record:
-        args = SlackControllerArgs(
-            queue="slack-cluster-queue",
-            teams=["blue-cluster-queue"],
-            image="registry.example.org/library/python:3",
-            pools=[NodePool(count=1, shape=MACHINES["h100-sxm5-8x"].shape())],
-            nodes=NodeGroup(tolerations=[{"key": "system", "operator": "Exists"}]),
-        )
-        return record(lambda opts: SlackController("slack-controller", args, opts))
-
-    def test_the_controller_may_move_those_queues_alone_and_touch_no_job(self) -> None:
-        rules = self.controller().one("ClusterRole", "slack-controller").inputs["rules"]
-        assert rules == [
-            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
-            {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"], "verbs": ["list", "watch"]},
-            {
-                "apiGroups": ["kueue.x-k8s.io"],
-                "resources": ["clusterqueues"],
-                "resourceNames": ["slack-cluster-queue", "blue-cluster-queue"],
-                "verbs": ["patch"],
-            },
-        ]
-
-    def test_the_controller_runs_without_rights_it_does_not_need(self) -> None:
-        pod = self.controller().one("Deployment", "slack-controller").inputs["spec"]["template"]["spec"]
-        assert pod["securityContext"]["runAsNonRoot"] is True
-        assert pod["containers"][0]["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        }
-
-
-class TestGang:
-    def gang(self, **values: Any) -> Record:
-        requests = {
-            names.CPU: Quantity.parse("8000m"),
-            names.MEMORY: Quantity.parse("65536Mi"),
-            names.GPU: Quantity.parse(8),
-        }
-        args = GangArgs(
-            **{
-                "namespace": "blue",
-                "pods": 2,
-                "requests": requests,
-                "seconds": 3600,
-                "priority_class": "default-priority",
-                "image": "registry.example.org/library/busybox:1",
-                **values,
-            }
-        )
-        return record(lambda opts: Gang("sample-gang", args, opts))
-
-    def test_for_whom_it_runs_is_recorded(self) -> None:
-        wrapper = self.gang(user="alice").one("AppWrapper", "sample-gang")
-        assert wrapper.inputs["metadata"]["annotations"] == {"mlbatch/submitted-for": "alice"}

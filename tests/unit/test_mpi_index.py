@@ -13,14 +13,9 @@ import pytest
 
 from components.workloads import mpi, mpi_index
 from components.workloads.mpi_index import Settings
+from lab.dashboards.ports import free_port
 
 SCRIPT = Path(mpi_index.__file__)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

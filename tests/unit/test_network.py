@@ -27,9 +27,9 @@ from components.queueing import network as operators
 from components.queueing.network import OperatorsNetworkArgs
 from tests.reachability import End, Reachability
 from tests.unit.configurations import settings_of
+from tests.unit.harness import on_cluster
 from tests.unit.releases import FOLDER
 from tests.unit.test_existing import loaded, registered, shipped
-from tests.unit.test_layers import record
 
 NAMESPACES = {
     name: {"kubernetes.io/metadata.name": name}
@@ -164,7 +164,7 @@ class TestBoundary:
 
     def test_a_component_puts_it_around_a_namespace(self) -> None:
         args = NetworkBoundaryArgs(namespace="workloads", network=Network())
-        built = record(lambda opts: NetworkBoundary("workloads-network", args, opts))
+        built = on_cluster(lambda opts: NetworkBoundary("workloads-network", args, opts))
         (policy,) = built.of("NetworkPolicy")
         assert policy.inputs["metadata"] == {"name": "network-boundary", "namespace": "workloads"}
         assert policy.inputs["spec"] == boundary("workloads", Network())["spec"]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from components.artifacts import Mirror
 from components.kubernetes.placement import ANYWHERE
@@ -25,8 +24,6 @@ from tests.unit.test_existing import loaded, node, refused, registered, shipped
 CARD = {"nvidia.com/gpu": "1"}
 NODES = (node("a", **CARD), node("b", **CARD))
 ON = {"enabled": True, "verification": {"enabled": True}}
-TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def config(**sections: Any) -> dict[str, Any]:
@@ -44,66 +41,12 @@ def record(stack: StackInputs[Any]) -> Record:
     return registered(stack)
 
 
-def pod_of(record: Record, kind: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = record.one(kind, name, "nvshare-system").inputs["spec"]["template"]["spec"]
-    return found
-
-
 class TestObjects:
-    def test_the_plugin_takes_the_card_and_offers_ten_shares_of_it(self, record: Record) -> None:
-        pod = pod_of(record, "DaemonSet", "nvshare-device-plugin")
-        plugin = pod["containers"][1]
-        assert plugin["image"] == "docker.io/grgalex/nvshare:nvshare-device-plugin-v0.1-8c2f5b90"
-        assert plugin["env"] == [{"name": "NVSHARE_VIRTUAL_DEVICES", "value": "10"}]
-        assert plugin["resources"]["limits"]["nvidia.com/gpu"] == "1"
-        assert plugin["volumeMounts"] == [
-            {"name": "device-plugin-socket", "mountPath": "/var/lib/kubelet/device-plugins"}
-        ]
-        assert pod["nodeSelector"] == {"pool": "gpu"}
-        assert pod["tolerations"][0] == TOLERATION
-        assert pod["priorityClassName"] == "system-node-critical"
-
-    def test_the_library_shows_on_the_node_under_the_name_that_the_plugin_mounts(self, record: Record) -> None:
-        pod = pod_of(record, "DaemonSet", "nvshare-device-plugin")
-        library = pod["containers"][0]
-        assert library["image"] == "docker.io/grgalex/nvshare:libnvshare-v0.1-8c2f5b90"
-        (mount,) = library["volumeMounts"]
-        assert mount == {
-            "name": "host-var-run-nvshare",
-            "mountPath": "/host-var-run-nvshare",
-            "mountPropagation": "Bidirectional",
-        }
-        assert pod["volumes"][0]["hostPath"] == {"path": "/var/run/nvshare", "type": "DirectoryOrCreate"}
-        assert library["lifecycle"]["postStart"]["exec"]["command"][2].endswith(
-            "mount -v --bind /libnvshare.so /host-var-run-nvshare/libnvshare.so"
-        )
-
-    def test_one_container_is_privileged_and_none_has_an_account(self, record: Record) -> None:
-        pods = [pod_of(record, "DaemonSet", name) for name in ("nvshare-device-plugin", "nvshare-scheduler")]
-        contexts = {each["name"]: each["securityContext"] for pod in pods for each in pod["containers"]}
-        assert contexts == {
-            "nvshare-lib": {"privileged": True},
-            "nvshare-device-plugin": UNPRIVILEGED,
-            "nvshare-scheduler": UNPRIVILEGED,
-        }
-        assert [pod["automountServiceAccountToken"] for pod in pods] == [False, False]
-
     def test_the_scheduler_stands_before_anybody_is_given_a_share(self, record: Record) -> None:
         scheduler = record.one("DaemonSet", "nvshare-scheduler")
         plugin = record.one("DaemonSet", "nvshare-device-plugin")
         assert scheduler.urn in record.closure(plugin)
         assert record.one("ResourceQuota", "critical-pods", "nvshare-system").urn in record.closure(scheduler)
-
-    def test_the_verification_is_upstreams_two_pods_and_ends_in_time(self, record: Record) -> None:
-        job = record.one("Job", "nvshare-tf-matmul", "nvshare-system").inputs["spec"]
-        assert (job["completions"], job["parallelism"], job["backoffLimit"]) == (2, 2, 0)
-        assert job["activeDeadlineSeconds"] == 2100
-        (container,) = job["template"]["spec"]["containers"]
-        assert container["image"] == "docker.io/grgalex/nvshare:tf-matmul-v0.1-f654c296"
-        assert container["resources"] == {"limits": {"nvshare.com/gpu": "1"}}
-        assert {"name": "SECONDS_AT_MOST", "value": "1200"} in container["env"]
-        plugin = record.one("DaemonSet", "nvshare-device-plugin")
-        assert plugin.urn in record.closure(record.one("Job", "nvshare-tf-matmul"))
 
 
 class TestPlatform:
@@ -123,29 +66,6 @@ class TestPlatform:
         assert container["resources"]["limits"]["nvshare.com/gpu"] == "1"
         assert "nvidia.com/gpu" not in container["resources"]["limits"]
 
-    @pytest.mark.parametrize("policy", ["mlbatch-team-quota-gate", "mlbatch-team-wrapped-kinds"])
-    def test_a_job_that_asks_for_the_card_is_refused_with_what_to_ask_for(self, record: Record, policy: str) -> None:
-        rules = record.one("ValidatingAdmissionPolicy", policy).inputs["spec"]["validations"]
-        messages = [rule["message"] for rule in rules]
-        said = (
-            "several pods share a GPU here, and nobody gets one whole: ask for nvshare.com/gpu and not nvidia.com/gpu"
-        )
-        assert said in messages
-        (expression,) = [rule["expression"] for rule in rules if rule["message"] == said]
-        assert "key.lowerAscii() != 'nvidia.com/gpu'" in expression
-
-    def test_no_pod_of_a_team_gets_a_card_by_asking_or_by_a_mount(self, record: Record) -> None:
-        rules = record.one("ValidatingAdmissionPolicy", "mlbatch-team-pod-isolation").inputs["spec"]["validations"]
-        messages = [rule["message"] for rule in rules]
-        assert "resources: nvidia.com/gpu is not for pods of a team; ask for one of nvshare.com/gpu" in messages
-        assert any(
-            text.startswith("volumeMounts: a mount below /var/run/nvidia-container-devices") for text in messages
-        )
-
-    def test_appwrapper_and_the_slack_controller_look_at_shares(self, record: Record) -> None:
-        text = record.one("ConfigMap", "appwrapper-operator-config").inputs["data"]["config.yaml"]
-        assert list(yaml.safe_load(text)["appwrapper"]["autopilot"]["resourceTaints"]) == ["nvshare.com/gpu"]
-
     def test_the_operator_hands_the_card_on_by_mounts_which_the_plugin_understands(
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
@@ -160,10 +80,6 @@ class TestPlatform:
         assert values["devicePlugin"] == {"env": [{"name": "DEVICE_LIST_STRATEGY", "value": "volume-mounts"}]}
         assert values["driver"]["enabled"] is False
         assert release.urn in record.closure(record.one("DaemonSet", "nvshare-scheduler"))
-
-    def test_without_it_nothing_of_it_is_there(self, mirror: Mirror, kubeconfig: Path) -> None:
-        record = registered(loaded(config(nvshare={"enabled": False}), mirror, kubeconfig, NODES))
-        assert "nvshare" not in repr([item.inputs for item in record.resources])
 
 
 def test_teams_that_share_a_gpu_are_told_that_nothing_keeps_them_apart(mirror: Mirror, kubeconfig: Path) -> None:

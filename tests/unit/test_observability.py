@@ -1,4 +1,4 @@
-"""Monitoring is private and bounded, and dashboards and alerts ask only for metrics that somebody exports."""
+"""Secrets of monitoring are private, and dashboards and alerts query only exported metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import base64
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,15 @@ import pulumi
 import pytest
 
 from components import catalogue
-from components.artifacts import ArtifactError, Mirror, Release
+from components.artifacts import ArtifactError, Mirror
 from components.azure.aks import SYSTEM_NODES
 from components.health.reporter import NCCL_GATE
-from components.kubernetes.manifests import edited, identity
 from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
-from components.kubernetes.security import PodSecurity
 from components.observability import dashboards, metrics, object_state
-from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched, alerts, groups
+from components.observability.alerts import OPERATORS, Watched, alerts, groups
 from components.observability.dashboards import DASHBOARDS, Dashboard, Dashboards, DashboardsArgs
-from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import (
-    MONITOR_LABELS,
-    AppWrapperMonitor,
-    KueueMonitor,
     Monitoring,
     MonitoringArgs,
     grafana_access,
@@ -37,9 +30,6 @@ from components.observability.prometheus import (
     scrapers,
 )
 from components.observability.receivers import Receiver
-from components.queueing import appwrapper, kueue
-from components.queueing.appwrapper import AppWrappersArgs
-from components.queueing.kueue import KueueArgs
 from stacks.config import secrets
 from stacks.config.errors import SettingsError
 from stacks.config.exposure import exposed
@@ -50,7 +40,7 @@ from stacks.settings import PlatformSettings
 from stacks.validation import rules
 from tests.unit import whole_stacks
 from tests.unit.configurations import aks, errors_of, partial_of
-from tests.unit.harness import Record, build, strings
+from tests.unit.harness import build, strings
 
 RUNBOOKS = "https://git.example.org/platform/docs/runbooks.md"
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,35 +61,7 @@ def args(**changes: Any) -> MonitoringArgs:
     return MonitoringArgs(**{**values, **changes})
 
 
-@pytest.fixture(scope="module")
-def record() -> Record:
-    def program() -> None:
-        monitoring = Monitoring("monitoring", args())
-        after = pulumi.ResourceOptions(depends_on=monitoring.ready)
-        Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace))
-        rules = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS, runbooks=RUNBOOKS)
-        Alerts("alerts", rules, after)
-        KueueMonitor("kueue-metrics", after)
-
-    return build(program)
-
-
 class TestMonitoring:
-    @pytest.fixture
-    def values(self) -> Mapping[str, Any]:
-        return monitoring_values(args())
-
-    def test_nothing_is_reachable_from_outside(self, values: Mapping[str, Any]) -> None:
-        for part in ("prometheus", "alertmanager", "grafana"):
-            assert values[part]["service"] == {"type": "ClusterIP"}
-        assert values["grafana"]["ingress"] == {"enabled": False}
-        assert values["grafana"]["grafana.ini"]["auth.anonymous"] == {"enabled": False}
-        assert not {"LoadBalancer", "NodePort"} & set(strings(values))
-
-    def test_grafana_reads_no_secrets_of_other_namespaces(self, values: Mapping[str, Any]) -> None:
-        assert values["grafana"]["rbac"] == {"namespaced": True}
-        assert values["grafana"]["sidecar"]["dashboards"] == {"searchNamespace": "monitoring"}
-
     def test_a_closed_namespace_has_a_policy_and_another_none(self) -> None:
         closed = build(lambda: Monitoring("monitoring", args(closed=True)))
         (policy,) = closed.of("NetworkPolicy")
@@ -107,20 +69,24 @@ class TestMonitoring:
         assert policy.inputs["spec"] == inward("monitoring")["spec"]
         assert build(lambda: Monitoring("monitoring", args())).of("NetworkPolicy") == []
 
-    def test_every_part_has_bounds(self, values: Mapping[str, Any]) -> None:
-        grafana = values["grafana"]
-        for resources in (
-            values["prometheus"]["prometheusSpec"]["resources"],
-            values["alertmanager"]["alertmanagerSpec"]["resources"],
-            values["prometheusOperator"]["resources"],
-            grafana["resources"],
-            grafana["sidecar"]["resources"],
-            values["kube-state-metrics"]["resources"],
-            values["prometheus-node-exporter"]["resources"],
-        ):
-            assert set(resources["limits"]) == {"cpu", "memory"}
+    def test_everything_is_in_the_namespace_of_the_settings(self) -> None:
+        record = build(lambda: Monitoring("monitoring", args(namespace="prometheus", closed=True)))
+        assert record.one("Namespace", "prometheus")
+        assert "monitoring" not in set(strings([item.inputs for item in record.resources]))
+        assert scrapers("prometheus").namespace == "prometheus"
 
-    def test_the_password_is_in_one_secret_and_nowhere_else(self, record: Record) -> None:
+    def test_grafana_is_reached_by_a_command_and_its_password_is_secret(self) -> None:
+        access = grafana_access(args(namespace="prometheus"))
+        assert access["command"] == (
+            "kubectl --namespace prometheus port-forward service/kube-prometheus-stack-grafana 3000:80"
+        )
+        assert (access["address"], access["user"]) == ("http://localhost:3000", "admin")
+        password = access["password"]
+        assert isinstance(password, pulumi.Output)
+        assert asyncio.get_event_loop().run_until_complete(password.is_secret())
+
+    def test_the_password_is_in_one_secret_and_nowhere_else(self) -> None:
+        record = build(lambda: Monitoring("monitoring", args()))
         secret = record.one("Secret", "grafana-admin", "monitoring")
         assert base64.b64decode(secret.inputs["data"]["admin-password"]) == b"hunter2"
         assert "data" in secret.secrets
@@ -128,32 +94,7 @@ class TestMonitoring:
         encoded = base64.b64encode(b"hunter2").decode()
         assert not [text for text in strings(others) if "hunter2" in text or encoded in text]
         (release,) = (item for item in record.resources if item.type == "kubernetes:helm.sh/v3:Release")
-        assert release.inputs["values"]["grafana"]["admin"] == {
-            "existingSecret": "grafana-admin",
-            "userKey": "admin-user",
-            "passwordKey": "admin-password",
-        }
         assert secret.urn in record.closure(release)
-
-    def test_rules_and_monitors_come_after_their_kinds(self, record: Record) -> None:
-        (release,) = (item for item in record.resources if item.type == "kubernetes:helm.sh/v3:Release")
-        for item in (*record.of("PrometheusRule"), *record.of("ServiceMonitor")):
-            assert release.urn in record.closure(item)
-            assert item.inputs["metadata"]["labels"]["release"] == release.inputs["name"]
-
-
-class TestKueueMonitor:
-    def test_it_selects_the_one_service_with_kueues_metrics(self, record: Record, kueue_release: Release) -> None:
-        settings = KueueArgs(release=kueue_release)
-        documents = edited(kueue_release.manifest, lambda document: kueue.edit(document, settings))
-        services = {identity(item): item for item in documents if item["kind"] == "Service"}
-        monitor = record.one("ServiceMonitor", "kueue-metrics").inputs
-        wanted = monitor["spec"]["selector"]["matchLabels"].items()
-        selected = [name for name, item in services.items() if wanted <= item["metadata"].get("labels", {}).items()]
-        assert selected == ["Service/mlbatch-system/kueue-controller-manager-metrics-service"]
-        (port,) = services[selected[0]]["spec"]["ports"]
-        assert port["name"] == monitor["spec"]["endpoints"][0]["port"]
-        assert monitor["metadata"]["namespace"] == "mlbatch-system"
 
 
 class TestDashboards:
@@ -165,32 +106,14 @@ class TestDashboards:
             assert asked <= metrics.KNOWN
 
     @pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda dashboard: dashboard.uid)
-    def test_panels_stand_beside_each_other_and_never_on_top(self, dashboard: Dashboard) -> None:
+    def test_panels_have_queries_and_do_not_overlap(self, dashboard: Dashboard) -> None:
         model = dashboards.model(dashboard)
+        assert all(panel["targets"] for panel in model["panels"])
+        assert len({panel["id"] for panel in model["panels"]}) == len(model["panels"])
         places = [panel["gridPos"] for panel in model["panels"]]
         assert all(place["x"] + place["w"] <= 24 for place in places)
         cells = {(x, place["y"]) for place in places for x in range(place["x"], place["x"] + place["w"])}
         assert len(cells) == sum(place["w"] for place in places)
-
-    def test_they_count_gpus_as_the_nodes_offer_them(self) -> None:
-        def program() -> None:
-            Dashboards("dashboards", DashboardsArgs(namespace="m", gpu_resource="nvidia.com/gpu.shared"))
-
-        text = "".join(text for item in build(program).of("ConfigMap") for text in item.inputs["data"].values())
-        resources = set(re.findall(r'resource=\\"([^"]+)\\"', text))
-        assert resources == {"nvidia.com/gpu.shared", "nvidia_com_gpu_shared"}
-
-    def test_what_nobody_knows_of_shared_gpus_is_left_out_and_said(self) -> None:
-        """NVIDIA's exporter maps pods by nvidia.com/gpu, which NVshare's own plugin holds."""
-        whole, shared = (dashboards.counting(dashboards.GPUS, each) for each in ("nvidia.com/gpu", "nvshare.com/gpu"))
-        held, idle = whole.panels[:2]
-        assert [list(panel.queries) for panel in (held, idle)] == [
-            ["{{namespace}} held", "{{exported_namespace}} at work"],
-            ["{{exported_namespace}}"],
-        ]
-        assert list(shared.panels[0].queries) == ["{{namespace}} held"]
-        assert "does not know by whom" in shared.panels[0].description
-        assert shared.panels[1:] == whole.panels[2:]
 
     def test_what_nobody_exports_is_not_asked_for(self) -> None:
         """A panel without its metrics looks like one of a cluster that is well, or like a fault."""
@@ -240,23 +163,6 @@ class TestDashboards:
         (query,) = panel.queries.values()
         assert 'effect=~"NoSchedule|NoExecute",key!="lab.example/gpu",key!="team"})' in query
 
-    def test_grafana_finds_each_as_valid_json(self, record: Record) -> None:
-        found = record.of("ConfigMap")
-        assert {item.object_name for item in found} == {
-            "mlbatch-gpus",
-            "mlbatch-nodes",
-            "mlbatch-queues",
-            "mlbatch-infiniband",
-            "mlbatch-platform",
-        }
-        for item in found:
-            assert item.inputs["metadata"]["labels"] == {"grafana_dashboard": "1"}
-            (text,) = item.inputs["data"].values()
-            model = json.loads(text)
-            assert model["uid"] == item.object_name
-            assert len({panel["id"] for panel in model["panels"]}) == len(model["panels"])
-            assert all(panel["targets"] for panel in model["panels"])
-
 
 def exported(**changes: Any) -> str:
     """A dashboard as grafana.com serves it (IBM/autopilot, grafana/autopilot-dashboard.json)."""
@@ -269,12 +175,6 @@ def exported(**changes: Any) -> str:
 
 class TestPublishedDashboards:
     """Seed 000: import dashboards 23123 and 12239 by hand, and choose the data source."""
-
-    def test_they_are_those_of_the_seed_in_one_revision(self) -> None:
-        assert [item.url for item in catalogue.DASHBOARDS] == [
-            "https://grafana.com/api/dashboards/23123/revisions/1/download",
-            "https://grafana.com/api/dashboards/12239/revisions/2/download",
-        ]
 
     def test_they_ask_the_platforms_prometheus(self) -> None:
         found = dashboards.published("grafana-dashboard-23123", exported())
@@ -325,15 +225,6 @@ class TestPublishedDashboards:
             interpret(raw, base=tmp_path, environment={})
         assert f"the folder {tmp_path} lacks grafana-dashboard-23123-1.json" in str(raised.value)
 
-    def test_a_file_that_is_none_is_named_with_the_way_out(self, tmp_path: Path) -> None:
-        for artifact in catalogue.DASHBOARDS:
-            (tmp_path / artifact.file).write_text("<html>")
-        with pytest.raises(ArtifactError, match=r"23123-1\.json: this is no dashboard .* Put https://grafana.com/api"):
-            releases._dashboards(catalogue.DASHBOARDS, Mirror(artifacts=str(tmp_path)))
-        (tmp_path / catalogue.DASHBOARDS[0].file).unlink()
-        with pytest.raises(ArtifactError, match="the mirror lacks grafana-dashboard-23123 1"):
-            releases._dashboards(catalogue.DASHBOARDS, Mirror(artifacts=str(tmp_path)))
-
 
 class TestAlerts:
     @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert.name)
@@ -342,8 +233,8 @@ class TestAlerts:
         assert asked
         assert asked <= metrics.KNOWN
 
-    def test_each_links_to_its_section(self, record: Record) -> None:
-        (group,) = record.one("PrometheusRule", "mlbatch-alerts", "monitoring").inputs["spec"]["groups"]
+    def test_each_links_to_its_section(self) -> None:
+        (group,) = groups(runbooks=RUNBOOKS)
         rules = [rule for rule in group["rules"] if "alert" in rule]
         assert {rule["annotations"]["runbook_url"] for rule in rules} == {
             f"{RUNBOOKS}#{rule['alert'].lower()}" for rule in rules
@@ -394,32 +285,11 @@ class TestAlerts:
             "MLBatchGpusIdle",
         }
 
-    def test_nobody_is_told_that_shared_gpus_are_idle(self) -> None:
-        """The exporter knows their pods by nvidia.com/gpu alone, and would name NVshare's own."""
-        found = alerts(Watched(gpu_resource="nvshare.com/gpu"))
-        assert {alert.name for alert in alerts()} - {alert.name for alert in found} == {"MLBatchGpusIdle"}
-
-    def test_gpus_are_looked_for_as_the_nodes_offer_them(self) -> None:
-        asked = "".join(alert.expression for alert in alerts(Watched(gpu_resource="nvidia.com/gpu.shared")))
-        assert 'mlbatch_quota{resource="nvidia.com/gpu.shared"}' in asked
-        assert 'kube_node_status_allocatable{resource="nvidia_com_gpu_shared"}' in asked
-
 
 def test_what_is_made_of_objects_is_what_panels_and_alerts_may_ask_for() -> None:
     resources = object_state.values()["customResourceState"]["config"]["spec"]["resources"]
     made = [f"{kind['metricNamePrefix']}_{metric['name']}" for kind in resources for metric in kind["metrics"]]
     assert made == list(metrics.OBJECT_METRICS)
-
-
-def test_every_exporter_of_a_node_is_known_by_the_nodes_name() -> None:
-    relabelling = [
-        {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node", "action": "replace"},
-    ]
-    exporter = monitoring_values(args())["prometheus-node-exporter"]
-    assert exporter["prometheus"]["monitor"]["relabelings"] == relabelling
-    monitors = build(lambda: GpuOperatorMonitors("x", GpuOperatorMonitorsArgs(namespace="m", operator="gpu")))
-    endpoints = [item.inputs["spec"]["endpoints"] for item in monitors.of("ServiceMonitor")]
-    assert [endpoint["relabelings"] for (endpoint,) in endpoints] == [relabelling] * 3
 
 
 GPU_EXPORTERS = {
@@ -524,152 +394,3 @@ class TestReceivers:
         (error,) = exposed({**aks(), "alertSlackUrl": self.URL})
         assert "plain text" in error.message
         assert self.URL not in str(error)
-
-
-class TestTheTutorialsValues:
-    """Seed 000, Monitoring Setup: config.yaml of `helm upgrade --install kube-prometheus-stack -n prometheus`."""
-
-    CLASS = "nfs-client-pokprod"
-
-    @pytest.fixture
-    def values(self) -> Mapping[str, Any]:
-        return monitoring_values(self.args())
-
-    def args(self, **changes: Any) -> MonitoringArgs:
-        return args(
-            **{
-                "namespace": "prometheus",
-                "definitions": False,
-                "node_exporter_port": 9110,
-                "storage": Quantity.parse("50Gi"),
-                "alertmanager_storage": Quantity.parse("50Gi"),
-                "grafana_storage": Quantity.parse("20Gi"),
-                "storage_class": self.CLASS,
-                **changes,
-            }
-        )
-
-    def claim(self) -> Mapping[str, Any]:
-        return {
-            "volumeClaimTemplate": {
-                "spec": {
-                    "storageClassName": self.CLASS,
-                    "accessModes": ["ReadWriteOnce"],
-                    "resources": {"requests": {"storage": "50Gi"}},
-                }
-            }
-        }
-
-    def test_definitions_are_left_to_the_cluster(self, values: Mapping[str, Any]) -> None:
-        assert values["crds"] == {"enabled": False}
-        assert "crds" not in monitoring_values(args()), "You may leave the CRDs creation on (000)"
-
-    def test_the_exporter_and_its_service_have_the_other_port(self, values: Mapping[str, Any]) -> None:
-        """The seed sets the port alone: its Service goes on leading to 9100, the cluster's own exporter."""
-        assert values["prometheus-node-exporter"]["service"] == {"port": 9110, "targetPort": 9110}
-        assert "service" not in monitoring_values(args())["prometheus-node-exporter"]
-
-    def test_claims_of_prometheus_and_alertmanager(self, values: Mapping[str, Any]) -> None:
-        assert values["prometheus"]["prometheusSpec"]["storageSpec"] == self.claim()
-        assert values["alertmanager"]["alertmanagerSpec"]["storage"] == self.claim()
-        assert "storage" not in monitoring_values(args())["alertmanager"]["alertmanagerSpec"]
-
-    def test_claims_are_kept_by_word_where_the_definitions_have_one(self, values: Mapping[str, Any]) -> None:
-        """And by themselves where they do not: older ones lack the field, and a StatefulSet keeps its claims."""
-        word = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-        said = monitoring_values(self.args(definitions=True))
-        assert said["prometheus"]["prometheusSpec"]["persistentVolumeClaimRetentionPolicy"] == word
-        assert said["alertmanager"]["alertmanagerSpec"]["persistentVolumeClaimRetentionPolicy"] == word
-        assert "persistentVolumeClaimRetentionPolicy" not in set(strings(values))
-
-    def test_grafana_is_a_stateful_set_with_a_claim(self, values: Mapping[str, Any]) -> None:
-        assert values["grafana"]["persistence"] == {
-            "enabled": True,
-            "type": "sts",
-            "storageClassName": self.CLASS,
-            "accessModes": ["ReadWriteOnce"],
-            "size": "20Gi",
-            "finalizers": ["kubernetes.io/pvc-protection"],
-        }
-        assert values["grafana"]["initChownData"] == {"enabled": False}, "it would run as root"
-        assert "persistence" not in monitoring_values(args())["grafana"]
-
-    def test_everything_is_in_its_namespace(self, values: Mapping[str, Any]) -> None:
-        built = build(lambda: Monitoring("monitoring", self.args(closed=True)))
-        assert built.one("Namespace", "prometheus")
-        assert {item.inputs["metadata"]["namespace"] for item in built.of("NetworkPolicy")} == {"prometheus"}
-        (release,) = (item for item in built.resources if item.type == "kubernetes:helm.sh/v3:Release")
-        assert (release.inputs["namespace"], release.inputs["name"]) == ("prometheus", "kube-prometheus-stack")
-        assert values["grafana"]["sidecar"]["dashboards"] == {"searchNamespace": "prometheus"}
-        assert scrapers("prometheus").namespace == "prometheus"
-
-    def test_grafana_is_reached_by_a_command_and_its_password_is_secret(self) -> None:
-        access = grafana_access(self.args())
-        assert access["command"] == (
-            "kubectl --namespace prometheus port-forward service/kube-prometheus-stack-grafana 3000:80"
-        )
-        assert (access["address"], access["user"]) == ("http://localhost:3000", "admin")
-        password = access["password"]
-        assert isinstance(password, pulumi.Output)
-        assert asyncio.get_event_loop().run_until_complete(password.is_secret())
-
-    def rights(self, **changes: Any) -> tuple[dict[str, list[str]], list[Mapping[str, Any]]]:
-        """Return the accounts by the role that they get, and the constraints that are made."""
-        built = build(lambda: Monitoring("monitoring", self.args(**changes)))
-        (release,) = (item for item in built.resources if item.type == "kubernetes:helm.sh/v3:Release")
-        made = [*built.of("RoleBinding"), *built.of("SecurityContextConstraints")]
-        assert {item.urn for item in made} <= built.closure(release), "a pod that is made before is refused"
-        roles = {
-            item.inputs["roleRef"]["name"]: [subject["name"] for subject in item.inputs["subjects"]]
-            for item in built.of("RoleBinding")
-        }
-        return roles, [item.inputs for item in built.of("SecurityContextConstraints")]
-
-    def test_the_tutorials_grant_is_an_option_for_exactly_its_seven_accounts(self) -> None:
-        """oc adm policy add-scc-to-user privileged, and seven accounts of the namespace prometheus."""
-        roles, constraints = self.rights(pod_security=PodSecurity.SCC, privileged=True)
-        assert constraints == []
-        assert roles == {
-            "system:openshift:scc:privileged": [
-                "kube-prometheus-stack-admission",
-                "kube-prometheus-stack-alertmanager",
-                "kube-prometheus-stack-grafana",
-                "kube-prometheus-stack-kube-state-metrics",
-                "kube-prometheus-stack-operator",
-                "kube-prometheus-stack-prometheus",
-                "kube-prometheus-stack-prometheus-node-exporter",
-            ]
-        }
-
-    def test_elsewhere_no_account_is_granted_anything(self) -> None:
-        assert self.rights() == ({}, [])
-
-    @pytest.mark.parametrize("namespace", ["prometheus", "monitoring"])
-    def test_another_operators_prometheus_is_left_alone(self, namespace: str) -> None:
-        """OpenShift's own, OpenShift AI's, a team's: two operators would undo each other's work for ever."""
-        operator = monitoring_values(self.args(namespace=namespace))["prometheusOperator"]
-        assert {name: value for name, value in operator.items() if name.endswith("Namespaces")} == {
-            "prometheusInstanceNamespaces": [namespace],
-            "alertmanagerInstanceNamespaces": [namespace],
-            "alertmanagerConfigNamespaces": [namespace],
-            "thanosRulerInstanceNamespaces": [namespace],
-        }
-
-
-class TestAppWrapperMonitor:
-    def test_it_reads_the_one_service_with_appwrappers_metrics(self, appwrapper_release: Release) -> None:
-        settings = AppWrappersArgs(release=appwrapper_release)
-        documents = edited(appwrapper_release.manifest, lambda document: appwrapper.edit(document, settings))
-        (monitor,) = build(lambda: AppWrapperMonitor("appwrapper-monitor")).of("ServiceMonitor")
-        (endpoint,) = monitor.inputs["spec"]["endpoints"]
-        wanted = monitor.inputs["spec"]["selector"]["matchLabels"].items()
-        read = [
-            identity(item)
-            for item in documents
-            if item["kind"] == "Service"
-            and wanted <= item["metadata"]["labels"].items()
-            and endpoint["port"] in [port.get("name") for port in item["spec"]["ports"]]
-        ]
-        assert read == ["Service/mlbatch-system/appwrapper-controller-manager-metrics-service"]
-        assert monitor.inputs["metadata"]["namespace"] == "mlbatch-system"
-        assert monitor.inputs["metadata"]["labels"] == {"release": "kube-prometheus-stack"}

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pulumi
-import pulumi_kubernetes as kubernetes
 import pytest
 import yaml
 
@@ -30,7 +28,7 @@ from stacks.layers.jobs import Jobs
 from stacks.settings.submission import SubmissionSettings
 from tests.unit import test_existing
 from tests.unit.configurations import aks, errors_of, partial_of
-from tests.unit.harness import Record, build
+from tests.unit.harness import Record, build, on_cluster
 from tests.unit.test_stack import dev, stack_of
 
 JOB: Mapping[str, Any] = {
@@ -48,11 +46,7 @@ def args(scheduler_releases: Sequence[Release]) -> CoschedulingArgs:
 
 @pytest.fixture(scope="module")
 def record(args: CoschedulingArgs) -> Record:
-    def program() -> None:
-        provider = kubernetes.Provider("cluster", kubeconfig="{}")
-        Coscheduling("coscheduling", args, pulumi.ResourceOptions(providers=[provider]))
-
-    return build(program)
+    return on_cluster(lambda opts: Coscheduling("coscheduling", args, opts))
 
 
 def profile(args: CoschedulingArgs) -> Mapping[str, Any]:
@@ -78,20 +72,6 @@ class TestCoscheduling:
         changed = coscheduling.scheduler(replace(args, permit_seconds=10))
         assert changed["spec"]["template"]["metadata"]["annotations"] != pod["metadata"]["annotations"]
 
-    def test_two_have_a_leader_and_one_of_them_stays(self, args: CoschedulingArgs) -> None:
-        assert coscheduling.configuration(args)["leaderElection"]["leaderElect"] is False
-        assert coscheduling.budgets(args) == []
-        two = replace(args, replicas=2)
-        assert coscheduling.configuration(two)["leaderElection"]["leaderElect"] is True
-        assert coscheduling.controller(two)["spec"]["template"]["spec"]["containers"][0]["args"] == [
-            "--enableLeaderElection"
-        ]
-        templates = [
-            document(two)["spec"]["template"] for document in (coscheduling.scheduler, coscheduling.controller)
-        ]
-        selectors = [budget["spec"]["selector"]["matchLabels"] for budget in coscheduling.budgets(two)]
-        assert selectors == [template["metadata"]["labels"] for template in templates]
-
     def test_it_runs_before_somebody_asks_for_it(self, record: Record) -> None:
         deployments = record.of("Deployment")
         assert {item.object_name for item in deployments} == {coscheduling.SCHEDULER, coscheduling.CONTROLLER}
@@ -99,47 +79,6 @@ class TestCoscheduling:
         needed = {item.urn for kind in kinds for item in record.of(kind)}
         for item in deployments:
             assert needed <= record.closure(item)
-
-    def test_it_may_what_the_clusters_own_scheduler_may_and_read_pod_groups(self, record: Record) -> None:
-        roles = {item.inputs["roleRef"]["name"] for item in record.of("ClusterRoleBinding")}
-        own = {coscheduling.SCHEDULER, coscheduling.CONTROLLER}
-        assert roles == {"system:kube-scheduler", "system:volume-scheduler", *own}
-        (rule,) = record.one("ClusterRole", coscheduling.SCHEDULER).inputs["rules"]
-        assert rule == {
-            "apiGroups": ["scheduling.x-k8s.io"],
-            "resources": ["podgroups"],
-            "verbs": ["get", "list", "watch"],
-        }
-
-    def test_the_controller_leads_by_its_own_lease_and_touches_none_of_kubernetes(self, args: CoschedulingArgs) -> None:
-        """Its lease is among those of kube-scheduler and kube-controller-manager (cmd/controller/app/server.go)."""
-
-        def may(replicas: int) -> list[tuple[str, str | None, Any, Any]]:
-            return [
-                (item["kind"], item["metadata"].get("namespace"), rule.get("resourceNames"), rule["verbs"])
-                for item in coscheduling.foundation_documents(replace(args, replicas=replicas))
-                for rule in item.get("rules", ())
-                if "leases" in rule["resources"] and item["metadata"]["name"] == coscheduling.CONTROLLER
-            ]
-
-        assert may(1) == []
-        assert may(2) == [
-            ("Role", "kube-system", None, ["create"]),
-            ("Role", "kube-system", ["sched-plugins-controllers"], ["get", "update"]),
-        ]
-        (bound,) = [
-            item
-            for item in coscheduling.foundation_documents(replace(args, replicas=2))
-            if item["kind"] == "RoleBinding" and item["metadata"]["name"] == coscheduling.CONTROLLER
-        ]
-        assert bound["metadata"]["namespace"] == "kube-system"
-        assert bound["subjects"] == [
-            {"kind": "ServiceAccount", "name": coscheduling.CONTROLLER, "namespace": coscheduling.NAMESPACE}
-        ]
-
-    def test_the_config_map_holds_the_configuration(self, record: Record, args: CoschedulingArgs) -> None:
-        text = record.one("ConfigMap", "scheduler-config").inputs["data"]["scheduler-config.yaml"]
-        assert yaml.safe_load(text) == coscheduling.configuration(args)
 
 
 class TestGangs:
@@ -252,12 +191,7 @@ class TestSettings:
         named = {"packing": "coscheduling", "schedulerVersion": "v0.34.7"}
         raw = aks({"kubernetesVersion": kubernetes}, scheduling=named)
         found = [error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion")]
-        assert len(found) == (0 if goes else 1)
-        if found:
-            text = str(found[0])
-            assert f"this cluster has {kubernetes}" in text
-            assert "supports Kubernetes 1.34 to 1.35" in text
-            assert "mlbatch:azure.kubernetesVersion to 1.35" in text
+        assert bool(found) is not goes
 
     @pytest.mark.parametrize(
         ("kubernetes", "version"),

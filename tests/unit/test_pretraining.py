@@ -17,9 +17,10 @@ from components.workloads.nccl import NcclArgs
 from components.workloads.pretraining import Kind, Model, Pretraining, PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
 from stacks.layers.jobs import documents
+from tests.unit.harness import on_cluster
 from tests.unit.test_aks import loaded, settings
 from tests.unit.test_object_names import errors_of
-from tests.unit.test_workloads import PLAIN, environment, of, pods, record
+from tests.unit.test_workloads import PLAIN, environment, of, pods
 
 TEAM = Submission(
     mode=SubmissionMode.MLBATCH, namespace="blue", user="alice", priority_class="high-priority", has_pod_groups=True
@@ -121,7 +122,7 @@ def test_without_a_queue_it_is_a_plain_pytorchjob() -> None:
 
 @pytest.mark.parametrize(("submission", "kind"), [(TEAM, "AppWrapper"), (PLAIN, "PyTorchJob")])
 def test_volume_and_program_stand_first_and_a_changed_job_is_submitted_anew(submission: Submission, kind: str) -> None:
-    built = record(lambda opts: Pretraining("train", replace(ARGS, submission=submission), opts))
+    built = on_cluster(lambda opts: Pretraining("train", replace(ARGS, submission=submission), opts))
     (claim,), (program,), (submitted,) = (built.of(each) for each in ("PersistentVolumeClaim", "ConfigMap", kind))
     assert {claim.urn, program.urn} <= set(submitted.dependencies)
     assert submitted.replace_on_changes == ("metadata", "spec")

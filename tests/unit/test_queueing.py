@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,10 +16,10 @@ from components.artifacts import Mirror, Release
 from components.kubernetes.manifests import Document, edited, identity
 from components.kubernetes.objects import checksum
 from components.queueing import appwrapper, kueue
-from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
-from components.queueing.kueue import Kueue, KueueArgs
+from components.queueing.appwrapper import AppWrappersArgs
+from components.queueing.kueue import KueueArgs
 from runner import report
-from tests.unit.harness import build, strings
+from tests.unit.harness import strings
 
 
 @pytest.fixture(scope="module")
@@ -239,51 +238,6 @@ class TestAppWrapper:
         assert webhooks(appwrapper_documents, "Validating", "appwrapper-validating-webhook-configuration") == {
             "vappwrapper.kb.io"
         }
-
-
-@pytest.fixture(params=["kueue", "appwrapper"])
-def operator(request: pytest.FixtureRequest) -> Operator:
-    """How either is installed, with two replicas."""
-    release: Release = request.getfixturevalue(f"{request.param}_release")
-    if request.param == "kueue":
-        return Operator(KueueArgs(release=release, replicas=2), kueue.edit, Kueue)
-    return Operator(AppWrappersArgs(release=release, replicas=2), appwrapper.edit, AppWrappers)
-
-
-@dataclass(frozen=True)
-class Operator:
-    args: Any
-    edit: Callable[[Document, Any], Document | None]
-    component: Callable[..., Any]
-
-    def deployment(self, replicas: int) -> Document:
-        args = replace(self.args, replicas=replicas)
-        documents = edited(args.release.manifest, lambda document: self.edit(document, args))
-        return next(item for item in documents if item["kind"] == "Deployment")
-
-
-class TestTheirNode:
-    """An operator whose node is drained or lost still answers, and leads again soon."""
-
-    def test_two_run_apart_where_there_are_two_nodes(self, operator: Operator) -> None:
-        deployment = operator.deployment(2)
-        pod = deployment["spec"]["template"]
-        assert deployment["spec"]["replicas"] == 2
-        (spread,) = pod["spec"]["topologySpreadConstraints"]
-        assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
-        assert spread["labelSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
-        assert "topologySpreadConstraints" not in operator.deployment(1)["spec"]["template"]["spec"]
-
-    @pytest.mark.parametrize("replicas", [1, 2])
-    def test_a_drain_leaves_one_of_two_and_moves_a_single_one(self, operator: Operator, replicas: int) -> None:
-        args = replace(operator.args, replicas=replicas)
-        budgets = build(lambda: operator.component("operator", args)).of("PodDisruptionBudget")
-        assert len(budgets) == replicas - 1
-        for budget in budgets:
-            labels = operator.deployment(2)["spec"]["template"]["metadata"]["labels"]
-            assert budget.inputs["spec"]["minAvailable"] == 1
-            assert budget.inputs["spec"]["selector"]["matchLabels"].items() <= labels.items()
-            assert budget.inputs["metadata"]["namespace"] == "mlbatch-system"
 
 
 class TestBoth:

@@ -141,27 +141,6 @@ class TestBlobVolume:
         others = [item.inputs for item in record.resources if item is not secret]
         assert not [text for text in strings(others) if "c2VjcmV0" in text]
 
-    def test_volume_and_claim_bind_each_other_and_nobody_else(self) -> None:
-        record = created(volume())
-        spec = volume_of(record).inputs["spec"]
-        assert spec["claimRef"]["name"] == "olmo-data"
-        assert spec["claimRef"]["namespace"] == "workloads"
-        assert spec["persistentVolumeReclaimPolicy"] == "Retain"
-        bound = record.one("PersistentVolumeClaim", "olmo-data", "workloads")
-        assert bound.inputs["spec"] == {
-            "accessModes": ["ReadOnlyMany"],
-            "resources": {"requests": {"storage": "8Ti"}},
-            "volumeName": volume_of(record).object_name,
-            "storageClassName": "azureblob-fuse-premium",
-        }
-        assert volume_of(record).urn in record.closure(bound)
-
-    def test_writing_has_to_be_asked_for(self) -> None:
-        record = created(volume(read_only=False))
-        spec = volume_of(record).inputs["spec"]
-        assert spec["accessModes"] == ["ReadWriteMany"]
-        assert spec["csi"]["readOnly"] is False
-
     def test_one_container_can_be_a_volume_in_two_namespaces(self) -> None:
         def program() -> None:
             BlobVolume("a", volume(namespace="blue"))

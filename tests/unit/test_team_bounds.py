@@ -29,20 +29,6 @@ def hard(bounds: Bounds) -> dict[str, str]:
 
 
 class TestQuotas:
-    def test_no_pod_is_of_kubernetes_or_openshifts_own_classes(self) -> None:
-        spec = quotas("blue", Bounds())[1]["spec"]
-        assert spec["hard"] == {"pods": "0"}
-        (scope,) = spec["scopeSelector"]["matchExpressions"]
-        assert (scope["scopeName"], scope["operator"]) == ("PriorityClass", "In")
-        assert scope["values"] == ["openshift-user-critical", "system-cluster-critical", "system-node-critical"]
-
-    def test_no_pod_keeps_away_those_of_other_namespaces(self) -> None:
-        spec = quotas("blue", Bounds())[2]["spec"]
-        assert spec["hard"] == {"pods": "0"}
-        assert spec["scopeSelector"]["matchExpressions"] == [
-            {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
-        ]
-
     def test_nothing_that_a_cluster_queue_counts_has_a_second_quota(self) -> None:
         for quota in quotas("blue", Bounds()):
             counted = set(quota["spec"]["hard"]) & {"pods", "cpu", "memory", "requests.cpu", "requests.memory"}
@@ -66,17 +52,6 @@ class TestQuotas:
             assert {kind for each in hard for kind in each} == custom
             assert {amount for each in hard for amount in each.values()} == {"1k"}
 
-    def test_a_kind_of_the_stack_is_counted_before_anybody_submits_one(self) -> None:
-        """Until the quota counts the kind, the API server rejects all of its objects."""
-        *waited, others = job_quotas("blue", [APPWRAPPERS, POD_GROUPS])
-        assert [list(quota["spec"]["hard"]) for quota in waited] == [
-            ["count/appwrappers.workload.codeflare.dev"],
-            ["count/podgroups.scheduling.x-k8s.io"],
-        ]
-        for quota in waited:
-            assert quota["metadata"]["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.used.*}"}
-        assert "annotations" not in others["metadata"]
-
     def test_amounts_are_written_as_the_api_server_has_them(self) -> None:
         assert hard(Bounds(services=2000))["services"] == "2k"
         assert hard(Bounds(storage=Quantity.parse("1024Gi")))["requests.storage"] == "1Ti"
@@ -93,12 +68,6 @@ class TestTeams:
         teams = [*record.of("LocalQueue"), *record.of("RoleBinding")]
         for item in [item for item in teams if item.inputs["metadata"].get("namespace") in ("blue", "red")]:
             assert bindings <= record.closure(item), item.urn
-
-    def test_the_bounds_stand_before_the_queue(self, mirror: Mirror, kubeconfig: Path) -> None:
-        record = self.existing(mirror, kubeconfig)
-        quotas = {item.urn for item in record.of("ResourceQuota") if item.inputs["metadata"]["namespace"] == "blue"}
-        assert len(quotas) == 6
-        assert quotas <= record.closure(record.one("LocalQueue", "default-queue", "blue"))
 
     def test_what_is_counted_is_defined_before(self, mirror: Mirror, kubeconfig: Path) -> None:
         record = self.existing(mirror, kubeconfig)
@@ -119,11 +88,6 @@ class TestTeams:
         ranges = {item.inputs["metadata"]["namespace"]: item.inputs["spec"] for item in record.of("LimitRange")}
         assert ranges == dict.fromkeys(("blue", "red"), limit_range("blue")["spec"])
         assert {item.inputs["metadata"]["namespace"] for item in record.of("ResourceQuota")} >= {"blue", "red"}
-
-    def test_what_is_left_out_is_filled_in_before_a_team_can_submit(self, mirror: Mirror, kubeconfig: Path) -> None:
-        record = self.existing(mirror, kubeconfig)
-        defaults = record.one("LimitRange", "requests", "blue")
-        assert defaults.urn in record.closure(record.one("LocalQueue", "default-queue", "blue"))
 
 
 def labels_of(stack: StackInputs[Any], **cluster: Any) -> dict[str, str]:

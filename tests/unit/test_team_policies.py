@@ -48,14 +48,6 @@ def test_every_refusal_says_what_to_do(policy: AdmissionPolicy) -> None:
     assert len({validation.message for validation in policy.validations}) == len(policy.validations)
 
 
-def test_pods_are_judged_when_they_come_and_when_they_change() -> None:
-    rules = POLICIES[0].documents()[0]["spec"]["matchConstraints"]["resourceRules"]
-    assert [(rule["resources"], rule["operations"]) for rule in rules] == [
-        (["pods"], ["CREATE", "UPDATE"]),
-        (["pods/ephemeralcontainers", "pods/resize"], ["UPDATE"]),
-    ]
-
-
 class TestPods:
     def test_no_capability_but_those_of_baseline(self) -> None:
         expression, _ = said(POLICIES[0], "securityContext.capabilities.add")
@@ -79,30 +71,6 @@ class TestPods:
         assert PodRules().is_baseline
         assert not PodRules(pinned_memory=True).is_baseline
         assert not PodRules(scratch_folder="/scratch").is_baseline
-
-
-class TestVolumes:
-    def test_claims_are_judged_when_they_come_and_change_and_volumes_when_they_are_taken(self) -> None:
-        rules = POLICIES[2].documents()[0]["spec"]
-        assert [(each["resources"], each["operations"]) for each in rules["matchConstraints"]["resourceRules"]] == [
-            (["persistentvolumeclaims"], ["CREATE", "UPDATE"]),
-            (["persistentvolumes"], ["UPDATE"]),
-            (["secrets"], ["CREATE"]),
-        ]
-        (condition,) = rules["matchConditions"]
-        assert condition["expression"].endswith("(!has(oldObject.spec.claimRef) && has(object.spec.claimRef))")
-
-    def test_a_volume_is_taken_by_claims_of_no_team_unless_it_is_for_any(self) -> None:
-        expression, message = said(POLICIES[2], "spec.claimRef")
-        assert "!(object.spec.claimRef.?namespace.orValue('') in ['blue', 'red'])" in expression
-        assert "object.metadata.?labels[?'mlbatch/for-any-team'].orValue('') == 'true'" in expression
-        assert message.endswith("label it mlbatch/for-any-team=true")
-
-    def test_the_policy_names_every_team_of_the_stack(self, mirror: Mirror, kubeconfig: Path) -> None:
-        record = registered(loaded(shipped(), mirror, kubeconfig))
-        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-own-volumes").inputs
-        teams = [team["name"] for team in shipped()["teams"]]
-        assert f"in {teams})" in policy["spec"]["validations"][-1]["expression"]
 
 
 class TestStack:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from components.artifacts import Mirror
 from components.kubernetes.manifests import Document
 from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
 from components.workloads import vllm
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.vllm import Vllm, VllmArgs
-from tests.unit import test_openshift
-from tests.unit.test_workloads import environment, pod_of, record
+from lab.dashboards.ports import free_port
+from tests.unit.harness import on_cluster
+from tests.unit.test_workloads import pod_of
 
 TEAM = Submission(mode=SubmissionMode.MLBATCH, namespace="blue", user="alice")
 PLAIN = Submission(mode=SubmissionMode.NONE, namespace="workloads")
@@ -43,15 +42,6 @@ SAFE = VllmArgs(
     start_seconds=3600,
     deadline_seconds=21600,
 )
-TUTORIAL = replace(
-    SAFE,
-    image="quay.io/tardieu/vllm-openai:v0.7.3",
-    generator_image="quay.io/tardieu/vllm-benchmarks:v0.7.3",
-    bounded=False,
-    placement=NodeGroup(),
-)
-"""The complete example of MLBatch's tutorial."""
-MOUNTS = [{"name": "cache", "mountPath": "/.cache"}, {"name": "config", "mountPath": "/.config"}]
 
 
 def containers(args: VllmArgs) -> tuple[Document, Document]:
@@ -59,102 +49,12 @@ def containers(args: VllmArgs) -> tuple[Document, Document]:
     return server, generator
 
 
-def words(container: Document) -> list[str]:
-    """Return the words of a container's program, without the shell's."""
-    shell, option, script = container["command"]
-    assert (shell, option) == ("sh", "-c")
-    return str(script).replace("\\\n", " ").split()
-
-
-class TestAgainstTheTutorial:
-    """Seed 000, MLBatch's tutorial, "Batch Inference with vLLM"."""
-
-    def test_the_claim(self) -> None:
-        (claim, _) = vllm.documents("batch-inference", TUTORIAL)
-        assert (claim["apiVersion"], claim["kind"]) == ("v1", "PersistentVolumeClaim")
-        assert claim["metadata"]["name"] == "granite-3.2-8b-instruct"
-        assert claim["metadata"]["namespace"] == "blue"
-        assert claim["spec"] == {
-            "accessModes": ["ReadWriteMany"],
-            "resources": {"requests": {"storage": "50Gi"}},
-            "storageClassName": "nfs-client-pokprod",
-        }
-
-    def test_the_app_wrapper_around_a_job(self) -> None:
-        (_, wrapper) = vllm.documents("batch-inference", TUTORIAL)
-        assert (wrapper["apiVersion"], wrapper["kind"]) == ("workload.codeflare.dev/v1beta2", "AppWrapper")
-        assert (wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]) == ("batch-inference", "blue")
-        (component,) = wrapper["spec"]["components"]
-        job = component["template"]
-        assert (job["apiVersion"], job["kind"], job["metadata"]["name"]) == ("batch/v1", "Job", "batch-inference")
-        assert job["spec"].keys() == {"template"}
-        template = job["spec"]["template"]
-        assert template["metadata"]["annotations"] == {"kubectl.kubernetes.io/default-container": "load-generator"}
-        assert template["metadata"]["labels"]["app"] == "batch-inference"
-        assert template["spec"]["terminationGracePeriodSeconds"] == 0
-        assert template["spec"]["restartPolicy"] == "Never"
-        assert template["spec"]["volumes"] == [
-            {"name": "cache", "persistentVolumeClaim": {"claimName": "granite-3.2-8b-instruct"}},
-            {"name": "config", "emptyDir": {}},
-        ]
-
-    def test_the_server(self) -> None:
-        server, _ = containers(TUTORIAL)
-        assert server["name"] == "vllm"
-        assert server["image"] == "quay.io/tardieu/vllm-openai:v0.7.3"
-        assert server["ports"][0]["containerPort"] == 8000
-        amounts = {"cpu": "4", "memory": "64Gi", "nvidia.com/gpu": "1"}
-        assert server["resources"] == {"requests": amounts, "limits": amounts}
-        assert server["volumeMounts"] == MOUNTS
-        said = words(server)
-        assert said[:3] == ["vllm", "serve", "ibm-granite/granite-3.2-8b-instruct"]
-        assert said[4:] == ["&", "until", "[", "-f", "/.config/halt", "];", "do", "sleep", "1;", "done"]
-
-    def test_the_load_generator(self) -> None:
-        _, generator = containers(TUTORIAL)
-        assert generator["name"] == "load-generator"
-        assert generator["image"] == "quay.io/tardieu/vllm-benchmarks:v0.7.3"
-        assert "resources" not in generator
-        assert generator["volumeMounts"] == MOUNTS
-        *_, batch, halt = generator["command"][2].strip().splitlines()
-        assert batch.split() == [
-            *("python3", "benchmark_serving.py", "--model=ibm-granite/granite-3.2-8b-instruct", "--backend=vllm"),
-            *("--dataset-name=random", "--random-input-len=128", "--random-output-len=128"),
-            *("--max-concurrency=16", "--num-prompts=512"),
-        ]
-        assert halt == "touch /.config/halt"
-
-
 class TestSafeForm:
-    def test_it_is_no_root_and_talks_to_no_api(self) -> None:
-        pod = pod_of(vllm.documents("batch-inference", SAFE))
-        assert pod["automountServiceAccountToken"] is False
-        assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 1000)
-        confined = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-        assert [container["securityContext"] for container in pod["containers"]] == [confined, confined]
-        for container in pod["containers"]:
-            assert environment(container) == {
-                "HOME": "/tmp",
-                "USER": "vllm",
-                "XDG_CACHE_HOME": "/.cache",
-                "XDG_CONFIG_HOME": "/.config",
-                "TORCHINDUCTOR_CACHE_DIR": "/tmp/torchinductor",
-            }
-
-    def test_where_the_cluster_gives_users_no_number_is_said(self) -> None:
-        context = pod_of(vllm.documents("b", replace(SAFE, user=None)))["securityContext"]
-        assert context == {
-            "runAsNonRoot": True,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        }
-
     def test_several_gpus_divide_the_model_and_share_memory(self) -> None:
         server, generator = containers(replace(SAFE, gpus=4, gpu_resource="example.org/gpu"))
         assert server["resources"]["limits"]["example.org/gpu"] == "4"
         assert "--tensor-parallel-size=4" in server["command"][2]
-        assert server["volumeMounts"] == [*MOUNTS, {"name": "shm", "mountPath": "/dev/shm"}]
-        assert generator["volumeMounts"] == MOUNTS
+        assert server["volumeMounts"] == [*generator["volumeMounts"], {"name": "shm", "mountPath": "/dev/shm"}]
         alone, _ = containers(SAFE)
         assert "--tensor-parallel-size" not in alone["command"][2]
 
@@ -170,29 +70,12 @@ class TestSafeForm:
         assert (job["kind"], job["metadata"]["namespace"]) == ("Job", "workloads")
 
     def test_the_volume_stands_first_and_a_changed_batch_is_submitted_anew(self) -> None:
-        built = record(lambda opts: Vllm("batch-inference", SAFE, opts))
+        built = on_cluster(lambda opts: Vllm("batch-inference", SAFE, opts))
         claim, wrapper = built.objects()
         assert (claim.kind, wrapper.kind) == ("PersistentVolumeClaim", "AppWrapper")
         assert claim.urn in wrapper.dependencies
         assert wrapper.replace_on_changes == ("metadata", "spec")
         assert claim.replace_on_changes == ()
-
-
-def test_on_the_tutorials_cluster_it_is_the_tutorials_but_for_a_user(mirror: Mirror, kubeconfig: Path) -> None:
-    """OpenShift gives each namespace its own users, and the tutorial's storage class is the stack's."""
-    raw = {**test_openshift.shipped(), "workloads": {"vllm": {"enabled": True, "submission": {"team": "blue"}}}}
-    record = test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
-    claim = record.one("PersistentVolumeClaim", "granite-3.2-8b-instruct", "blue")
-    assert claim.inputs["spec"]["storageClassName"] == "nfs-client-pokprod"
-    (component,) = record.one("AppWrapper", "batch-inference", "blue").inputs["spec"]["components"]
-    context = component["template"]["spec"]["template"]["spec"]["securityContext"]
-    assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 STAND_IN = """

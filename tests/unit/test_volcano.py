@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pulumi
-import pulumi_kubernetes as kubernetes
 import pytest
 
 from components import catalogue
@@ -13,17 +11,13 @@ from components.artifacts import Mirror
 from components.compatibility import VOLCANO_KUBERNETES
 from components.scheduling.volcano import LauncherView, Volcano, VolcanoArgs
 from stacks.validation.versions import too_new, volcano_error
-from tests.unit.harness import Record, build
+from tests.unit.harness import Record, on_cluster
 
 
 def volcano(**values: Any) -> Record:
     chart = Mirror().chart(catalogue.find_chart("volcano"))
     args = VolcanoArgs(**{"chart": chart, "namespace": "workloads", **values})
-
-    def program() -> None:
-        Volcano("volcano", args, pulumi.ResourceOptions(providers=[kubernetes.Provider("cluster", kubeconfig="{}")]))
-
-    return build(program)
+    return on_cluster(lambda opts: Volcano("volcano", args, opts))
 
 
 def release(built: Record) -> Any:
@@ -31,40 +25,15 @@ def release(built: Record) -> Any:
     return found
 
 
-def test_the_pinned_chart_goes_into_its_own_namespace() -> None:
-    built = volcano()
-    inputs = release(built).inputs
-    assert (inputs["name"], inputs["chart"], inputs["version"]) == ("volcano", "volcano", "1.15.0")
-    assert inputs["repositoryOpts"] == {"repo": "https://volcano-sh.github.io/helm-charts"}
-    assert inputs["namespace"] == "volcano-system"
-    assert built.one("Namespace", "volcano-system").urn in built.closure(release(built))
-
-
-def test_its_webhooks_look_at_the_jobs_namespace_alone() -> None:
-    """They fail closed. In all other namespaces, a Volcano that is down must not block requests."""
-    custom = release(volcano()).inputs["values"]["custom"]
-    assert custom["webhooks_namespace_selector_expressions"] == [
-        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["workloads"]}
-    ]
-
-
-def test_images_come_from_the_mirror_and_everything_has_limits() -> None:
+def test_images_come_from_the_mirror() -> None:
     chart = Mirror(images="registry.example.org/mirror").chart(catalogue.find_chart("volcano"))
     values = release(volcano(chart=chart)).inputs["values"]
     assert values["basic"] == {"image_registry": "registry.example.org/mirror", "image_pull_policy": "IfNotPresent"}
-    share = {
-        "requests": {"cpu": "100m", "memory": "128Mi"},
-        "limits": {"cpu": "1", "memory": "1Gi"},
-    }
-    for part in ("admission_resources", "controller_resources", "scheduler_resources"):
-        assert values["custom"][part] == share
 
 
 def test_the_queue_waits_for_the_chart() -> None:
     built = volcano(queue="research")
     queue = built.one("Queue", "research")
-    assert queue.type == "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
-    assert queue.inputs["spec"] == {"weight": 1, "reclaimable": True}
     assert release(built).urn in queue.dependencies
 
 
