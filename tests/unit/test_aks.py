@@ -15,12 +15,13 @@ import pytest
 import yaml
 
 from components.artifacts import Mirror
+from components.kubernetes.quantity import canonical
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
 from stacks.config.inputs import StackInputs, interpret
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, Registered, build, strings
-from tests.unit.test_stack import canonical, pairs, quantities
+from tests.unit.test_stack import pairs, quantities
 
 KUBECONFIG = yaml.safe_dump(
     {

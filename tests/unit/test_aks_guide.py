@@ -35,10 +35,10 @@ KEYS = sorted({f"{section}.{rest}" for section, rest in re.findall(r"mlbatch:(\w
 
 
 def model_of(annotation: Any) -> type[BaseModel] | None:
-    """Return the section that a field holds, None where it holds a value."""
+    """Return the section that a field holds, or a list of sections; None for a field with values."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    if get_origin(annotation) in (Union, types.UnionType):
+    if get_origin(annotation) in (Union, types.UnionType, tuple):
         return next((found for found in map(model_of, get_args(annotation)) if found), None)
     return None
 

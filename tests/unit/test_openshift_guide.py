@@ -6,9 +6,7 @@ Seeds 000 (MLBatch's tutorial), 002 (MLBatch's guide for a cluster) and 003 (dis
 from __future__ import annotations
 
 import re
-import types
 from collections.abc import Iterator
-from typing import Any, Union, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
@@ -16,6 +14,7 @@ from pydantic import BaseModel
 from components import catalogue
 from stacks.targets.openshift.settings import OpenShiftSettings
 from tests.unit.conftest import ROOT
+from tests.unit.test_aks_guide import model_of
 
 TEXT = (ROOT / "docs" / "openshift.md").read_text()
 TABLE = TEXT.partition("## Settings for the guides' commands")[2].partition("\n## ")[0]
@@ -76,15 +75,6 @@ def rows() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("seed", "command"), [(seed, each) for seed, of in COMMANDS.items() for each in of])
 def test_each_command_has_a_row(seed: str, command: str) -> None:
     assert [row for row, _ in rows() if command in row], f"seed {seed}"
-
-
-def model_of(annotation: Any) -> type[BaseModel] | None:
-    """Return the section that a field holds, or a list of sections; None where it holds values."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if get_origin(annotation) in (Union, types.UnionType, tuple):
-        return next((found for found in map(model_of, get_args(annotation)) if found), None)
-    return None
 
 
 def named() -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -113,24 +112,13 @@ def assert_registered(record: Record) -> None:
     assert not any("hunter2" in text for item in objects for text in strings(item.inputs))
 
 
-@pytest.fixture(scope="module")
-def nobodys_kubeconfig() -> Path:
-    file = Path(tempfile.mkdtemp()) / "config"
-    file.write_text(
-        "{kind: Config, current-context: lab, contexts: [{name: lab, context: {cluster: lab-cluster, user: admin}}], "
-        "clusters: [{name: lab-cluster, cluster: {server: 'https://127.0.0.1:6443'}}], "
-        "users: [{name: admin, user: {token: t}}]}"
-    )
-    return file
-
-
-def test_what_is_accepted_on_a_cluster_registers(mirror: Mirror, nobodys_kubeconfig: Path) -> None:
+def test_what_is_accepted_on_a_cluster_registers(mirror: Mirror, same_kubeconfig: Path) -> None:
     @share(1 / 12)
     @given(changes("simulated", BASES["simulated"], most=3))
     def holds(raw: dict[str, Any]) -> None:
         raw = {name: value for name, value in raw.items() if name not in ("mirror", "kubernetes")}
         assume(not errors_of(raw))
-        stack = stack_of(raw, mirror, nobodys_kubeconfig)
+        stack = stack_of(raw, mirror, same_kubeconfig)
         assert_registered(build(lambda: deploy(stack)))
 
     holds()

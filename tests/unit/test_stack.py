@@ -18,7 +18,6 @@ import yaml
 from components import ownership
 from components.artifacts import Mirror
 from components.kubernetes.provider import ClientLimits, kubernetes_provider
-from components.kubernetes.quantity import canonical
 from components.tenancy import slack
 from stacks.config import inputs
 from stacks.config.cluster_facts import ClusterFacts
@@ -28,6 +27,7 @@ from tests.unit.harness import Record, Registered, build, strings
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "correct-horse-battery"
+"""The token in the fixtures' kubeconfig."""
 UID = "4b2f1a52-6c1a-4d0e-9a57-2f3f0d4c7a11"
 QUANTITY_KEYS = {"nominalQuota", "borrowingLimit", "lendingLimit"}
 QUANTITY_MAPS = {"requests", "limits", "capacity", "allocatable"}
@@ -48,14 +48,8 @@ def dev() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def stack(mirror: Mirror, tmp_path_factory: pytest.TempPathFactory) -> StackInputs[Any]:
-    file = tmp_path_factory.mktemp("kube") / "config"
-    file.write_text(
-        "{kind: Config, current-context: lab, contexts: [{name: lab, context: {cluster: lab-cluster, user: admin}}], "
-        "clusters: [{name: lab-cluster, cluster: {server: 'https://127.0.0.1:6443'}}], "
-        f"users: [{{name: admin, user: {{token: {SECRET}}}}}]}}"
-    )
-    return stack_of(dev(), mirror, file)
+def stack(mirror: Mirror, same_kubeconfig: Path) -> StackInputs[Any]:
+    return stack_of(dev(), mirror, same_kubeconfig)
 
 
 @pytest.fixture(scope="module")
@@ -107,24 +101,12 @@ def test_an_update_can_be_told_to_take_over_what_exists(monkeypatch: pytest.Monk
     assert provider.inputs["upsertExistingObjects"] in (True, "true")
 
 
-def test_the_engine_asks_as_fast_as_the_settings_allow(record: Record) -> None:
-    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
-    assert json.loads(provider.inputs["kubeClientSettings"]) == {"qps": 1000, "burst": 2000}
-
-
 def test_the_kubeconfig_is_secret_and_nowhere_else(record: Record) -> None:
     (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
     assert SECRET in provider.inputs["kubeconfig"]
     assert "kubeconfig" in provider.secrets
     for item in record.objects():
         assert not any(SECRET in text for text in strings(item.inputs))
-
-
-def test_every_object_has_a_name_of_our_choice_and_no_two_the_same(record: Record) -> None:
-    identities = [(item.type, item.inputs["metadata"].get("namespace"), item.object_name) for item in record.objects()]
-    assert all(name and isinstance(name, str) for _, _, name in identities)
-    assert len(set(identities)) == len(identities)
-    assert len({item.urn for item in record.resources}) == len(record.resources)
 
 
 def test_tokens_of_components_name_their_layer(record: Record) -> None:
@@ -176,14 +158,6 @@ def test_kueue_starts_after_the_kind_that_it_is_to_watch_exists(record: Record) 
     assert definition.urn in record.closure(kueue)
 
 
-def test_whatever_is_in_a_namespace_comes_after_it(record: Record) -> None:
-    namespaces = {item.object_name: item.urn for item in record.of("Namespace")}
-    for item in record.objects():
-        namespace = item.inputs["metadata"].get("namespace")
-        if namespace in namespaces:
-            assert namespaces[namespace] in record.closure(item), item.name
-
-
 def test_taking_down_goes_from_jobs_to_queues_to_controllers_to_definitions_to_nodes(record: Record) -> None:
     """What depends on something is deleted before it; a controller has to outlive what carries its finalizers."""
     gang = record.closure(record.one("AppWrapper", "sample-gang"))
@@ -208,18 +182,6 @@ def test_no_order_runs_in_a_circle(record: Record) -> None:
         assert item.urn not in record.closure(item)
 
 
-def test_every_quantity_is_canonical(record: Record) -> None:
-    """Another spelling of an amount comes back changed from Kueue, and would be a difference in every preview."""
-    found = [
-        entry
-        for item in record.objects()
-        if item.kind != "CustomResourceDefinition"
-        for entry in quantities(item.inputs)
-    ]
-    assert len(found) > 40
-    assert [(key, value) for key, value in found if not isinstance(value, str) or canonical(value) != value] == []
-
-
 def quantities(value: object, key: str = "") -> Iterator[tuple[str, object]]:
     if isinstance(value, dict):
         for name, item in value.items():
@@ -232,10 +194,6 @@ def quantities(value: object, key: str = "") -> Iterator[tuple[str, object]]:
     elif isinstance(value, list):
         for item in value:
             yield from quantities(item, key)
-
-
-def test_gpus_are_spelt_as_the_device_plugin_spells_them(record: Record) -> None:
-    assert not any("nvidia.com/GPU" in text for item in record.objects() for text in strings(item.inputs))
 
 
 def test_fields_that_others_write_are_not_declared(record: Record) -> None:
@@ -346,13 +304,10 @@ class TestLayering:
         return [ROOT / "__main__.py", *(ROOT / "stacks").rglob("*.py"), *(ROOT / "components").rglob("*.py")]
 
     def test_the_program_never_imports_the_local_environment(self) -> None:
+        """Also `__main__.py`, which no `ruff.toml` covers."""
         files = self.program()
         assert len(files) > 25
         assert not any(name.split(".")[0] == "emulator" for file in files for name in self.imports(file))
-
-    def test_components_know_no_stack(self) -> None:
-        for file in (ROOT / "components").rglob("*.py"):
-            assert not any(name.split(".")[0] == "stacks" for name in self.imports(file)), file
 
     def test_configuration_is_read_in_one_module(self) -> None:
         readers = [

@@ -107,13 +107,6 @@ def test_an_image_or_a_size_that_there_is_not_is_told_those_that_there_are(
     assert problem["ctx"]["known"] == known
 
 
-def test_credentials_in_an_address_are_not_shown() -> None:
-    own = {"kind": "external", "endpoint": "https://me:hunter2@s3.example.org", "accessKey": "k"}
-    (problem,) = problems(objectStore=own)
-    assert "hunter2" not in str(problem)
-    assert "the address shows credentials" in problem.message
-
-
 def test_a_workbench_that_is_off_is_not_judged() -> None:
     assert list(WorkbenchSettings.model_validate({"version": "1"}).check(PATH)) == []
 

@@ -18,7 +18,7 @@ from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
 from components.workloads.metaseq import SIZES, Size
 from components.workloads.submission import SubmissionMode
-from stacks.config.errors import ConfigError, key
+from stacks.config.errors import ConfigError
 from stacks.settings.health import HealthSettings, NcclGateSettings
 from stacks.settings.machines import MACHINES
 from stacks.settings.workloads import WorkloadsSettings
@@ -226,11 +226,3 @@ MISTAKES: list[tuple[tuple[str, ...], object]] = [
     (("volcano",), {"enabled": True, "queue": "My Queue"}),
 ]
 """`tests/unit/refusals` has the text of each."""
-
-
-@pytest.mark.parametrize("name", ["token", "password"])
-def test_a_token_in_plain_configuration_is_refused_and_not_repeated(name: str) -> None:
-    (problem,) = problems(changed(("workloads", "jupyterlab"), {name: "hunter2"}))
-    assert key(problem.path) == f"mlbatch:workloads.jupyterlab.{name}"
-    assert "pulumi config set --secret mlbatch:jupyterToken" in problem.hint
-    assert "hunter2" not in str(problem)
