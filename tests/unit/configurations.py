@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from copy import deepcopy
+from typing import Any, Final
 
 import yaml
 
@@ -12,6 +13,9 @@ from stacks.config.errors import ConfigError
 from stacks.derived.partial import PartialSettings
 from stacks.validation import rules
 from tests.unit.conftest import ROOT
+
+ABSENT: Final = "(absent)"
+"""A value that stands for a missing key."""
 
 
 def errors_of(raw: Mapping[str, object], *secrets: str) -> list[ConfigError]:
@@ -40,3 +44,18 @@ def aks(azure: Mapping[str, Any] | None = None, **sections: Any) -> dict[str, An
     """Return a configuration of target `aks`: the shipped section azure with some values changed, and more sections."""
     config = yaml.safe_load((ROOT / "Pulumi.aks.yaml").read_text())["config"]
     return {"target": "aks", "azure": {**config["mlbatch:azure"], **(azure or {})}, **sections}
+
+
+def changed(raw: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
+    """Return a configuration with other values, by path with dots. ABSENT removes a key."""
+    copy = deepcopy(dict(raw))
+    for path, value in changes.items():
+        *above, last = (int(part) if part.isdigit() else part for part in path.split("."))
+        place: Any = copy
+        for part in above:
+            place = place[part] if isinstance(place, list) else place.setdefault(part, {})
+        if value == ABSENT:
+            del place[last]
+        else:
+            place[last] = value
+    return copy

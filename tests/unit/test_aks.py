@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import json
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from components.kubernetes.quantity import canonical
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
 from stacks.config.inputs import StackInputs, interpret
+from tests.unit.configurations import changed
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, Registered, build, strings
 from tests.unit.test_stack import pairs, quantities
@@ -58,15 +58,8 @@ def shipped() -> dict[str, Any]:
 
 
 def settings(**changes: Any) -> dict[str, Any]:
-    """The shipped settings with other values, by path with dots."""
-    raw = copy.deepcopy(shipped())
-    for path, value in changes.items():
-        *sections, last = path.split("__")
-        at = raw
-        for section in sections:
-            at = at.setdefault(section, {})
-        at[last] = value
-    return raw
+    """Return the shipped settings with other values, by path with two underscores for a dot."""
+    return changed(shipped(), {path.replace("__", "."): value for path, value in changes.items()})
 
 
 def loaded(mirror: Mirror, raw: Mapping[str, Any]) -> StackInputs[Any]:

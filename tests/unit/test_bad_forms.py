@@ -16,17 +16,14 @@ from stacks.config import engine_yaml, inputs
 from stacks.targets.registry import TARGETS
 from stacks.validation import rules
 from tests.unit.configurations import ROOT, aks, errors_of, partial_of
+from tests.unit.refusals.cases import cases
 from tests.unit.settings_strategies import at, paths, put
 from tests.unit.test_cpouta_settings import shipped as cpouta
-from tests.unit.test_existing import shipped
 from tests.unit.test_inputs import configure
 from tests.unit.test_settings import changed, interpret, valid
 
 PASSWORD = "hunter2-hunter2"
 NUMBER = 55556666
-NCCL = {"enabled": True, "tag": "1"}
-NOTHING = {"cpu": 0, "memory": 0, "nvidia.com/gpu": 0}
-VOLUME = {"name": "data", "container": "data"}
 
 
 @pytest.fixture(autouse=True)
@@ -39,111 +36,12 @@ def said(raw: dict[str, Any], *secrets: str) -> str:
     return "\n".join(str(error) for error in errors_of(raw, *secrets))
 
 
-UNKNOWN_PLACES: list[dict[str, Any]] = [
-    {**valid(), "dbPassword": PASSWORD},
-    {**valid(), "db": {"password": PASSWORD}},
-    {**valid(), "nodes": {"token": PASSWORD}},
-    {**valid(), "teams": {"blue": {"key": PASSWORD}}},
-    {**valid(), "teams": [[PASSWORD]]},
-    {**valid(), "azure": {"clientSecret": PASSWORD}},
-    {**valid(), "nodes": [PASSWORD]},
-    {**valid(), "nodes": {"count": {"key": PASSWORD}}},
-    {**valid(), "nodes": {"count": 3, "instanceType": {"key": PASSWORD}}},
-    {**valid(), "target": {"key": PASSWORD}},
-    {**valid(), "queueing": {"slack": {"cpu": {"key": PASSWORD}}}},
-    aks({"storage": {"account": "abc", "accountKey": PASSWORD}}),
-    aks({"storage": {"account": f"AccountName=x;AccountKey={PASSWORD};"}}),
-    aks(workloads={"jupyterlab": {"Token": PASSWORD}}),
-    aks(workloads={"nccl": {"image": f"robot:{PASSWORD}@registry.example.org/nccl:1"}}),
-    {**valid(), "mirror": {"images": {"password": PASSWORD}}},
-    {**valid(), "grafanaPasswort": NUMBER},
-    aks(monitoring={"grafanaPassword": NUMBER}),
-    aks(monitoring={"grafanaPassword": {"value": NUMBER}}),
-    aks({"registry": {"adminUser": PASSWORD}}),
-    aks({"registry": {"adminUser": NUMBER}}),
-    aks({"storage": {"account": "abc", "sharedKey": PASSWORD}}),
-    aks({"gpuPool": {"count": PASSWORD}}),
-    aks({"adminUser": f"azureuser:{PASSWORD}"}),
-    {**valid(), "azure": PASSWORD},
-    {"target": "aks", "azure": PASSWORD},
-    aks(monitoring=PASSWORD),
-    {**valid(), "teams": PASSWORD},
-    {**valid(), "target": PASSWORD},
-    {**valid(), "queueing": {"slack": {"cpu": PASSWORD}}},
-    aks(storage={"volumes": [{"name": "data", "container": "data", "access": PASSWORD}]}),
-    aks(workloads={"jupyterlab": {"enabled": True, "scratch": PASSWORD}}),
-    aks({"tags": {"a/b": "c", "dbPassword": PASSWORD}}),
-    aks({"tags": {"dbPassword": NUMBER}}),
-    {"target": "existing", "cluster": {"pool": {"rdma": {"perNode": 1, "variables": {"MY-TOKEN": PASSWORD}}}}},
-    {"target": "existing", "cluster": {"pool": {"rdma": {"perNode": 1, "variables": {"TOKEN": NUMBER}}}}},
-    {"target": "existing", "cluster": {"internalLoadBalancer": {"my token": PASSWORD}}},
-    {"target": "existing", "cluster": {"pool": {"nodeSelector": {"my token": PASSWORD}}}},
-    {"target": "existing", "cluster": {"pool": {"nodeSelector": {"token": f"{PASSWORD}!"}}}},
-    {"target": "existing", "cluster": {"registry": f"robot:@{PASSWORD}@registry.example.org/x"}},
-    *(
-        aks(workloads={"nccl": {"image": f"{address}/nccl:1"}})
-        for address in (
-            f"robot:ab/{PASSWORD}@registry.example.org",
-            f"robot:ab@{PASSWORD}@registry.example.org",
-            f"robot:ab {PASSWORD}@registry.example.org",
-            f'robot:ab"{PASSWORD}@registry.example.org',
-            f"https://{PASSWORD}@registry.example.org",
-            f"https://registry.example.org?token={PASSWORD}#x",
-            f"https://registry.example.org#{PASSWORD}",
-        )
-    ),
-]
-
-
-@pytest.mark.parametrize("raw", UNKNOWN_PLACES, ids=lambda raw: str(sorted(raw)))
+@pytest.mark.parametrize("raw", cases("secrets"), ids=lambda raw: str(sorted(raw)))
 def test_what_may_be_a_password_is_in_no_message(raw: dict[str, Any]) -> None:
     text = said(raw)
     assert text
     assert PASSWORD not in text
     assert str(NUMBER) not in text
-
-
-FORMS: list[dict[str, Any]] = [
-    aks({"access": {"localAccounts": "ture"}}),
-    aks({"access": {"localAccounts": "Yes"}}),
-    aks({"gpuPool": {"count": "8x"}}),
-    aks({"access": {"login": "azurecli2"}}),
-    aks(scheduling={"packing": "off"}),
-    aks(workloads={"cpu": "8 GB"}),
-    aks(workloads={"namespace": 5}),
-    aks({"storage": {"acount": "abc"}}),
-    changed(("teams", 0, "quota"), {"cpu": 1, "memory": "8Gi", "gpu": 8}),
-    changed(("teams", 1), valid()["teams"][0]),
-    aks(storage={"volumes": [VOLUME, VOLUME]}),
-    aks({"zzz": 1}, workloads={"nccl": {**NCCL, "submission": {"gang": "none"}}}),
-    {**shipped(), "cluster": {"zzz": 1}, "workloads": {"nccl": {**NCCL, "submission": {"gang": "none"}}}},
-    aks({"network": {"podCidr": "0.0.0.0/0"}}),
-    aks({"network": {"podCidr": "10.0.0.0/8"}}),
-    aks(teams=[{"name": "workloads", "users": [], "share": 1}]),
-    aks(teams=[{"name": "ml", "users": [], "share": 1}], workloads={"namespace": "ml"}),
-    aks(tenancy={"enabled": False}, workloads={"nccl": NCCL}),
-    {**valid(), "teams": "blue"},
-    {**valid(), "teams": [None, *valid()["teams"][1:]]},
-    changed(("samples", "gang", "gpusPerPod"), 9),
-    changed(("teams", 0, "users"), [None]),
-    {"target": "simulated", "teams": [{"name": None, "users": [], "share": 1}]},
-    {"target": "simulated", "queueing": {"slack": {**NOTHING, "cpu": None}}},
-    aks({"network": {"policy": None}}),
-    aks({"upgrades": {"nodeOs": None}}),
-    aks({"network": {"podCidr": None}}),
-    aks({"gpuPool": {"count": None}}),
-    *(
-        aks({section: {key: nothing}})
-        for section, key in (("network", "policy"), ("upgrades", "kubernetes"), ("upgrades", "nodeOs"))
-        for nothing in ("", " ", False)
-    ),
-    aks({"gpuPool": {"autoscale": {"min": 1}}}),
-    aks({"location": "northcentralus", "gpuPool": {"anyRegion": True}}),
-    changed(("teams", 0, "lendingLimit"), {"memory": "3000.0G"}),
-    *(aks(health={"nodeCheck": {"trigger": trigger}}) for trigger in ("", "x" * 64)),
-    {"target": "aks", "azure": ""},
-]
-"""Typing errors. Each is one problem, whose text is in `tests/unit/refusals`."""
 
 
 SECRET_BY_FORM = {

@@ -19,45 +19,6 @@ def configured(**jobs: Any) -> dict[str, Any]:
     return {"target": "simulated", "tenancy": {"jobs": jobs}}
 
 
-MISTAKES: list[dict[str, Any]] = [
-    {"wrappedKinds": ["apps/v1/Deploymet"]},
-    {"wrappedKinds": ["Deployment"]},
-    {"wrappedKinds": ["example.org/v1/Widget"]},
-    {"wrappedKinds": [""]},
-    {"wrappedKinds": ["batch/v1/Job"]},
-    {"wrappedKinds": ["apps/v1/Deployment", "apps/v1/Deployment"]},
-    {"wrappedKinds": ["rbac.authorization.k8s.io/v1/RoleBinding"]},
-    {"wrappedKinds": ["v1/PersistentVolumeClaim"]},
-    {"wrappedKinds": ["v1/Namespace"]},
-    {"wrappedKinds": ["v1/Node"]},
-    {"wrappedKinds": ["kueue.x-k8s.io/v1beta2/LocalQueue"]},
-    {"wrappedKinds": ["admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"]},
-    {"wrappedKinds": ["apiextensions.k8s.io/v1/CustomResourceDefinition"]},
-    {"wrappedKinds": ["certificates.k8s.io/v1/CertificateSigningRequest"]},
-    {"wrappedKinds": ["networking.k8s.io/v1/NetworkPolicy"]},
-    {"wrappedKinds": ["policy/v1/PodDisruptionBudget"]},
-    {"wrappedKinds": ["scheduling.k8s.io/v1/PriorityClass"]},
-    {"wrappedKinds": ["storage.k8s.io/v1/StorageClass"]},
-    {"wrappedKinds": ["v1/LimitRange"]},
-    {"wrappedKinds": ["v1/PersistentVolume"]},
-    {"wrappedKinds": ["v1/ResourceQuota"]},
-    {"wrappedKinds": ["v1/ServiceAccount"]},
-    {"wrappedKinds": ["workload.codeflare.dev/v1beta2/AppWrapper"]},
-    {"wrappedKinds": ["apps/v1/DaemonSet"]},
-    {"wrappedKinds": ["ray.io/v1alpha1/RayCluster"]},
-    {"admissionGraceSeconds": 59},
-    {"warmupGraceSeconds": 300},
-    {"failureGraceSeconds": 30},
-    {"retryPauseSeconds": 89},
-    {"warmupGraceSeconds": 2100},
-    {"retries": 2},
-    {"forcedDeletionGraceSeconds": 60},
-    {"failedGraceSeconds": 86401},
-    {"retries": "many"},
-]
-"""`tests/unit/refusals` has the text of each."""
-
-
 def test_the_defaults_are_no_mistake_and_are_those_of_the_bounds() -> None:
     assert settings_of(configured()).tenancy.jobs.bounds() == JobBounds()
     assert errors_of(configured(wrappedKinds=["apps/v1/Deployment", "apps/v1/StatefulSet"])) == []

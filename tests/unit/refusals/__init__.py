@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -22,10 +22,7 @@ from stacks.targets.aks.settings import support
 from stacks.targets.cpouta.project_facts import ProjectFacts
 from stacks.validation import rules
 from tests.unit import (
-    test_azure_settings,
-    test_bad_forms,
     test_finetuning,
-    test_job_settings,
     test_late_refusals,
     test_network,
     test_object_names,
@@ -34,10 +31,10 @@ from tests.unit import (
     test_vllm_settings,
     test_workload_settings,
 )
-from tests.unit.refusals.clusters import OF_CLUSTERS
+from tests.unit.configurations import changed
+from tests.unit.refusals.cases import cases, with_facts
 from tests.unit.refusals.interpreted import INTERPRETED
 from tests.unit.refusals.projects import OF_PROJECTS
-from tests.unit.refusals.targets import OF_TARGETS
 
 FOLDER: Final = Path(__file__).parent
 _DAY: Final = date(2026, 6, 1)
@@ -50,22 +47,12 @@ Raw = Mapping[str, Any]
 Case = Raw | tuple[Raw, ClusterFacts | ProjectFacts]
 
 
-def _azure() -> Iterator[Raw]:
-    for changes in test_azure_settings.MISTAKES:
-        yield {"target": "aks", "azure": test_azure_settings.changed(changes)}
-
-
 def _network() -> Iterator[Raw]:
     mistakes = test_network.MISTAKES
     of_a_team = [case for case in mistakes if case[0][0] != "dns" and case[0][-1] in ("addresses", "namespaces")]
-    for place, cases in ((("tenancy",), mistakes), (("teams", 0), of_a_team)):
-        for path, value in cases:
-            raw: Any = deepcopy(test_network.valid())
-            section = raw
-            for part in (*place, "network", *path[:-1]):
-                section = section.setdefault(part, {}) if isinstance(part, str) else section[part]
-            section[path[-1]] = value
-            yield raw
+    for place, found in (("tenancy", mistakes), ("teams.0", of_a_team)):
+        for path, value in found:
+            yield changed(test_network.valid(), {".".join(map(str, (place, "network", *path))): value})
 
 
 def _training() -> Iterator[Raw]:
@@ -77,17 +64,17 @@ def _training() -> Iterator[Raw]:
 
 
 TABLES: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
-    "azure": _azure,
-    "clusters": lambda: iter(OF_CLUSTERS),
-    "forms": lambda: iter([*test_bad_forms.UNKNOWN_PLACES, *test_bad_forms.FORMS]),
+    "azure": lambda: cases("azure"),
+    "clusters": lambda: with_facts("clusters"),
+    "forms": lambda: chain(cases("secrets"), cases("forms")),
     _WHOLE: lambda: (raw for raw, _ in INTERPRETED),
-    "jobs": lambda: (test_job_settings.configured(**jobs) for jobs in test_job_settings.MISTAKES),
+    "jobs": lambda: cases("jobs"),
     "late": lambda: iter(test_late_refusals.REFUSED),
     "names": lambda: iter(test_object_names.TAKEN),
     "network": _network,
     "projects": lambda: iter(OF_PROJECTS),
     "settings": lambda: (test_settings.changed(path, value) for path, value in test_settings.MISTAKES),
-    "targets": lambda: iter(OF_TARGETS),
+    "targets": lambda: cases("targets"),
     "training": _training,
     "workloads": lambda: (
         test_workload_settings.changed(path, value) for path, value in test_workload_settings.MISTAKES

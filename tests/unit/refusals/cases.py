@@ -1,0 +1,112 @@
+"""Configurations with one error each, from the YAML files of this folder.
+
+An entry names an example and what differs in it, by path: `aks: {gpu.driverVersion: latest}`. Its `facts` are what
+differs in the cluster of the example. `all` names a list that the tests compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import TypeAdapter
+
+from stacks.config.cluster_facts import ClusterFacts
+from tests.unit import (
+    test_azure_settings,
+    test_cpouta_settings,
+    test_existing,
+    test_hub_revisions,
+    test_network,
+    test_nvshare,
+    test_openshift,
+    test_openshift_ai,
+    test_openshift_workbench,
+    test_pools,
+    test_sakkara,
+    test_settings,
+    test_workbench_settings,
+    test_workload_settings,
+    test_workloads_everywhere,
+)
+from tests.unit.configurations import aks, changed
+
+Raw = dict[str, Any]
+
+_KEY: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILRAB9KLBebIS3T6CQzFcLZeh0uyh1MafBbQmtzuICAV"
+_EXAMPLES: Final[Mapping[str, Callable[[], Raw]]] = {
+    "aks": aks,
+    "azure": lambda: {"target": "aks", "azure": test_azure_settings.valid()},
+    "cpouta": test_cpouta_settings.shipped,
+    "existing": test_existing.shipped,
+    "nothing": dict,
+    "one team": test_network.valid,
+    "openshift": test_openshift.shipped,
+    "openshift-ai": test_openshift_ai.chosen,
+    "openshift-ai 2.16": lambda: test_openshift_ai.chosen(version="2.16"),
+    "sakkara": test_sakkara.with_sakkara,
+    "sharing": test_nvshare.config,
+    "simulated": lambda: {"target": "simulated"},
+    "two nodes": test_workload_settings.valid,
+    "two teams": test_settings.valid,
+    "workbench": test_openshift_workbench.wanted,
+}
+_COMPUTED: Final[Mapping[str, Callable[[], Iterable[Raw]]]] = {
+    "more node pools": lambda: test_pools.MISTAKES,
+    "revisions of models": lambda: test_hub_revisions.MISTAKES,
+    "workloads of every target": lambda: test_workloads_everywhere.MISTAKES,
+    "workbenches": lambda: (
+        test_openshift_ai.chosen({"workbench": {"enabled": True, **values}})
+        for values in test_workbench_settings.MISTAKES
+    ),
+    "keys that AKS rejects": lambda: (
+        changed(_EXAMPLES["azure"](), {"azure.sshPublicKey": key})
+        for key in (test_azure_settings.SHORT, test_azure_settings.ED25519, test_azure_settings.ECDSA)
+    ),
+    "too many networks": lambda: [
+        changed(
+            _EXAMPLES["azure"](), {"azure.apiServer.authorizedRanges": [f"203.0.{index}.0/24" for index in range(201)]}
+        )
+    ],
+    "too many tags": lambda: [
+        changed(_EXAMPLES["azure"](), {"azure.tags": {f"tag{index}": "" for index in range(51)}})
+    ],
+    "a short key": lambda: [test_cpouta_settings.shipped(sshPublicKey=test_azure_settings.SHORT)],
+    "keys with long remarks": lambda: (
+        test_cpouta_settings.shipped(sshPublicKey=f"{_KEY} {remark}")
+        for remark in ("x" * 3000, "\N{GRINNING FACE}" * 300)
+    ),
+    "too many keys": lambda: [test_cpouta_settings.shipped(otherPublicKeys=[f"{_KEY} colleague"] * 150)],
+}
+_EXISTING: Final = ClusterFacts(
+    identifier=test_existing.UID,
+    version="1.34",
+    nodes=test_existing.NODES,
+    storage_classes=frozenset({"nfs-client"}),
+)
+_OPENSHIFT: Final = replace(_EXISTING, nodes=test_openshift.NODES, openshift="4.21.3")
+_FACTS: Final[Mapping[str, ClusterFacts]] = {
+    "aks": _EXISTING,
+    "existing": _EXISTING,
+    "sakkara": replace(_OPENSHIFT, nodes=tuple(map(test_existing.node, test_sakkara.WORKERS))),
+    "sharing": replace(_EXISTING, nodes=(test_existing.node("a", **{"nvidia.com/gpu": "1"}),)),
+}
+_ADAPTER: Final = TypeAdapter(ClusterFacts)
+
+
+def cases(topic: str) -> Iterator[Raw]:
+    """Yield the configurations of a topic."""
+    return (raw for raw, _ in with_facts(topic))
+
+
+def with_facts(topic: str) -> Iterator[tuple[Raw, ClusterFacts]]:
+    """Yield the configurations of a topic, each with the facts of its cluster."""
+    for entry in yaml.safe_load((Path(__file__).parent / f"{topic}.yaml").read_text()):
+        own = entry.pop("facts", {})
+        ((example, changes),) = entry.items()
+        facts = _ADAPTER.validate_python(asdict(_FACTS.get(example, _OPENSHIFT)) | own)
+        found = _COMPUTED[changes]() if example == "all" else [changed(_EXAMPLES[example](), changes)]
+        yield from ((raw, facts) for raw in found)
