@@ -238,13 +238,6 @@ def test_every_azure_resource_names_its_provider(record: Record) -> None:
     assert {r.provider.rpartition("::")[0] for r in azure} == {only(record, "pulumi:providers:azure-native").urn}
 
 
-def test_the_cluster_waits_for_the_feature_and_the_pool_for_the_cluster(record: Record) -> None:
-    feature = only(record, "azure-native:resources:DeploymentAtSubscriptionScope")
-    cluster, pool = only(record, CLUSTER), only(record, POOL)
-    assert feature.urn in record.closure(cluster)
-    assert cluster.urn in record.closure(pool)
-
-
 def test_what_the_nodes_may_do_does_not_hang_on_the_clusters_outputs(mirror: Mirror) -> None:
     """Otherwise a preview of any change of the cluster would show roles and volumes replaced."""
     volume = {"name": "data", "namespace": "workloads", "container": "data"}

@@ -118,14 +118,6 @@ def test_the_expected_bandwidths_are_those_that_the_checks_judge_by() -> None:
         assert [cell.strip() for cell in line.split("|")[2:4]] == [f"{floor.expected:g}", f"{floor.fail:g}"]
 
 
-def test_make_targets_and_files_exist() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    for target in set(re.findall(r"`?make (\w+)", "\n".join([*BLOCKS, *re.findall(r"`(make [^`]*)`", TEXT)]))):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-    for name in re.findall(r"`((?:components|stacks|\.github)/[\w./-]+)`", TEXT):
-        assert (ROOT / name).exists(), name
-
-
 def test_the_drift_check_reads_the_variables_that_the_guide_asks_for() -> None:
     workflow = (ROOT / ".github" / "workflows" / "drift.yml").read_text()
     assert yaml.safe_load(workflow)

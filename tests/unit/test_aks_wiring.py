@@ -37,7 +37,7 @@ def unusual(mirror: Mirror) -> Record:
         "adminUser": "operator7",
         "osSku": "Ubuntu",
         "tags": {"owner": "research"},
-        "registry": {"name": "labimages", "sku": "Premium"},
+        "registry": {"name": "labimages", "sku": "Premium", "adminUser": True},
         "network": {
             "vnetCidr": "10.200.0.0/20",
             "nodeCidr": "10.200.4.0/23",
@@ -162,7 +162,7 @@ def fields(value: object, path: str = "") -> dict[str, object]:
                 "tags.owner": "research",
             },
         ),
-        (REGISTRY, {"registryName": "labimages", "sku.name": "Premium", "adminUserEnabled": False}),
+        (REGISTRY, {"registryName": "labimages", "sku.name": "Premium", "adminUserEnabled": True}),
         (NETWORK, {"addressSpace.addressPrefixes": ["10.200.0.0/20"]}),
         (CONTAINER, {"containerName": "corpus", "publicAccess": "None"}),
     ],
@@ -176,7 +176,8 @@ def test_every_setting_reaches_its_field(unusual: Record, kind: str, expected: d
 def test_an_api_server_in_the_network_alone_is_asked_for(mirror: Mirror) -> None:
     raw = settings(workloads={}, teams=[], queueing__enabled=False)
     raw["azure"]["apiServer"] = {"private": True}
-    assert only(deployed(mirror, raw), CLUSTER).inputs["apiServerAccessProfile"]["enablePrivateCluster"] is True
+    profile = only(deployed(mirror, raw), CLUSTER).inputs["apiServerAccessProfile"]
+    assert profile == {"enablePrivateCluster": True, "disableRunCommand": True}
 
 
 def volume(name: str, **values: object) -> dict[str, object]:

@@ -70,6 +70,7 @@ class Replica:
     """
 
     gives_way: Sequence[dict[str, Any]] = ()
+    query: list[tuple[str, str]] | None = None
 
     def __init__(self, refused: dict[str, tuple[int, str]] | None = None, **objects: list[dict[str, Any]]) -> None:
         self.refused, self.objects = refused or {}, {"Node": [NODE], **objects}
@@ -86,6 +87,7 @@ class Replica:
         kind: str,
         body: dict[str, Any],
         header_params: dict[str, str] | None = None,
+        query_params: list[tuple[str, str]] | None = None,
         dry_run: str | None = None,
         **_: Any,
     ) -> Any:
@@ -93,6 +95,7 @@ class Replica:
             self.tried.append(body)
         else:
             self.headers |= header_params or {}
+            self.query = query_params
             status = {"componentStatus": [{"podSets": [{"path": "template.spec.template"}]}]}
             made = {**body, "metadata": {**body["metadata"], "uid": "asked"}, "status": status}
             self.objects = {**self.objects, kind: [made]}
@@ -108,23 +111,16 @@ class Replica:
         self.objects = {"Workload": list(self.gives_way)}
 
 
-def asked(replica: Replica, **options: Any) -> Answer:
+def asked(replica: Any, user: str = "alice", group: str | None = None) -> Answer:
     job = read(yaml.safe_dump(gang("job", "blue", pods=1, gpus=8)), "blue")
-    return Question(replica, job, "blue", "alice", **options).ask()  # the client of a cluster, as far as it is used
+    return Question(replica, job, "blue", user, group).ask()
 
 
-def test_it_is_asked_in_the_members_name() -> None:
+def test_a_job_is_submitted_as_kubectl_does_in_the_members_name() -> None:
+    """The name is UTF-8, in a header that the client writes as Latin-1."""
     replica = Replica(Workload=[waiting("no")])
-    asked(replica, group="trainers")
-    assert replica.headers == {"Impersonate-User": "alice", "Impersonate-Group": "trainers"}
-
-
-def test_a_name_is_sent_as_the_api_server_reads_it() -> None:
-    """As UTF-8, in a header that the client writes as Latin-1."""
-    replica = Replica(Workload=[waiting("no")])
-    job = read(yaml.safe_dump(gang("job", "blue", pods=1, gpus=8)), "blue")
-    client: Any = replica
-    Question(client, job, "blue", "Łukasz", "Forschung für alle").ask()
+    asked(replica, "Łukasz", "Forschung für alle")
+    assert replica.query == [("fieldValidation", "Strict")]
     sent = {header: value.encode("latin-1").decode() for header, value in replica.headers.items()}
     assert sent == {"Impersonate-User": "Łukasz", "Impersonate-Group": "Forschung für alle"}
 
@@ -544,3 +540,110 @@ def test_like_pods_have_to_fit_into_one_pool() -> None:
     for count, verdict in ((2, Verdict.WAITS), (3, Verdict.NEVER)):
         pods["count"] = count
         assert asked(Replica(Workload=[item], **there)).verdict is verdict
+
+
+LACKS = "insufficient unused quota for {} in flavor default-flavor, {} more needed"
+MOST = TOO_MUCH.replace("requests (8)", "requests (0)").replace("capacity (24)", "capacity (16)")
+
+
+def queue(name: str, gpus: int, annotations: dict[str, str] | None = None, **limits: str) -> dict[str, Any]:
+    """A ClusterQueue of the platform."""
+    quota = {"name": "nvidia.com/gpu", "nominalQuota": str(gpus), **limits}
+    group = {
+        "coveredResources": ["cpu", "nvidia.com/gpu"],
+        "flavors": [{"name": "default-flavor", "resources": [quota]}],
+    }
+    metadata = {"name": f"{name}-cluster-queue", "annotations": annotations or {}}
+    return {"metadata": metadata, "spec": {"cohort": "default-cohort", "resourceGroups": [group]}}
+
+
+def platform(said: str, *queues: dict[str, Any], pods: int = 3) -> Replica:
+    """Return a replica of three GPU nodes, whose Kueue says this about a job of pods with 8 GPUs each."""
+    item = waiting(f"couldn't assign flavors to pod set train-0: {said}")
+    item["spec"]["podSets"][0]["count"] = pods
+    allocatable = {"cpu": "224", "memory": "2000Gi", "nvidia.com/gpu": "8", "pods": "110"}
+    names = {
+        **{f"gpu-{number}": {"gpu": "true"} for number in range(3)},
+        "system": {},
+        "local-controllers": {"gpu": "true"},
+    }
+    flavor = {"metadata": {"name": "default-flavor"}, "spec": {"nodeLabels": {"gpu": "true"}}}
+    local = {"metadata": {"name": "default-queue"}, "spec": {"clusterQueue": "blue-cluster-queue"}}
+    return Replica(
+        Workload=[item],
+        Node=[
+            {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}}
+            for name, labels in names.items()
+        ],
+        LocalQueue=[local],
+        ClusterQueue=list(queues) or [queue(name, 8) for name in ("blue", "red", "slack")],
+        ResourceFlavor=[flavor],
+    )
+
+
+def test_a_job_that_waits_says_all_that_it_lacks() -> None:
+    answer = asked(platform(f"{LACKS.format('cpu', '500m')}, {LACKS.format('nvidia.com/gpu', 8)}"))
+    assert (answer.verdict, answer.resource) == (Verdict.WAITS, "500m cpu more, 8 nvidia.com/gpu more")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        MOST,
+        "insufficient unused quota in cohort for nvidia.com/gpu in flavor default-flavor, 8 more needed",
+        "insufficient quota for nvidia.com/gpu in flavor default-flavor in ClusterQueue",
+        "borrowing limit for nvidia.com/gpu in flavor default-flavor exceeded",
+    ],
+)
+def test_a_job_that_needs_more_than_all_queues_lend_never_runs(said: str) -> None:
+    """Kueue of OpenShift AI does not say which amount never exists."""
+    queues = queue("blue", 8), queue("red", 4), queue("slack", 4)
+    answer = asked(platform(said, *queues))
+    assert (answer.verdict, answer.change) == (Verdict.NEVER, "ask for 16 nvidia.com/gpu in all, in place of 24")
+    if said != MOST:
+        assert asked(platform(said)).verdict is Verdict.WAITS
+        assert asked(platform(said, *queues, pods=2)).verdict is Verdict.WAITS
+
+
+def test_what_queues_lend_less_of_because_nodes_are_lost_comes_back() -> None:
+    """Kueue's maximum follows the lending limits, which the slack controller lowers and raises again."""
+    blue, slack = queue("blue", 8), queue("slack", 8, lendingLimit="0")
+    answer = asked(platform(MOST, blue, queue("red", 8), slack))
+    assert answer.verdict is Verdict.WAITS
+    assert answer.resource == "nodes that are lost now: the queues lend 16 nvidia.com/gpu until they are back"
+    declared = {"mlbatch/lending-limits": json.dumps({"nvidia.com/gpu": "0"})}
+    never = queue("red", 8, annotations=declared, lendingLimit="0")
+    assert asked(platform(MOST, blue, never, slack)).verdict is Verdict.NEVER, "red never lends any"
+    bounded = queue("blue", 8, borrowingLimit="8")
+    assert asked(platform(MOST, bounded, queue("red", 8), queue("slack", 8))).verdict is Verdict.NEVER
+
+
+@pytest.mark.parametrize(
+    ("said", "resource", "change"),
+    [
+        ("flavor default-flavor doesn't match node affinity", "nodes", None),
+        ("untolerated taint {a b NoSchedule <nil>} in flavor default-flavor", "nodes", None),
+        (
+            "resource nvidia.com/gpus unavailable in ClusterQueue",
+            "nvidia.com/gpus",
+            "did you mean nvidia.com/gpu? Else leave nvidia.com/gpus out of the job's requests and limits",
+        ),
+    ],
+)
+def test_a_job_that_asks_for_what_no_queue_has_never_runs(said: str, resource: str, change: str | None) -> None:
+    answer = asked(platform(said))
+    assert (answer.verdict, answer.resource) == (Verdict.NEVER, resource)
+    assert change is None or answer.change == change
+
+
+def test_nodes_without_quota_are_no_room() -> None:
+    """Neither the cluster's own nodes nor the one of the replica's controllers take what queues admit."""
+    answer = asked(platform("whatever", pods=4))
+    assert (answer.verdict, answer.change) == (Verdict.NEVER, "run 3 pods, in place of 4, or ask for less in each")
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 504])
+def test_a_replica_that_fails_refuses_no_job(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ask.question.SECONDS", 0)
+    with pytest.raises(ApiException):
+        asked(Replica({"AppWrapper": (status, "busy")}))

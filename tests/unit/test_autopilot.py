@@ -13,7 +13,7 @@ from components.health import autopilot
 from components.health.autopilot import Autopilot, AutopilotArgs
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import PodSecurity
-from components.observability.prometheus import MONITOR_LABELS, scrapers
+from components.observability.prometheus import scrapers
 from tests.unit.harness import Record, build
 
 NODES = NodeGroup(
@@ -44,24 +44,8 @@ def environment(**changes: Any) -> dict[str, str]:
     return {item["name"]: item["value"] for item in autopilot.environment(args(**changes)) if "value" in item}
 
 
-class TestDefaultConfiguration:
-    """Seeds 002 and 000, MLBatch Cluster Setup: `helm upgrade --install autopilot -n autopilot autopilot/autopilot`,
-    with the values of the chart at its tag autopilot-v2.1.3 (helm-charts/autopilot/values.yaml)."""
-
-    def test_the_image_stays_what_it_is(self) -> None:
-        """The chart names `latest`, which takes texts with a unit since July 2025; this program writes whole hours."""
-        images = {container["image"] for container in (*pod()["containers"], *pod()["initContainers"])}
-        assert images == {"quay.io/autopilot/autopilot:v2.1.3"}
-
-
 class TestExtendedConfiguration:
     CHECKS = ("pciebw", "remapped", "dcgm", "ping", "gpupower", "pvc")
-
-    def test_a_failed_dcgm_check_does_not_pass_for_want_of_a_list(self) -> None:
-        """The tutorial's list takes the place of the chart's, and DCGM_FATAL_ERRORS goes with it: patch_node then walks
-        over None, the check ends in an error, and the round counts that as no failure (gpu-dcgm/entrypoint.py)."""
-        for found in (environment(), environment(checks=self.CHECKS, pvc_storage_class="nfs")):
-            assert found["DCGM_FATAL_ERRORS"] == ""
 
     def test_volumes_are_made_by_those_alone_who_are_asked_to(self) -> None:
         def may(**changes: Any) -> set[str]:
@@ -167,21 +151,5 @@ class TestRights:
 
 
 class TestMetrics:
-    def test_prometheus_finds_them_by_construction(self) -> None:
-        """Seeds 000 and 002 relabel the chart's monitor by hand: it says release: prometheus."""
-        built = record(monitor_labels=MONITOR_LABELS)
-        monitor = built.one("ServiceMonitor", "autopilot-metrics-monitor").inputs
-        assert monitor["metadata"]["labels"]["release"] == "kube-prometheus-stack"
-        (endpoint,) = monitor["spec"]["endpoints"]
-        assert endpoint == {"port": "http", "path": "/metrics", "scheme": "http"}
-        wanted = monitor["spec"]["selector"]["matchLabels"].items()
-        ports = {
-            port["name"]: port["port"]
-            for service in built.of("Service")
-            if wanted <= service.inputs["metadata"]["labels"].items()
-            for port in service.inputs["spec"]["ports"]
-        }
-        assert ports["http"] == 8081
-
     def test_without_a_prometheus_no_monitor_is_made(self) -> None:
         assert record().of("ServiceMonitor") == []

@@ -321,21 +321,3 @@ def test_a_replaced_cluster_gets_its_pool_and_its_window_anew(run: Callable[...,
 def test_sizes_without_infiniband_leave_the_subscription_alone(run: Callable[..., Run]) -> None:
     found = run(gpuPool__vmSize="Standard_NC40ads_H100_v5", gpuPool__count=0)
     assert not [item for item in found.record.resources if item.type.endswith(":DeploymentAtSubscriptionScope")]
-
-
-def test_what_holds_data_is_protected_unless_the_settings_say_otherwise(run: Callable[..., Run]) -> None:
-    kept = ("ResourceGroup", "Registry", "StorageAccount", "ManagedCluster")
-    protected = {item.type.split(":")[-1] for item in run().record.resources if item.protect}
-    assert set(kept) <= protected
-
-
-def test_nothing_is_protected_where_the_settings_say_so(run: Callable[..., Run]) -> None:
-    assert not [item for item in run(protect=False).record.resources if item.protect]
-
-
-def test_every_resource_has_the_one_provider(run: Callable[..., Run]) -> None:
-    found = run(subscriptionId="5ca1ab1e-0000-4000-8000-0000000000a1")
-    (provider,) = [item for item in found.record.resources if item.type == "pulumi:providers:azure-native"]
-    assert provider.inputs["subscriptionId"] == "5ca1ab1e-0000-4000-8000-0000000000a1"
-    for item in found.record.resources:
-        assert not item.type.startswith("azure-native:") or item.provider.startswith(provider.urn)

@@ -6,8 +6,6 @@ below).
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,62 +57,11 @@ def spec(record: Record) -> dict[str, Any]:
     return found
 
 
-class TestInstalled:
-    def test_one_version_is_subscribed_to_and_approved_by_hand(
-        self, record: Record, release: catalogue.CertifiedGpuOperator
-    ) -> None:
-        assert record.one("Subscription", "gpu-operator-certified", NAMESPACE).inputs["spec"] == {
-            "channel": release.channel,
-            "installPlanApproval": "Manual",
-            "name": "gpu-operator-certified",
-            "source": "certified-operators",
-            "sourceNamespace": "openshift-marketplace",
-            "startingCSV": f"gpu-operator-certified.{release.version}",
-        }
-
-    def test_namespace_and_operator_group_are_the_guides(self, record: Record) -> None:
-        labels = record.one("Namespace", NAMESPACE).inputs["metadata"]["labels"]
-        assert labels["openshift.io/cluster-monitoring"] == "true"
-        group = record.one("OperatorGroup", "gpu-operator-certified", NAMESPACE)
-        assert group.inputs["spec"] == {"targetNamespaces": [NAMESPACE]}
-
-    def test_a_job_approves_the_plan_of_that_version_alone(
-        self, record: Record, release: catalogue.CertifiedGpuOperator
-    ) -> None:
-        (job,) = (each for each in record.of("Job") if each.inputs["metadata"]["namespace"] == NAMESPACE)
-        files = record.one("ConfigMap", job.inputs["metadata"]["name"], NAMESPACE).inputs["data"]
-        assert json.loads(files["settings.json"]) == {
-            "step": "approve",
-            "namespace": NAMESPACE,
-            "csv": release.csv,
-            "approve": True,
-            "seconds": 300,
-        }
-        (role,) = (each for each in record.of("Role") if each.inputs["metadata"]["namespace"] == NAMESPACE)
-        assert {verb for rule in role.inputs["rules"] for verb in rule["verbs"]} == {"get", "list", "patch"}
-        assert [rule["resources"] for rule in role.inputs["rules"] if "patch" in rule["verbs"]] == [["installplans"]]
-
-    def test_the_chart_is_not_installed_beside_it(self, record: Record) -> None:
-        assert not record.of("Release")
-
-
 class TestClusterPolicy:
     def test_no_field_is_unknown_to_the_versions_definition(
         self, record: Record, release: catalogue.CertifiedGpuOperator
     ) -> None:
         assert list(unknown(spec(record), DEFINED[release.policy_digest])) == []
-
-    def test_nobody_gets_a_gpu_by_a_variable(self, record: Record) -> None:
-        assert {each["name"]: each["value"] for each in spec(record)["toolkit"]["env"]} == {
-            "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false",
-            "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS": "false",
-        }
-
-    def test_the_exporter_lists_what_alerts_read(self, record: Record) -> None:
-        name = spec(record)["dcgmExporter"]["config"]["name"]
-        listed = record.one("ConfigMap", name, NAMESPACE).inputs["data"]["dcgm-metrics.csv"]
-        assert "DCGM_FI_DEV_XID_ERRORS, gauge" in listed
-        assert name == f"mlbatch-dcgm-metrics-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
 
     def test_the_platforms_own_prometheus_reads_it_by_its_namespace(self, tmp_path: Path) -> None:
         """OpenShift's Prometheus reads it by itself, and does not pass it on to another one."""

@@ -21,7 +21,6 @@ from tests.unit.test_openshift import loaded, registered, shipped
 from tests.unit.whole_stacks import registered as whole
 
 OPERATORS = ("training-operator", "kuberay-operator")
-RESOURCES = {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "500m", "memory": "1000Mi"}}
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +30,6 @@ def record() -> Record:
 
 def pod(record: Record, name: str) -> Any:
     return record.one("Deployment", name, "mlbatch-system").inputs["spec"]["template"]["spec"]
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_priority_resources_and_log_level_are_mlbatchs(record: Record, name: str) -> None:
-    found = pod(record, name)
-    container = found["containers"][0]
-    assert found["priorityClassName"] == "system-node-critical"
-    assert container["resources"] == RESOURCES
-    assert container["args"][0] == "--zap-log-level=2"
 
 
 def test_gangs_of_pytorch_jobs_go_to_the_second_scheduler(record: Record) -> None:
@@ -105,24 +95,6 @@ def rules(record: Record, kind: str, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_training_operator_may_make_no_roles_and_read_no_secrets_of_others(record: Record) -> None:
-    everywhere = rules(record, "ClusterRole", "training-operator")
-    assert not [rule for rule in everywhere if {"roles", "rolebindings", "secrets", "pods/exec"} & {*rule["resources"]}]
-    writing = [rule for rule in everywhere if "update" in rule["verbs"] and "admission" in rule["apiGroups"][0]]
-    assert [rule["resourceNames"] for rule in writing] == [["validator.training-operator.kubeflow.org"]]
-    own = rules(record, "Role", "training-operator")
-    assert [rule.get("resourceNames") for rule in own if "secrets" in rule["resources"]] == [
-        None,
-        ["training-operator-webhook-cert"],
-    ]
-
-
-def test_each_leads_by_a_lease_of_its_own_namespace(record: Record) -> None:
-    for name in OPERATORS:
-        assert any("leases" in rule["resources"] for rule in rules(record, "Role", name))
-        assert not [rule for rule in rules(record, "ClusterRole", name) if "leases" in rule["resources"]]
-
-
 def switched_off(item: Registered) -> bool:
     return any(name in item.urn for name in ("training-operator", "kuberay"))
 
@@ -175,27 +147,6 @@ def test_trainer_stands_before_kueue_and_after_what_it_looks_for() -> None:
     kueue = record.closure(record.one("Deployment", "kueue-controller-manager"))
     for kind in ("trainjobs", "clustertrainingruntimes", "trainingruntimes"):
         assert record.one("CustomResourceDefinition", f"{kind}.trainer.kubeflow.org").urn in kueue
-
-
-def test_trainer_writes_no_secrets_but_its_own_and_no_runtimes() -> None:
-    """It reads them: see the module. Upstream's role writes all."""
-    record = whole("aks-everything")
-    everywhere = {
-        (group, resource): set(rule["verbs"])
-        for rule in rules(record, "ClusterRole", trainer.NAME)
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        if "resourceNames" not in rule
-    }
-    assert everywhere["", "secrets"] == {"list", "watch"}
-    writes = {resource for (_, resource), verbs in everywhere.items() if verbs - {"get", "list", "watch"}}
-    made = {"configmaps", "events", "jobsets", "podgroups", "trainjobs/finalizers", "trainjobs/status"}
-    assert writes == made
-    assert not [verbs for verbs in everywhere.values() if "delete" in verbs]
-    own = rules(record, "Role", trainer.NAME)
-    assert [rule["resourceNames"] for rule in own if "secrets" in rule["resources"] and "update" in rule["verbs"]] == [
-        [trainer.CERTIFICATE]
-    ]
 
 
 def test_a_stack_with_trainer_has_job_set_whether_or_not_it_says_so() -> None:

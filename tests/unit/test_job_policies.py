@@ -96,13 +96,6 @@ def test_whatever_members_write_is_not_held_back() -> None:
     assert written <= requests(policies()[3], "UPDATE")
 
 
-def test_a_finalizer_that_kubernetes_takes_off_claims_is_let_in_on_claims_alone() -> None:
-    (rule,) = [each for each in prompt_deletion.policy(120).validations if "would hold back" in each.message]
-    assert rule.expression.count("kubernetes.io/pvc-protection") == 1
-    alone = "(name == 'kubernetes.io/pvc-protection' && request.resource.resource == 'persistentvolumeclaims')"
-    assert alone in rule.expression
-
-
 def test_whatever_members_delete_with_pods_goes_with_them() -> None:
     deleted = {
         f"{group}/{resource}"
@@ -162,15 +155,6 @@ def test_what_runs_pods_is_counted_by_appwrapper_in_that_version() -> None:
     }
     allowed = {*wrapped_kinds.WRAPPED_KINDS, *wrapped_kinds.FURTHER_KINDS}
     assert allowed - without_pods == set(COUNTED)
-
-
-def test_no_job_contains_claims_or_secrets_and_its_author_reads_what_to_do() -> None:
-    first, claims, secrets, listed = policies()[0].validations[:4]
-    assert first is nulls.VALIDATION
-    for refused, kind in ((claims, "PersistentVolumeClaim"), (secrets, "Secret")):
-        assert refused.expression.endswith(f"(item.apiVersion == 'v1' && item.kind == '{kind}'))")
-        assert refused.message.endswith(f"create the {kind} by itself, before the AppWrapper")
-        assert f"v1/{kind}" not in listed.expression
 
 
 def test_further_kinds_are_let_in_by_name() -> None:
@@ -259,31 +243,6 @@ def test_a_wrapped_job_declares_no_pods_and_the_platforms_own_do_not() -> None:
     assert app_wrapper("job", Submission(mode=SubmissionMode.MLBATCH, namespace="blue"), [job])["spec"][
         "components"
     ] == [{"template": job}]
-
-
-def test_pods_ask_for_nodes_near_to_each_other_and_tell_kueue_nothing_else() -> None:
-    (rule,) = [item for item in spec(policies()[0])["validations"] if "written by Kueue alone" in item["message"]]
-    for allowed in ("required", "preferred", "unconstrained"):
-        assert f"'kueue.x-k8s.io/podset-{allowed}-topology'" in rule["expression"]
-    assert "startsWith" not in rule["expression"]
-    assert "slice" not in rule["expression"]
-
-
-@pytest.mark.parametrize("policy", policies()[:2], ids=lambda policy: policy.name)
-def test_no_ray_cluster_names_pods_to_be_deleted(policy: AdmissionPolicy) -> None:
-    found = [item for item in spec(policy)["validations"] if item["message"].endswith("leave scaleStrategy out")]
-    assert len(found) == 2, "of Ray clusters, and of Ray jobs"
-    # Kueue's webhook writes the field without a value into every Ray cluster
-    assert all("?workersToDelete.orValue([]).size() == 0" in item["expression"] for item in found)
-
-
-@pytest.mark.parametrize("policy", policies()[:2], ids=lambda policy: policy.name)
-@pytest.mark.parametrize("cluster", ["spec", "spec.rayClusterSpec"])
-def test_a_ray_groups_labels_are_no_way_to_be_counted_elsewhere(policy: AdmissionPolicy, cluster: str) -> None:
-    found = [item["expression"] for item in spec(policy)["validations"] if "labels of a Ray group" in item["message"]]
-    (rule,) = [each for each in found if f".{cluster}.headGroupSpec]" in each]
-    assert f".{cluster}.?workerGroupSpecs" in rule
-    assert "!key.contains('kueue.x-k8s.io/') && !key.startsWith('workload.codeflare.dev/')" in rule
 
 
 def test_pod_groups_are_judged_by_themselves_and_in_jobs() -> None:
