@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -33,6 +32,7 @@ from emulator.cluster import memory
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from tests.local.environment import ROOT, gang
+from tests.unit.servers import kubeconfig_of, silent
 
 KINDS = (*DECIDING, ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 GIB = 2**30 * 10**9
@@ -219,22 +219,11 @@ def test_a_kubeconfig_that_is_none_is_told_in_one_line(
 def test_a_cluster_that_says_nothing_is_given_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server accepts connections but never answers, like a tunnel without a server."""
     monkeypatch.setattr("runner.report.SECONDS", 0.2)
-    job, kubeconfig = tmp_path / "job.yaml", tmp_path / "config"
+    job = tmp_path / "job.yaml"
     job.write_text(text())
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        cluster = {"server": f"http://127.0.0.1:{silent.getsockname()[1]}"}
-        kubeconfig.write_text(
-            yaml.safe_dump(
-                {
-                    "clusters": [{"name": "silent", "cluster": cluster}],
-                    "users": [{"name": "somebody", "user": {}}],
-                    "contexts": [{"name": "silent", "context": {"cluster": "silent", "user": "somebody"}}],
-                    "current-context": "silent",
-                }
-            )
-        )
+    with silent() as address:
+        kubeconfig = kubeconfig_of(f"http://{address}", tmp_path)
         assert main(["ask", str(job), "--team", "blue", "--kubeconfig", str(kubeconfig)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: the cluster does not answer: ")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
 from types import SimpleNamespace
@@ -36,6 +34,7 @@ from lab.bench.scale.rows import PLAIN, PLATFORM, ROWS, Row, rows_for
 from lab.bench.scale.watching import Jobs, Watch
 from runner.report import Client
 from tests.commands import ended
+from tests.unit.servers import Handler, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 GANG = Job("job-7", 3, 2, 8)
@@ -409,37 +408,31 @@ def test_the_picture_has_a_line_in_each_panel_for_each_row() -> None:
     assert ticks(160) == [0, 20, 40, 60, 80, 100, 120, 140, 160]
 
 
-class Api(BaseHTTPRequestHandler):
+class Api(Handler):
     """Lists one object, reports another and its deletion, and lists none from then on."""
 
     lists: ClassVar[list[list[dict[str, Any]]]] = []
 
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
+    def respond(self) -> None:
         if "watch" in self.path:
+            self.send_response(200)
+            self.end_headers()
             for kind, uid in (("ADDED", "b"), ("DELETED", "b")):
                 self.wfile.write(json.dumps({"type": kind, "object": {"metadata": {"uid": uid}}}).encode() + b"\n")
         else:
             items = self.lists.pop(0) if self.lists else []
-            self.wfile.write(json.dumps({"metadata": {"resourceVersion": "7"}, "items": items}).encode())
-
-    def log_message(self, *arguments: object) -> None:
-        """Print no log."""
+            self.answer(200, {"metadata": {"resourceVersion": "7"}, "items": items})
 
 
 def test_a_watch_tells_of_all_also_of_what_went_between_two_connections() -> None:
     Api.lists = [[{"metadata": {"uid": "a"}}], []]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    configuration = kubernetes.client.Configuration(host=f"http://127.0.0.1:{server.server_port}")
-    api = kubernetes.client.ApiClient(configuration)
-    client = SimpleNamespace(client=api, request=lambda *a, **k: Client.request(SimpleNamespace(client=api), *a, **k))
     told: Queue[tuple[str, str]] = Queue()
-    with Watch(cast("Client", client), "/pods", lambda kind, item: told.put((kind, item["metadata"]["uid"]))):
-        found = [told.get(timeout=30) for _ in range(4)]
-    server.shutdown()
-    server.server_close()
+    with serving(Api) as port:
+        api = kubernetes.client.ApiClient(kubernetes.client.Configuration(host=f"http://127.0.0.1:{port}"))
+        client: Any = SimpleNamespace(client=api)
+        client.request = lambda *a, **k: Client.request(client, *a, **k)
+        with Watch(client, "/pods", lambda kind, item: told.put((kind, item["metadata"]["uid"]))):
+            found = [told.get(timeout=30) for _ in range(4)]
     assert found == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "b"), ("DELETED", "a")]
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import kubernetes
 import pytest
-import yaml
 
 from stacks.config import cluster_facts
 from stacks.config import kubeconfig as kubeconfigs
 from stacks.config.cluster_facts import GpuPolicy, ask, comes_with_admission_policies, identity
 from stacks.config.kubeconfig import Kubeconfig, KubeconfigError
 from stacks.settings.kubernetes import KubernetesSettings
+from tests.unit.servers import Handler, kubeconfig_of, serving, silent
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
@@ -62,41 +58,19 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
         ),
     }
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Answers(Handler):
+        def respond(self) -> None:
             state.asked.append(self.path)
             state.tokens.add(self.headers["Authorization"])
             code, body = state.answers.get(self.path.split("?")[0], (404, {}))
-            text = json.dumps(body).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+            self.answer(code, body)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-            """Stay quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_port
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield state
-    server.shutdown()
+    with serving(Answers) as state.port:
+        yield state
 
 
 def named(port: int, folder: Path, name: str = "kubernetes") -> Kubeconfig:
-    file = folder / f"{name}-{port}"
-    file.write_text(
-        yaml.safe_dump(
-            {
-                "kind": "Config",
-                "current-context": "c",
-                "contexts": [{"name": "c", "context": {"cluster": name, "user": "u"}}],
-                "clusters": [{"name": name, "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-                "users": [{"name": "u", "user": {"token": "correct-horse-battery"}}],
-            }
-        )
-    )
+    file = kubeconfig_of(f"http://127.0.0.1:{port}", folder, name, token="correct-horse-battery")
     settings = KubernetesSettings.model_validate({"kubeconfig": str(file)})
     return kubeconfigs.read(settings, base=Path("/"), environment={})
 
@@ -294,8 +268,8 @@ def test_a_server_that_is_gone_is_an_error_within_bounds(
 
 def test_a_server_that_says_nothing_is_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_facts, "_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(KubeconfigError, match=r"within 0\.2 s"):
-        ask(named(silent.getsockname()[1], tmp_path), KubernetesSettings())
+    with silent() as address, pytest.raises(KubeconfigError, match=r"within 0\.2 s"):
+        ask(named(int(address.rpartition(":")[2]), tmp_path), KubernetesSettings())
 
 
 @pytest.mark.parametrize(("version", "has_them"), [("1.29", False), ("1.30", True), ("1.34.2", True)])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +30,7 @@ from stacks.targets.cpouta.project_facts import (
 from stacks.targets.cpouta.settings import OpenstackSettings
 from stacks.validation import rules as every
 from tests.unit.configurations import ROOT, settings_of
+from tests.unit.servers import Handler, serving
 from tests.unit.test_cpouta_settings import shipped
 
 VOLUME = "11111111-2222-3333-4444-555555555555"
@@ -366,34 +365,21 @@ def credentials(auth_url: str) -> dict[str, str]:
     }
 
 
-class _Keystone(BaseHTTPRequestHandler):
+class _Keystone(Handler):
     """Rejects every user."""
 
-    def do_GET(self) -> None:
-        self._answer(200, b'{"version": {"id": "v3.14", "status": "stable", "links": []}}')
-
-    def do_POST(self) -> None:
-        self._answer(401, b'{"error": {"code": 401, "message": "The request you have made requires authentication."}}')
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+    def respond(self) -> None:
+        if self.command == "GET":
+            self.answer(200, {"version": {"id": "v3.14", "status": "stable", "links": []}})
+        else:
+            self.answer(401, {"error": {"code": 401, "message": "The request you have made requires authentication."}})
 
 
 @pytest.fixture
 def refusing() -> Iterator[str]:
     """Yield the address of a Keystone that rejects every user."""
-    server = HTTPServer(("127.0.0.1", 0), _Keystone)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v3"
-    server.shutdown()
-    server.server_close()
+    with serving(_Keystone) as port:
+        yield f"http://127.0.0.1:{port}/v3"
 
 
 def _port(

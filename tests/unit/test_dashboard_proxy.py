@@ -5,26 +5,25 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 import pytest
 
 from components.queueing import dashboard_proxy
+from tests.unit.servers import Handler, serving
 
 ANSWER = b'{"job": 1}'
 
 
-class Dashboard(BaseHTTPRequestHandler):
+class Dashboard(Handler):
     """Answers by path and records the requests."""
 
     asked: ClassVar[list[tuple[str, str, bytes, str | None]]] = []
     victim: ClassVar[int] = 0
 
-    def answer(self) -> None:
+    def respond(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.asked.append((self.command, self.path, body, self.headers.get("x-ray-authorization")))
         if self.path.startswith("/redirect/"):
@@ -43,35 +42,25 @@ class Dashboard(BaseHTTPRequestHandler):
                 self.wfile.write(b" " if self.path == "/slow" else ANSWER)
                 time.sleep(0.01 if self.path == "/slow" else 0)
 
-    do_GET = do_POST = do_DELETE = answer  # noqa: N815 - names of the base class
-
-    def log_message(self, *arguments: object) -> None:
-        """Print no log."""
-
-
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-
 
 @pytest.fixture(scope="module")
 def victim() -> Iterator[int]:
     """The dashboard of another team."""
-    yield from serving(Dashboard)
+    with serving(Dashboard) as port:
+        yield port
 
 
 @pytest.fixture
 def dashboard(victim: int) -> Iterator[int]:
     Dashboard.victim, Dashboard.asked[:] = victim, []
-    yield from serving(Dashboard)
+    with serving(Dashboard) as port:
+        yield port
 
 
 @pytest.fixture
 def proxy() -> Iterator[int]:
-    yield from serving(dashboard_proxy.DashboardProxy)
+    with serving(dashboard_proxy.DashboardProxy) as port:
+        yield port
 
 
 def asked(proxy: int, url: str, command: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
@@ -114,25 +103,22 @@ class Smuggler(Dashboard):
 
     status: ClassVar[bytes] = b""
 
-    def answer(self) -> None:
+    def respond(self) -> None:
         chunk = b"%x\r\n%s\r\n0\r\n\r\n" % (len(SMUGGLED), SMUGGLED)
         self.wfile.write(b"HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n%s" % (self.status, chunk))
         self.close_connection = True
-
-    do_GET = answer  # noqa: N815 - a name of the base class
 
 
 @pytest.mark.parametrize("status", ["103 Early Hints", "204 No Content", "205 Reset Content", "304 Not Modified"])
 def test_an_answer_brings_no_second_one(proxy: int, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client takes what follows such a status for the next answer, which may be to a question about another team."""
     monkeypatch.setattr(Smuggler, "status", status.encode())
-    for port in serving(Smuggler):
-        with socket.create_connection(("127.0.0.1", proxy)) as connection:
-            connection.sendall(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-            received = b"".join(iter(lambda: connection.recv(65536), b""))
-        assert received.count(b"HTTP/1.1") == 1
-        assert received.split()[1] in (b"200", b"502")
-        assert b"Connection: close" in received
+    with serving(Smuggler) as port, socket.create_connection(("127.0.0.1", proxy)) as connection:
+        connection.sendall(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert received.count(b"HTTP/1.1") == 1
+    assert received.split()[1] in (b"200", b"502")
+    assert b"Connection: close" in received
 
 
 @pytest.mark.parametrize("url", ["/api/jobs/", "https://127.0.0.1/", "http://127.0.0.1:1/"])

@@ -23,6 +23,7 @@ from drift.lists import pairs
 from drift.report import findings
 from drift.restarts import Restart, restart
 from drift.state import SECRET, Declared, StateError, export, read
+from tests.unit.servers import kubeconfig_of
 
 ENCRYPTED = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc:def"}
 NOON = "2026-11-22T12:00:00Z"
@@ -773,11 +774,6 @@ class TestKubeconfig:
             pass
 
     def test_a_server_that_is_away_is_said(self, tmp_path: Path) -> None:
-        file = tmp_path / "kubeconfig"
-        file.write_text(
-            "{apiVersion: v1, kind: Config, current-context: a, users: [{name: a, user: {}}],"
-            " contexts: [{name: a, context: {cluster: a, user: a}}],"
-            " clusters: [{name: a, cluster: {server: 'http://127.0.0.1:9'}}]}"
-        )
+        file = kubeconfig_of("http://127.0.0.1:9", tmp_path)
         with pytest.raises(ClusterError, match=r"http://127.0.0.1:9 does not answer \("), connected(file, None):
             pass

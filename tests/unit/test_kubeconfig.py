@@ -7,10 +7,8 @@ import json
 import os
 import socket
 import ssl
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from ipaddress import IPv4Address
 from pathlib import Path
 from time import monotonic
@@ -27,6 +25,7 @@ from stacks.config import kubeconfig as kubeconfigs
 from stacks.config.kubeconfig import Kubeconfig, KubeconfigError, check_answers
 from stacks.settings.kubernetes import KubernetesSettings
 from tests.unit.configurations import errors_of
+from tests.unit.servers import Handler, serving, silent
 
 
 @pytest.fixture(autouse=True)
@@ -220,18 +219,12 @@ def status() -> dict[str, int]:
 def server(status: dict[str, int]) -> Iterator[str]:
     """An API server's /readyz, without TLS."""
 
-    class Ready(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status["code"] if self.path == "/readyz" else 404)
-            self.end_headers()
+    class Ready(Handler):
+        def respond(self) -> None:
+            self.answer(status["code"] if self.path == "/readyz" else 404)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
-            """Keep the tests' output clean."""
-
-    with HTTPServer(("127.0.0.1", 0), Ready) as http:
-        threading.Thread(target=http.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
+    with serving(Ready) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("code", [200, 401, 403])
@@ -256,10 +249,10 @@ def test_a_cluster_that_refuses_the_connection_is_named() -> None:
 
 
 def test_a_cluster_that_says_nothing_is_given_up_on_within_bounds() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
+    with silent() as address:
         begin = monotonic()
         with pytest.raises(KubeconfigError, match="does not answer"):
-            ask(f"https://127.0.0.1:{silent.getsockname()[1]}", seconds=0.3)
+            ask(f"https://{address}", seconds=0.3)
         assert monotonic() - begin < 3
 
 
@@ -315,19 +308,12 @@ def over_tls(tmp_path: Path) -> Iterator[tuple[str, str]]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "both.pem")
 
-    class Ready(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
+    class Ready(Handler):
+        def respond(self) -> None:
+            self.answer(200)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
-            """Keep the tests' output clean."""
-
-    with HTTPServer(("127.0.0.1", 0), Ready) as https:
-        https.socket = context.wrap_socket(https.socket, server_side=True)
-        threading.Thread(target=https.serve_forever, daemon=True).start()
-        yield f"https://127.0.0.1:{https.server_port}", pem.decode()
-        https.shutdown()
+    with serving(Ready, context) as port:
+        yield f"https://127.0.0.1:{port}", pem.decode()
 
 
 def test_a_certificate_is_verified_by_the_authority_of_the_kubeconfig(over_tls: tuple[str, str]) -> None:
@@ -355,28 +341,18 @@ def test_a_cluster_is_reached_through_the_proxy_of_the_kubeconfig(
     monkeypatch.delenv("no_proxy")
     asked: list[str] = []
 
-    class Proxy(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Proxy(Handler):
+        def respond(self) -> None:
             asked.append(self.path)
-            self.send_response(200)
-            self.end_headers()
+            self.answer(502 if self.command == "CONNECT" else 200)
 
-        def do_CONNECT(self) -> None:
-            asked.append(self.path)
-            self.send_error(502)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
-            """Keep the tests' output clean."""
-
-    with HTTPServer(("127.0.0.1", 0), Proxy) as proxy:
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{proxy.server_port}"
+    with serving(Proxy) as port:
+        url = f"http://127.0.0.1:{port}"
         if scheme == "http":
             ask("http://api.lab.example", proxy=url)
         else:
             with pytest.raises(KubeconfigError, match="502"):
                 ask("https://api.lab.example", proxy=url)
-        proxy.shutdown()
     assert asked == ["http://api.lab.example/readyz" if scheme == "http" else "api.lab.example:443"]
     document = yaml.safe_load(kubeconfig.read_text())
     cluster = {"server": "https://api.lab.example", "proxy-url": url}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
 from cli.app import main
 from runner.report import APPWRAPPER, KUEUE, platform_report
+from tests.unit.servers import kubeconfig_of, silent
 
 CORE: dict[str, list[dict[str, Any]]] = {
     "Node": [{"metadata": {"name": "new"}}],
@@ -152,12 +152,6 @@ def test_a_cluster_that_says_nothing_is_given_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.report.SECONDS", 0.2)
-    kubeconfig = tmp_path / "kubeconfig"
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        kubeconfig.write_text(
-            "{current-context: c, users: [{name: u, user: {}}], contexts: [{name: c, context: {cluster: c, user: u}}],"
-            f" clusters: [{{name: c, cluster: {{server: '{server}'}}}}]}}"
-        )
-        assert main(["status", "--kubeconfig", str(kubeconfig)]) == 2
+    with silent() as address:
+        assert main(["status", "--kubeconfig", str(kubeconfig_of(f"http://{address}", tmp_path))]) == 2
     assert "error: the cluster does not answer as expected: " in capsys.readouterr().err
