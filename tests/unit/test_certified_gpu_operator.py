@@ -6,7 +6,7 @@ below).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from stacks.config.cluster_facts import GpuPolicy, NodeFacts
 from tests.unit.conftest import write_kubeconfig
 from tests.unit.harness import Record
 from tests.unit.releases import FOLDER
-from tests.unit.test_openshift import loaded, refused, registered, shipped
+from tests.unit.test_openshift import loaded, registered, shipped
 from tests.unit.test_openshift_ai import unknown
 
 NAMESPACE = "nvidia-gpu-operator"
@@ -82,37 +82,6 @@ def test_autopilot_runs_in_the_operators_runtime(tmp_path: Path) -> None:
     assert agent.inputs["spec"]["template"]["spec"]["runtimeClassName"] == "nvidia"
 
 
-def mistakes() -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:
-    newer = {"operator": True, "operatorVersion": "v26.7.0"}
-    yield newer, {"openshift": "4.17.9"}, "GPU operator v26.7.0 is certified for 4.18 to 4.22"
-    yield {"operator": True, "operatorVersion": "v24.9.0"}, {}, "mlbatch:gpu.operatorVersion"
-    yield {"operator": True, "driverVersion": "580.126.20"}, {}, "mlbatch:gpu.driverVersion"
-    yield {"approve": False}, {}, "mlbatch:gpu.approve"
-    there = GpuPolicy(name="gpu-cluster-policy", is_others=True)
-    yield (
-        {"operator": True},
-        {"gpu_policies": (there,)},
-        "GPU operator, with the ClusterPolicy gpu-cluster-policy",
-    )
-    yield {"operator": True, "catalog": "Certified"}, {}, "mlbatch:gpu.catalog"
-    yield {"operator": True, "installMinutes": 1}, {}, "mlbatch:gpu.installMinutes"
-
-
-@pytest.mark.parametrize(("gpu", "cluster", "said"), list(mistakes()))
-def test_one_message_each(
-    gpu: dict[str, Any], cluster: dict[str, Any], said: str, mirror: Mirror, kubeconfig: Path
-) -> None:
-    raw = {**chosen(), "gpu": gpu}
-    assert said in refused(raw, mirror, kubeconfig, nodes=(WORKER,) * 3, **cluster)
-
-
 def test_the_one_that_the_stack_has_made_is_no_reason_to_stop(mirror: Mirror, kubeconfig: Path) -> None:
     own = GpuPolicy(name="gpu-cluster-policy", by_variable=False)
     assert loaded(chosen(), mirror, kubeconfig, nodes=(WORKER,) * 3, gpu_policies=(own,)).warnings == ()
-
-
-def test_nodes_that_nothing_has_made_ready_yet_are_described_by_the_settings(mirror: Mirror, kubeconfig: Path) -> None:
-    raw = {**chosen(), "cluster": {"pool": {"nodeSelector": DISCOVERED}}, "samples": {}}
-    assert "with mlbatch:gpu.operator: true set the nodes' shape" in refused(
-        raw, mirror, kubeconfig, nodes=(WORKER,) * 3
-    )

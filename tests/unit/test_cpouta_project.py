@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,10 @@ from typing import Any
 
 import pulumi
 import pytest
+import yaml
 from keystoneauth1 import exceptions as signing
 from openstack import exceptions as answers
+from pydantic import TypeAdapter
 from requests import RequestException
 
 from stacks.config import inputs, parsing
@@ -382,203 +385,32 @@ def refusing() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v3"
 
 
-def _port(
-    identifier: str,
-    *,
-    device_id: str,
-    network_id: str,
-    name: str = "",
-    groups: Sequence[str] = (),
-    secure: bool | None = False,
-) -> SimpleNamespace:
-    return SimpleNamespace(
-        id=identifier,
-        name=name,
-        project_id="p",
-        device_id=device_id,
-        network_id=network_id,
-        security_group_ids=list(groups),
-        is_port_security_enabled=secure,
-    )
+class _Service:
+    """A service of a cloud as openstacksdk has it. A method selects from its answers by the fields that it is asked."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self._answers = answers
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        return lambda *_, **asked: self._select(self._answers.get(method), asked)
+
+    def _select(self, found: Any, asked: dict[str, str]) -> Any:
+        if isinstance(found, list):
+            return [
+                SimpleNamespace(**each)
+                for each in found
+                if all(field not in each or re.fullmatch(value, each[field]) for field, value in asked.items())
+            ]
+        if found is not None and "absolute" in found:
+            return SimpleNamespace(absolute=SimpleNamespace(**found["absolute"]))
+        return found and SimpleNamespace(**found)
 
 
 def test_facts_are_read_off_the_services() -> None:
-    """What each service answers, as openstacksdk hands it over, becomes one value."""
-    thing = SimpleNamespace
-    cloud: Any = thing(
-        current_project_id="p",
-        network=thing(
-            networks=lambda: [
-                thing(name="project_1", id="n1", is_router_external=False, project_id="p"),
-                thing(name="inside", id="n3", is_router_external=False, project_id="p"),
-                thing(name="shared", id="n4", is_router_external=False, project_id="others"),
-                thing(name="shared", id="n5", is_router_external=False, project_id="others"),
-                thing(name="public", id="n2", is_router_external=True, project_id="others"),
-            ],
-            routers=lambda project_id: [
-                thing(id="r1", external_gateway_info={"network_id": "n2"}),
-                thing(id="r2", external_gateway_info=None),
-            ],
-            ips=lambda: [
-                thing(id="a1", description="The address of vm"),
-                thing(id="a2", description="The address of another"),
-                thing(id="a3", description="The address of vm"),
-            ],
-            ports=lambda **asked: [
-                each
-                for each in (
-                    _port("p1", name="vm", device_id="s0", network_id="n1", groups=["g3"], secure=True),
-                    _port("p2", device_id="s0", network_id="n1"),
-                    _port("p3", device_id="s9", network_id="n1", groups=["g9"]),
-                    _port("p4", device_id="r1", network_id="n1"),
-                    _port("p5", device_id="r2", network_id="n3"),
-                    # Of a Neutron without the extension port-security, where all ports are guarded.
-                    _port("p6", device_id="s0", network_id="n1", groups=["g1"], secure=None),
-                )
-                if all(getattr(each, field) == value for field, value in asked.items())
-            ],
-            find_security_group=lambda identifier: thing(name=f"name of {identifier}"),
-            security_groups=lambda name: [thing(id="g1", description="Who may reach vm, of stack acme/mlbatch/site")],
-            security_group_rules=lambda security_group_id, direction: [
-                thing(port_range_min=22, port_range_max=22, remote_ip_prefix="0.0.0.0/0", description=None),
-                thing(port_range_min=80, port_range_max=90, remote_ip_prefix="192.0.2.0/24", description="web"),
-                thing(
-                    port_range_min=None,
-                    port_range_max=None,
-                    remote_ip_prefix=None,
-                    remote_group_id="g2",
-                    description="",
-                ),
-            ],
-            get_quota=lambda project, details: thing(
-                floating_ips={"limit": 2, "used": 1},
-                security_groups={"limit": -1, "used": 0},
-                security_group_rules={"limit": 100, "used": 7},
-                ports={"limit": 500, "used": 3},
-            ),
-        ),
-        compute=thing(
-            flavors=lambda: [thing(name="standard.xxlarge", vcpus=8, ram=31_744)],
-            availability_zones=lambda: [thing(name="nova", state={"available": True})],
-            servers=lambda name: [
-                thing(name="vm-2", metadata={}, image=None, flavor={}),
-                thing(name="vm", id="by-hand", metadata={}, image={"id": "i9"}, flavor={}),
-                thing(
-                    name="vm",
-                    id="s0",
-                    metadata={"mlbatch-image": "Ubuntu-22.04", "mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
-                    image={"id": "i0"},
-                    flavor={"original_name": "standard.xxlarge"},
-                ),
-            ],
-            find_keypair=lambda name: thing(public_key=f"ssh-ed25519 AAAA {name}"),
-            get_limits=lambda: thing(
-                absolute=thing(
-                    instances=8,
-                    instances_used=1,
-                    total_cores=8,
-                    total_cores_used=8,
-                    total_ram=32_768,
-                    total_ram_used=31_744,
-                )
-            ),
-        ),
-        image=thing(
-            images=lambda **_: [
-                thing(name="Ubuntu-22.04", id="old", visibility="public"),
-                thing(name="Ubuntu-22.04", id="new", visibility="public"),
-                thing(name="ours", id="i7", visibility="private"),
-            ]
-        ),
-        block_storage=thing(
-            types=lambda: [thing(name="standard")],
-            volumes=lambda name=None: [
-                thing(
-                    description="somebody's",
-                    metadata={},
-                    size=90,
-                    status="in-use",
-                    volume_image_metadata={"os_distro": "ubuntu"},
-                    volume_type="standard",
-                    attachments=[{"server_id": "s0"}],
-                ),
-                thing(
-                    description="Data of vm",
-                    metadata={"mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
-                    size=500,
-                    status="in-use",
-                    volume_image_metadata=None,
-                    volume_type="standard",
-                    attachments=[{"server_id": "s0"}],
-                ),
-            ],
-            find_volume=lambda identifier: None,
-            get_limits=lambda: thing(
-                absolute=thing(
-                    max_total_volumes=10,
-                    total_volumes_used=1,
-                    max_total_volume_gigabytes=1000,
-                    total_gigabytes_used=500,
-                )
-            ),
-        ),
-    )
-    assert project_facts._facts(cloud, "vm", None) == ProjectFacts(
-        flavors={"standard.xxlarge": FlavorFacts(cores=8, memory_mib=31_744)},
-        images={"Ubuntu-22.04": "new", "ours": "i7"},
-        own_images=frozenset({"ours"}),
-        networks={"project_1": "n1", "inside": "n3", "shared": "n5"},
-        pools=frozenset({"public"}),
-        ambiguous=frozenset({"shared"}),
-        routes={"project_1": frozenset({"public"}), "inside": frozenset({""})},
-        volume_types=frozenset({"standard"}),
-        zones=frozenset({"nova"}),
-        quotas={
-            "instances": Room(limit=8, used=1),
-            "cores": Room(limit=8, used=8),
-            "memory": Room(limit=32_768, used=31_744),
-            "volumes": Room(limit=10, used=1),
-            "gigabytes": Room(limit=1000, used=500),
-            "floating addresses": Room(limit=2, used=1),
-            "security groups": Room(limit=None, used=0),
-            "security group rules": Room(limit=100, used=7),
-            "ports": Room(limit=500, used=3),
-        },
-        server=ServerFacts(
-            flavor="standard.xxlarge",
-            id="s0",
-            cluster="Kubernetes 1.34.0, port 6443",
-            boot_volume_gib=90,
-        ),
-        key_pair="ssh-ed25519 AAAA vm",
-        volume=VolumeFacts(
-            size_gib=500,
-            status="in-use",
-            has_system=False,
-            kind="standard",
-            servers=frozenset({"s0"}),
-            cluster="Kubernetes 1.34.0, port 6443",
-        ),
-        has_address=True,
-        has_port=True,
-        has_group=True,
-        doubles={"floating ip": ("a1", "a3")},
-        owner="acme/mlbatch/site",
-        rules=(
-            RuleFacts(ports="22", source="0.0.0.0/0", description=""),
-            RuleFacts(ports="80 to 90", source="192.0.2.0/24", description="web"),
-            RuleFacts(ports="all", source="g2", description=""),
-        ),
-        other_groups={
-            "name of g3": (
-                RuleFacts(ports="22", source="0.0.0.0/0", description=""),
-                RuleFacts(ports="80 to 90", source="192.0.2.0/24", description="web"),
-                RuleFacts(ports="all", source="g2", description=""),
-            )
-        },
-        unguarded=("p2",),
-        is_left_out=True,
-    )
+    known = yaml.safe_load((ROOT / "tests" / "unit" / "cpouta_project.yaml").read_text())
+    services = {name: _Service(answers) for name, answers in known["services"].items()}
+    cloud: Any = SimpleNamespace(current_project_id="p", **services)
+    assert project_facts._facts(cloud, "vm", None) == TypeAdapter(ProjectFacts).validate_python(known["facts"])
 
 
 def test_a_vm_is_found_by_its_whole_name_which_nova_reads_as_an_expression() -> None:

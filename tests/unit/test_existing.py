@@ -355,9 +355,6 @@ class TestMistakes:
         lab |= {"exposure": "internal", "sourceRanges": ["10.0.0.0/8"]}
         raw = {**shipped(), "workloads": {"jupyterlab": lab}}
         raw["teams"][0]["services"] = {"loadBalancers": 1}
-        text = refused(raw, mirror, kubeconfig)
-        assert 'mlbatch:workloads.jupyterlab.exposure = "internal"' in text
-        assert "mlbatch:cluster.internalLoadBalancer" in text
         raw["cluster"] = {**raw["cluster"], "internalLoadBalancer": {"lab.example/internal": "yes"}}
         assert loaded(raw, mirror, kubeconfig).settings.workloads.jupyterlab.enabled
         lab["sourceRanges"] = ["10.0.0.0/8", "fd00::/8"]
@@ -371,10 +368,6 @@ class TestMistakes:
         training = {"enabled": True, "tag": "1", "submission": {"team": "blue"}, "useAim": True}
         raw["workloads"] = {"metaseq": training, "aim": {"enabled": True}}
         assert loaded(raw, mirror, kubeconfig)
-        raw["cluster"]["system"] = {"tolerations": [{"key": "CriticalAddonsOnly"}]}
-        text = refused(raw, mirror, kubeconfig)
-        assert "mlbatch:workloads.aim.enabled = true" in text
-        assert "set mlbatch:workloads.metaseq.submission.gang to none" in text
 
     def test_agents_that_no_policy_of_the_cluster_could_hold_to_their_node(
         self, mirror: Mirror, kubeconfig: Path

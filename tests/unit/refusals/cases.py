@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from stacks.config.cluster_facts import ClusterFacts
 from tests.unit import (
     test_azure_settings,
+    test_certified_gpu_operator,
     test_cpouta_settings,
     test_existing,
     test_hub_revisions,
@@ -40,6 +41,7 @@ _KEY: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILRAB9KLBebIS3T6CQzFcLZeh0uyh
 _EXAMPLES: Final[Mapping[str, Callable[[], Raw]]] = {
     "aks": aks,
     "azure": lambda: {"target": "aks", "azure": test_azure_settings.valid()},
+    "certified": test_certified_gpu_operator.chosen,
     "cpouta": test_cpouta_settings.shipped,
     "existing": test_existing.shipped,
     "nothing": dict,
@@ -90,6 +92,7 @@ _EXISTING: Final = ClusterFacts(
 _OPENSHIFT: Final = replace(_EXISTING, nodes=test_openshift.NODES, openshift="4.21.3")
 _FACTS: Final[Mapping[str, ClusterFacts]] = {
     "aks": _EXISTING,
+    "certified": replace(_OPENSHIFT, nodes=(test_certified_gpu_operator.WORKER,) * 3),
     "existing": _EXISTING,
     "sakkara": replace(_OPENSHIFT, nodes=tuple(map(test_existing.node, test_sakkara.WORKERS))),
     "sharing": replace(_EXISTING, nodes=(test_existing.node("a", **{"nvidia.com/gpu": "1"}),)),
