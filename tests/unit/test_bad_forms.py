@@ -181,24 +181,9 @@ def test_a_key_under_a_misspelt_project_is_refused(namespace: str, kubeconfig: P
     assert f"rename {namespace}:teams to mlbatch:teams" in str(error.value)
 
 
-def test_other_projects_and_providers_keep_their_keys() -> None:
-    set_all_config({"mlbatch:target": "aks", "azure-native:location": "x", "mlbatchother:teams": "y"}, [])
-    assert inputs.configuration() == {"target": "aks"}
-
-
 def test_a_secret_without_a_value_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
     configure({"target": "existing", "jupyterToken": " "}, secrets=["jupyterToken"])
     with pytest.raises(pulumi.RunError) as error:
         inputs.load()
     assert "mlbatch:jupyterToken\n    wrong:   this secret is empty" in str(error.value)
-
-
-def test_a_secret_that_the_target_has_no_use_for_is_refused() -> None:
-    (problem,) = errors_of(valid(), "blobSasToken")
-    assert problem.message == "target simulated does not use this secret"
-
-
-def test_a_misspelt_secret_is_told_the_right_one() -> None:
-    (problem,) = errors_of({**valid(), "jupyterTokn": PASSWORD})
-    assert problem.hint == "did you mean 'jupyterToken'?"

@@ -107,11 +107,6 @@ class TestGpuRules:
         assert self.problems({}) == []
         assert rules.warnings(partial_of(aks())) == []
 
-    def test_the_version_of_a_driver_that_nobody_installs_is_an_error(self) -> None:
-        (problem,) = gpu({"installDriver": False, "driverVersion": "535.247.01"}).check(("gpu",))
-        assert problem.path == ("gpu", "driverVersion")
-        assert problem.message == "the nodes have their own driver, so this version would not be installed"
-
     def test_nothing_is_said_while_a_section_could_not_be_read(self) -> None:
         unread = aks({"location": 5}, gpu={"operatorVersion": "v26.3.2"})
         assert [error.path[0] for error in errors_of(unread)] == ["azure"]

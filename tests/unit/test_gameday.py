@@ -61,6 +61,7 @@ def test_a_job_that_runs_through_wastes_nothing() -> None:
     assert (tale.started, tale.ended, tale.useful, tale.wasted) == (2, 5, 8 * 4, 0)
     assert (ledger.used, ledger.idle, ledger.offered) == (32, 160 - 32, 160)
     assert (ledger.below["blue"], ledger.scarce["blue"]) == (1, 0)
+    assert ledger.reclaims == [], "the owner has quota and room"
 
 
 def test_what_is_done_before_a_node_is_lost_is_done_again() -> None:
@@ -169,11 +170,6 @@ def test_quota_of_a_borrower_that_has_not_begun_is_waited_for_too() -> None:
     ledger.look(1, {"loan": Seen("Running"), "one": WAITS}, frozenset(), 32, 0)
     ledger.look(2, {"loan": Seen("Suspended"), "one": UP}, frozenset(), 32, 8)
     assert ledger.reclaims == [1]
-
-
-def test_an_owner_for_whom_there_is_quota_and_room_reclaims_nothing() -> None:
-    ledger = played([WAITS, WAITS, UP])
-    assert (ledger.below["blue"], ledger.reclaims) == (1, [])
 
 
 def test_too_few_nodes_are_told_apart() -> None:
@@ -363,22 +359,6 @@ def test_memory_of_a_process_is_counted_with_that_of_what_it_started() -> None:
         process.communicate(b"\n")
 
 
-def test_what_fits_the_memory_is_let_through() -> None:
-    check(nodes=10, jobs=100, available=BASE + 10 * NODE + 100 * JOB)
-
-
-@pytest.mark.parametrize("hours", ["inf", "nan", "169"])
-def test_a_day_without_end_is_refused(hours: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--hours", hours, "--print-trace"]) == 1
-    assert "hours are no day; write a number up to 168" in capsys.readouterr().err
-
-
-def test_more_jobs_than_a_team_may_have_are_refused_before_the_day(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--nodes", "400", "--hours", "24", "--print-trace"]) == 1
-    assert "; write fewer hours, or fewer nodes\n" in (said := capsys.readouterr().err)
-    assert said.startswith("error: 24 hours on 400 nodes have ")
-
-
 def test_a_trace_of_ones_own_has_its_own_hours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "day.csv"
     file.write_text("arrival,team,pods,gpus,seconds\n0,blue,1,1,60\n")
@@ -422,12 +402,14 @@ def test_what_does_not_fit_the_memory_is_told_what_does() -> None:
         (["--nodes", "3"], "error: 3 nodes are too few: 3 teams and the slack queue need 4"),
         (["--time-scale", "0"], "error: a time scale of 0 is invalid; write a number from 1 to 100000"),
         (["--hours", "0"], "error: no job arrives within 0 hours; write more"),
+        *((["--hours", hours], "hours are no day; write a number up to 168") for hours in ("inf", "nan", "169")),
+        (["--nodes", "400", "--hours", "24"], "error: 24 hours on 400 nodes have "),
         (["--nodes", "1001"], "error: 1001 nodes are too many: a stack has at most 1000"),
         (["--nodes", "1000"], "error: 1000 nodes and 0 jobs take "),
         (["--trace", "/nowhere.csv"], "No such file or directory: '/nowhere.csv'"),
     ],
 )
-def test_what_cannot_be_played_is_said(
+def test_an_impossible_day_is_an_error(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lab.scenarios.memory.free_memory", lambda: 3 * GIB)

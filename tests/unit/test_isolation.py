@@ -30,15 +30,6 @@ def accepted(*promises: str) -> dict[str, Any]:
     return {"tenancy": {"acceptUnenforced": list(promises)}}
 
 
-def test_each_promise_that_does_not_hold_is_named() -> None:
-    (error,), _ = judged(has_policies=False)
-    assert error.path == ("teams",)
-    assert "has no ValidatingAdmissionPolicy" in error.message
-    assert all(promise in error.message for promise in PROMISES)
-    assert "mlbatch:tenancy.acceptUnenforced" in error.hint
-    assert all(promise in error.hint for promise in PROMISES)
-
-
 @pytest.mark.parametrize("missing", PROMISES)
 def test_a_promise_that_is_not_accepted_is_one_too_few(missing: str) -> None:
     (error,), _ = judged(has_policies=False, **accepted(*(name for name in PROMISES if name != missing)))
@@ -69,13 +60,6 @@ def test_what_is_enforced_is_accepted_for_nothing() -> None:
 def test_a_cluster_without_teams_promises_nothing() -> None:
     assert judged(has_policies=False, teams=[]) == ([], [])
     assert judged(has_policies=False, teams=[], tenancy={"enabled": False})[0] == []
-
-
-def test_a_promise_that_there_is_not_is_named_with_the_ones_that_there_are() -> None:
-    (error,) = errors_of({"target": "simulated", **accepted("quota-gates")})
-    assert error.path == ("tenancy", "acceptUnenforced", 0)
-    assert "did you mean quota-gate?" in error.hint
-    assert error.expected == ", ".join(PROMISES)
 
 
 @pytest.mark.parametrize(("version", "has_them"), [("1.29", False), ("1.34", True)])

@@ -78,16 +78,7 @@ def test_kueue_is_restarted_when_a_kind_appears(record: Record, mirror: Mirror, 
 
 def test_a_queue_waits_for_the_webhook_of_pytorch_jobs(record: Record) -> None:
     webhook = record.one("ValidatingWebhookConfiguration", "validator.training-operator.kubeflow.org")
-    assert webhook.inputs["metadata"]["annotations"] == {
-        "pulumi.com/waitFor": "jsonpath={.webhooks[*].clientConfig.caBundle}"
-    }
     assert webhook.urn in record.closure(record.one("LocalQueue", "default-queue", "blue"))
-    (hook,) = webhook.inputs["webhooks"]
-    assert hook["clientConfig"]["service"] == {
-        "name": "training-operator",
-        "namespace": "mlbatch-system",
-        "path": "/validate-kubeflow-org-v1-pytorchjob",
-    }
 
 
 def rules(record: Record, kind: str, name: str) -> list[dict[str, Any]]:
@@ -119,12 +110,8 @@ def test_several_replicas_are_kept_apart_and_one_of_them_running(
     assert ("--leader-elect" in container["args"]) is (replicas > 1)
 
 
-def test_job_set_is_upstreams_in_the_platforms_namespace_with_less_rights() -> None:
+def test_job_set_writes_only_its_own_webhooks_and_starts_before_kueue() -> None:
     record = whole("aks-everything")
-    deployment = record.one("Deployment", "jobset-controller-manager").inputs
-    assert deployment["metadata"]["namespace"] == "mlbatch-system"
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == "registry.k8s.io/jobset/jobset:v0.12.0"
     writing = [
         rule
         for rule in rules(record, "ClusterRole", "jobset-manager-role")
@@ -137,12 +124,9 @@ def test_job_set_is_upstreams_in_the_platforms_namespace_with_less_rights() -> N
     assert record.one("CustomResourceDefinition", "jobsets.jobset.x-k8s.io").urn in kueue
 
 
-def test_trainer_stands_before_kueue_and_after_what_it_looks_for() -> None:
+def test_trainer_starts_before_kueue_and_after_job_set() -> None:
     record = whole("aks-everything")
     deployment = record.one("Deployment", trainer.NAME)
-    (container,) = deployment.inputs["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.3.0"
-    assert container["command"] == ["/manager"]
     assert record.one("CustomResourceDefinition", "jobsets.jobset.x-k8s.io").urn in record.closure(deployment)
     kueue = record.closure(record.one("Deployment", "kueue-controller-manager"))
     for kind in ("trainjobs", "clustertrainingruntimes", "trainingruntimes"):

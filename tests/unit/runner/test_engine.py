@@ -282,10 +282,10 @@ def test_a_local_secret_stays(engine: Engine, tmp_path: Path, records: Path) -> 
     assert not [line for line in calls(records) if line.startswith("config")]
 
 
-def make_wait(records: Path, engine: Engine) -> subprocess.Popen[Any]:
-    """Start an update that records the signals that it gets, and waits for a signal to end."""
+def make_wait(records: Path, engine: Engine, command: str = "up") -> subprocess.Popen[Any]:
+    """Start a command that records the signals that it gets, and waits for a signal to end."""
     (records / "wait").touch()
-    process = engine.start("up")
+    process = engine.start(command)
     while not (records / "waiting").exists():
         assert process.poll() is None
         time.sleep(0.01)
@@ -522,12 +522,8 @@ def test_a_lock_that_names_nobody_stays_while_an_engine_works(
 ) -> None:
     engine.prepare()
     file = lock_file(tmp_path, name, text)
-    (records / "wait").touch()
-    running = engine.start("preview")
+    running = make_wait(records, engine, "preview")
     try:
-        while not (records / "waiting").exists():
-            assert running.poll() is None
-            time.sleep(0.01)
         with pytest.raises(EngineError, match=rf"{file} is incomplete, perhaps process {running.pid}; wait for it"):
             engine.run("up")
         assert file.exists()
