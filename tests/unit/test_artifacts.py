@@ -69,11 +69,6 @@ def test_no_version_stands_outside_of_the_catalogue() -> None:
     assert found == []
 
 
-def test_an_unknown_version_is_no_entry() -> None:
-    with pytest.raises(KeyError, match=r"kueue v9\.9\.9 is not in the catalogue"):
-        catalogue.find("kueue", "v9.9.9")
-
-
 def test_without_a_mirror_upstream_is_asked() -> None:
     assert Mirror().locate(ENTRY) == ENTRY.url
     assert Mirror().image("registry.example.org/team/tool:v1") == "registry.example.org/team/tool:v1"

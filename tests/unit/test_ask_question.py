@@ -180,10 +180,7 @@ def test_jobs_of_users_who_have_used_less_come_first(scope: dict[str, Any], behi
 @pytest.mark.parametrize(
     ("said", "change"),
     [
-        (
-            TOO_MUCH,
-            "ask for 24 nvidia.com/gpu in all, in place of 32",
-        ),
+        (TOO_MUCH, "ask for 24 nvidia.com/gpu in all, in place of 32"),
         ("resource example.org/fpga unavailable in ClusterQueue", "leave example.org/fpga out of the job's requests"),
     ],
 )
@@ -496,10 +493,7 @@ OTHER_NODES = "flavor default-flavor doesn't match node affinity"
         (f"{OTHER_NODES}, {beyond('spot', 16, 8)}", Verdict.NEVER),
         (f"{OTHER_NODES}, {beyond('spot', 8, 4)}", Verdict.WAITS),  # nodes of the pool are lost
         (f"{beyond('default-flavor', 32, 24)}, {beyond('spot', 32, 8)}", Verdict.NEVER),
-        (
-            f"{beyond('default-flavor', 32, 24)}, {LATER.replace('default-flavor', 'spot')}",
-            Verdict.WAITS,
-        ),
+        (f"{beyond('default-flavor', 32, 24)}, {LATER.replace('default-flavor', 'spot')}", Verdict.WAITS),
         (f"{OTHER_NODES}, topology nodes doesn't allow to fit any of 1 pod(s)", Verdict.WAITS),
         (f"{OTHER_NODES}, flavor spot doesn't match node affinity", Verdict.NEVER),
     ],
@@ -510,10 +504,7 @@ def test_a_job_never_runs_if_no_pool_ever_has_what_it_asks_for(said: str, verdic
         for name, amount in (("default-flavor", "24"), ("spot", "8"))
     ]
     queue = {"metadata": {"name": "blue-cluster-queue"}, "spec": {"resourceGroups": [{"flavors": flavors}]}}
-    local = {
-        "metadata": {"name": "default-queue", "namespace": "blue"},
-        "spec": {"clusterQueue": "blue-cluster-queue"},
-    }
+    local = {"metadata": {"name": "default-queue", "namespace": "blue"}, "spec": {"clusterQueue": "blue-cluster-queue"}}
     answer = asked(Replica(Workload=[waiting(said)], ClusterQueue=[queue], LocalQueue=[local]))
     assert answer.verdict is verdict
 
@@ -530,10 +521,7 @@ def test_like_pods_have_to_fit_into_one_pool() -> None:
         "metadata": {"name": "blue-cluster-queue"},
         "spec": {"resourceGroups": [{"flavors": [{"name": name, "resources": []} for name in ("first", "spot")]}]},
     }
-    local = {
-        "metadata": {"name": "default-queue", "namespace": "blue"},
-        "spec": {"clusterQueue": "blue-cluster-queue"},
-    }
+    local = {"metadata": {"name": "default-queue", "namespace": "blue"}, "spec": {"clusterQueue": "blue-cluster-queue"}}
     item = waiting(LATER)
     (pods,) = item["spec"]["podSets"]
     there = {"Node": nodes, "ResourceFlavor": flavors, "ClusterQueue": [queue], "LocalQueue": [local]}

@@ -45,6 +45,7 @@ ADMIN_CREDENTIALS = "azure-native:containerservice:listManagedClusterAdminCreden
 
 SCOPE = ResourceScope(resource_group="lab", location="eastus")
 
+SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -421,13 +422,7 @@ class TestCredentials:
         assert asked == [{"resourceGroupName": "lab", "resourceName": "lab_1", "format": "exec"}]
         call = yaml.safe_load(text)["users"][0]["user"]["exec"]
         assert call["command"] == "kubelogin"
-        assert call["args"] == [
-            "get-token",
-            "--login",
-            "azurecli",
-            "--server-id",
-            "6dae42f8-4368-4678-94ff-3960e28e3630",
-        ]
+        assert call["args"] == ["get-token", "--login", "azurecli", "--server-id", SERVER]
         assert yaml.safe_load(text)["clusters"] == yaml.safe_load(KUBECONFIG)["clusters"]
 
     def test_the_clusters_own_certificate_only_when_asked_for(self) -> None:
@@ -437,20 +432,12 @@ class TestCredentials:
     @pytest.mark.parametrize("login", ["workloadidentity", "msi"])
     def test_logins_that_take_all_else_from_their_environment(self, login: str) -> None:
         call = yaml.safe_load(signed_in(KUBECONFIG, login))["users"][0]["user"]["exec"]
-        assert call["args"] == ["get-token", "--login", login, "--server-id", "6dae42f8-4368-4678-94ff-3960e28e3630"]
+        assert call["args"] == ["get-token", "--login", login, "--server-id", SERVER]
 
     def test_a_service_principal_needs_the_tenant_too(self) -> None:
         call = yaml.safe_load(signed_in(KUBECONFIG, "spn"))["users"][0]["user"]["exec"]
-        assert call["args"][3:] == [
-            "--server-id",
-            "6dae42f8-4368-4678-94ff-3960e28e3630",
-            "--client-id",
-            "80faf920-1908-4b52-b5ef-a8e7bedfc67a",
-            "--tenant-id",
-            "tenant",
-            "--environment",
-            "AzurePublicCloud",
-        ]
+        client = ["--client-id", "80faf920-1908-4b52-b5ef-a8e7bedfc67a", "--tenant-id", "tenant"]
+        assert call["args"][3:] == ["--server-id", SERVER, *client, "--environment", "AzurePublicCloud"]
 
     def test_users_that_sign_in_otherwise_are_left_alone(self) -> None:
         plain = "users:\n- name: a\n  user:\n    token: t\n- name: b\n  user:\n    exec:\n      command: aws\n"

@@ -35,27 +35,10 @@ def installed(chart: LocatedChart) -> Registered:
     return release
 
 
-def test_a_release_is_pinned_waited_for_and_taken_back_when_it_fails() -> None:
-    release = installed(Mirror().chart(catalogue.find_chart("gpu-operator")))
-    assert dict(release.inputs) == {
-        "name": "nfd",
-        "namespace": "tools",
-        "chart": "gpu-operator",
-        "version": "v26.3.3",
-        "repositoryOpts": {"repo": "https://helm.ngc.nvidia.com/nvidia"},
-        "values": {"worker": {"port": 1}},
-        "createNamespace": False,
-        "atomic": True,
-        "cleanupOnFail": True,
-        "skipAwait": False,
-        "timeout": 90,
-        "compat": "true",
-    }
-
-
 def test_a_chart_of_an_oci_repository_is_named_by_its_address() -> None:
     release = installed(Mirror().chart(catalogue.find_chart("node-feature-discovery")))
     assert release.inputs["chart"] == "oci://registry.k8s.io/nfd/charts/node-feature-discovery"
+    assert release.inputs["version"] == catalogue.find_chart("node-feature-discovery").version
     assert "repositoryOpts" not in release.inputs
 
 

@@ -23,12 +23,7 @@ TOKEN = "sv=2024-11-04&sr=c&sp=rl&se=2026-12-01&sig=c2VjcmV0"
 
 
 def combination(**changes: Any) -> Combination:
-    values = {
-        "gpu_operator": "v26.3.3",
-        "network_operator": "26.1.0",
-        "driver": "580.126.20",
-        "kubernetes": "1.35",
-    }
+    values = {"gpu_operator": "v26.3.3", "network_operator": "26.1.0", "driver": "580.126.20", "kubernetes": "1.35"}
     return Combination(**{**values, **changes})
 
 

@@ -296,11 +296,7 @@ class TestCredentials:
                 "cannot sign in: nobody; the credentials are wrong or expired",
                 project_facts.OPENRC,
             ),
-            (
-                answers.ConfigException("no cloud"),
-                "the credentials are incomplete: no cloud",
-                project_facts.OPENRC,
-            ),
+            (answers.ConfigException("no cloud"), "the credentials are incomplete: no cloud", project_facts.OPENRC),
             (
                 answers.ForbiddenException("not you"),
                 "these credentials cannot read the project: not you",

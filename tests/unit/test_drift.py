@@ -390,10 +390,7 @@ class TestDifferences:
             (f"{path}.hostPath", ABSENT, {"path": "/"}, "kubectl-edit"),
         ]
 
-    @pytest.mark.parametrize(
-        ("key", "expected"),
-        [("spec", "spec"), ("a.b", '["a.b"]'), ("a/b", '["a/b"]')],
-    )
+    @pytest.mark.parametrize(("key", "expected"), [("spec", "spec"), ("a.b", '["a.b"]'), ("a/b", '["a/b"]')])
     def test_keys_that_need_it_are_quoted(self, key: str, expected: str) -> None:
         assert render((key,)) == expected
 

@@ -209,10 +209,7 @@ def test_gpus_whose_metrics_nobody_reads_have_no_dashboard_and_no_alerts(mirror:
 
 def test_metrics_of_the_clusters_own_gpu_operator_are_shown(mirror: Mirror, kubeconfig: Path) -> None:
     page = "https://git.example.org/runbooks.md"
-    raw = {
-        **shipped(),
-        "monitoring": {"enabled": True, "gpuOperatorNamespace": "gpu-operator", "runbooks": page},
-    }
+    raw = {**shipped(), "monitoring": {"enabled": True, "gpuOperatorNamespace": "gpu-operator", "runbooks": page}}
     stack = loaded(raw, mirror, kubeconfig)
     assert stack.warnings == ()
     record = registered(stack)

@@ -161,9 +161,7 @@ def test_the_cluster_is_reached_on_loopback_alone() -> None:
     (node,) = config["nodes"]
     assert {mapping["listenAddress"] for mapping in node["extraPortMappings"]} == {"127.0.0.1"}
     assert node["image"] == NEWEST
-    assert node["extraMounts"] == [
-        {"hostPath": "/dev/null", "containerPath": "/var/run/nvidia-container-devices/all"},
-    ]
+    assert node["extraMounts"] == [{"hostPath": "/dev/null", "containerPath": "/var/run/nvidia-container-devices/all"}]
 
 
 def test_shellcheck_finds_nothing() -> None:

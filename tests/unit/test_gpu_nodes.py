@@ -1,4 +1,4 @@
-"""Feature discovery, the two operators and the agents are installed with exact values, in the one order that works."""
+"""The values of the operators on GPU nodes, and the programs of the agents there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pulumi
 import pytest
 
 from components import catalogue, names
@@ -20,38 +19,24 @@ from components.azure import aks
 from components.azure.aks import LOCAL_DISKS
 from components.azure.fabric import SHARED
 from components.azure.node_labeler import NodeLabeler, NodeLabelerArgs, node_labeler
-from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION
 from components.kubernetes.placement import Placement
 from components.kubernetes.quantity import ZERO, Quantity
 from components.nodes import gpu_operator, node_agent
-from components.nodes.feature_discovery import (
-    OPERATOR_NAMESPACE,
-    FeatureDiscovery,
-    FeatureDiscoveryArgs,
-)
-from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, HandOut, dcgm_metrics, gpu_operator_values
+from components.nodes.feature_discovery import OPERATOR_NAMESPACE
+from components.nodes.gpu_operator import GpuOperatorArgs, HandOut, dcgm_metrics, gpu_operator_values
 from components.nodes.network_operator import (
     DevicePlugin,
-    NetworkOperator,
     NetworkOperatorArgs,
     NicImages,
     nic_cluster_policy,
 )
-from components.nodes.nvme_scratch import (
-    FOLDER,
-    POOL_LABEL,
-    Filesystem,
-    NvmeScratch,
-    NvmeScratchArgs,
-    scratch,
-)
+from components.nodes.nvme_scratch import FOLDER, POOL_LABEL, Filesystem, NvmeScratch, NvmeScratchArgs, scratch
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
 from stacks.targets.spec import RESERVED
-from tests.unit.harness import Record, Registered, build
+from tests.unit.harness import Record, build
 
-RELEASE = "kubernetes:helm.sh/v3:Release"
 IMAGE = catalogue.PYTHON.reference
 PLACEMENT = Placement(system=aks.SYSTEM_NODES, gpus=aks.gpu_nodes(taint=True))
 
@@ -81,50 +66,6 @@ def scratch_args(**changes: Any) -> NvmeScratchArgs:
 
 def plugin_config(policy: dict[str, Any], key: str) -> Any:
     return json.loads(policy["spec"][key]["config"])
-
-
-@pytest.fixture(scope="module")
-def operators() -> Record:
-    def program() -> None:
-        namespace = Namespace("operators", NamespaceArgs(name=OPERATOR_NAMESPACE, privileged=True)).name
-        chart = Mirror().chart(catalogue.find_chart("node-feature-discovery"))
-        discovery = FeatureDiscovery(
-            "discovery", FeatureDiscoveryArgs(chart=chart, namespace=namespace, placement=PLACEMENT)
-        )
-        after = pulumi.ResourceOptions(depends_on=discovery.ready)
-        network = NetworkOperator("network", network_args(namespace=namespace), after)
-        GpuOperator("gpu", gpu_args(namespace=namespace), pulumi.ResourceOptions(depends_on=network.ready))
-
-    return build(program)
-
-
-class TestOrder:
-    def release(self, operators: Record, name: str) -> Registered:
-        return next(item for item in operators.resources if item.type == RELEASE and item.inputs["name"] == name)
-
-    def test_the_policy_comes_after_the_chart_that_defines_its_kind(self, operators: Record) -> None:
-        policy = operators.one("NicClusterPolicy", "nic-cluster-policy")
-        assert self.release(operators, "network-operator").urn in operators.closure(policy)
-
-    def test_the_gpu_operator_comes_after_the_policy_and_feature_discovery(self, operators: Record) -> None:
-        before = operators.closure(self.release(operators, "gpu-operator"))
-        assert operators.one("NicClusterPolicy", "nic-cluster-policy").urn in before
-        assert self.release(operators, "node-feature-discovery").urn in before
-
-    def test_the_network_operator_comes_after_feature_discovery(self, operators: Record) -> None:
-        before = operators.closure(self.release(operators, "network-operator"))
-        assert self.release(operators, "node-feature-discovery").urn in before
-
-    def test_each_chart_waits_for_the_namespace_that_lets_its_pods_in(self, operators: Record) -> None:
-        namespace = operators.one("Namespace", OPERATOR_NAMESPACE)
-        assert namespace.inputs["metadata"]["labels"] == {
-            "pod-security.kubernetes.io/enforce": "privileged",
-            "pod-security.kubernetes.io/audit": "privileged",
-            "pod-security.kubernetes.io/warn": "privileged",
-        }
-        releases = [item for item in operators.resources if item.type == RELEASE]
-        assert len(releases) == 3
-        assert all(namespace.urn in operators.closure(item) for item in releases)
 
 
 class TestFeatureDiscovery:

@@ -77,10 +77,7 @@ def test_the_cluster_is_asked_before_anything_else_happens(kubeconfig: Path) -> 
         return ClusterFacts(identifier="lab", version="1.34")
 
     stack = inputs.interpret(
-        {"target": "simulated"},
-        base=kubeconfig.parent,
-        environment={"KUBECONFIG": str(kubeconfig)},
-        ask=ask,
+        {"target": "simulated"}, base=kubeconfig.parent, environment={"KUBECONFIG": str(kubeconfig)}, ask=ask
     )
     assert asked == ["https://127.0.0.1:6443"]
     assert stack.require_cluster().kubeconfig.cluster == "lab-cluster"

@@ -148,11 +148,7 @@ def test_the_gate_is_opened_by_the_accounts_of_the_manifests() -> None:
 
 
 def test_what_runs_pods_is_counted_by_appwrapper_in_that_version() -> None:
-    without_pods = {
-        "v1/Service",
-        "v1/ConfigMap",
-        "scheduling.x-k8s.io/v1alpha1/PodGroup",
-    }
+    without_pods = {"v1/Service", "v1/ConfigMap", "scheduling.x-k8s.io/v1alpha1/PodGroup"}
     allowed = {*wrapped_kinds.WRAPPED_KINDS, *wrapped_kinds.FURTHER_KINDS}
     assert allowed - without_pods == set(COUNTED)
 

@@ -197,11 +197,7 @@ def test_a_context_that_is_not_there_is_named_with_those_that_are(kubeconfig: Pa
 
 
 def ask(
-    server: str,
-    seconds: float = 1.0,
-    authority: str | None = None,
-    insecure: bool = False,
-    proxy: str | None = None,
+    server: str, seconds: float = 1.0, authority: str | None = None, insecure: bool = False, proxy: str | None = None
 ) -> None:
     config = Kubeconfig(
         contents="", cluster="lab-cluster", server=server, authority=authority, insecure=insecure, proxy=proxy
@@ -302,9 +298,7 @@ def over_tls(tmp_path: Path) -> Iterator[tuple[str, str]]:
         .sign(key, hashes.SHA256())
     )
     pem = certificate.public_bytes(Encoding.PEM)
-    (tmp_path / "both.pem").write_bytes(
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + pem,
-    )
+    (tmp_path / "both.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + pem)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "both.pem")
 
