@@ -621,7 +621,7 @@ def test_what_queues_lend_less_of_because_nodes_are_lost_comes_back() -> None:
 def test_a_job_that_asks_for_what_no_queue_has_never_runs(said: str, resource: str, change: str | None) -> None:
     answer = asked(platform(said))
     assert (answer.verdict, answer.resource) == (Verdict.NEVER, resource)
-    assert change is None or answer.change == change
+    assert change is None or str(answer.change).startswith(change)
 
 
 def test_nodes_without_quota_are_no_room() -> None:

@@ -36,7 +36,7 @@ def said(raw: dict[str, Any], *secrets: str) -> str:
     return "\n".join(str(error) for error in errors_of(raw, *secrets))
 
 
-@pytest.mark.parametrize("raw", cases("secrets"), ids=lambda raw: str(sorted(raw)))
+@pytest.mark.parametrize("raw", list(cases("secrets")), ids=lambda raw: str(sorted(raw)))
 def test_what_may_be_a_password_is_in_no_message(raw: dict[str, Any]) -> None:
     text = said(raw)
     assert text

@@ -412,7 +412,7 @@ def test_what_does_not_fit_the_memory_is_told_what_does() -> None:
 def test_an_impossible_day_is_an_error(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lab.scenarios.memory.free_memory", lambda: 3 * GIB)
+    monkeypatch.setattr("lab.scenarios.memory.free_memory", lambda: 4 * GIB)
     assert main([*arguments, "--print-trace"]) == 1
     assert said in capsys.readouterr().err
 
