@@ -570,7 +570,9 @@ def platform(said: str, *queues: dict[str, Any], pods: int = 3) -> Replica:
 
 
 def test_a_job_that_waits_says_all_that_it_lacks() -> None:
-    answer = asked(platform(f"{LACKS.format('cpu', '500m')}, {LACKS.format('nvidia.com/gpu', 8)}"))
+    """Kueue of OpenShift AI adds `in cohort`."""
+    gpus = LACKS.format("nvidia.com/gpu", 8).replace(" for ", " in cohort for ")
+    answer = asked(platform(f"{LACKS.format('cpu', '500m')}, {gpus}"))
     assert (answer.verdict, answer.resource) == (Verdict.WAITS, "500m cpu more, 8 nvidia.com/gpu more")
 
 
