@@ -15,7 +15,7 @@ from stacks.validation import rules
 from tests.unit.conftest import ROOT
 
 ABSENT: Final = "(absent)"
-"""A value that stands for a missing key."""
+"""Marks a key that `changed` removes."""
 
 
 def errors_of(raw: Mapping[str, object], *secrets: str) -> list[ConfigError]:

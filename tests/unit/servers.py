@@ -32,7 +32,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def log_message(self, *_: object) -> None:
-        """Print nothing."""
+        """Print no log."""
 
 
 @contextmanager

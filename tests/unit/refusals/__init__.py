@@ -34,7 +34,6 @@ from tests.unit import (
 from tests.unit.configurations import changed
 from tests.unit.refusals.cases import cases, with_facts
 from tests.unit.refusals.interpreted import INTERPRETED
-from tests.unit.refusals.projects import OF_PROJECTS
 
 FOLDER: Final = Path(__file__).parent
 _DAY: Final = date(2026, 6, 1)
@@ -72,7 +71,7 @@ TABLES: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
     "late": lambda: iter(test_late_refusals.REFUSED),
     "names": lambda: iter(test_object_names.TAKEN),
     "network": _network,
-    "projects": lambda: iter(OF_PROJECTS),
+    "projects": lambda: with_facts("projects"),
     "settings": lambda: (test_settings.changed(path, value) for path, value in test_settings.MISTAKES),
     "targets": lambda: cases("targets"),
     "training": _training,

@@ -1,7 +1,8 @@
 """Configurations with one error each, from the YAML files of this folder.
 
 An entry names an example and what differs in it, by path: `aks: {gpu.driverVersion: latest}`. Its `facts` are what
-differs in the cluster of the example. `all` names a list that the tests compute.
+differs in the example's cluster, or in an OpenStack project, which `project` selects. `all` names a list that the tests
+compute.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import yaml
 from pydantic import TypeAdapter
 
 from stacks.config.cluster_facts import ClusterFacts
+from stacks.targets.cpouta.project_facts import ProjectFacts
 from tests.unit import (
     test_azure_settings,
     test_certified_gpu_operator,
+    test_cpouta_project,
     test_cpouta_settings,
     test_existing,
     test_hub_revisions,
@@ -36,6 +39,7 @@ from tests.unit import (
 from tests.unit.configurations import aks, changed
 
 Raw = dict[str, Any]
+Facts = ClusterFacts | ProjectFacts
 
 _KEY: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILRAB9KLBebIS3T6CQzFcLZeh0uyh1MafBbQmtzuICAV"
 _EXAMPLES: Final[Mapping[str, Callable[[], Raw]]] = {
@@ -90,14 +94,17 @@ _EXISTING: Final = ClusterFacts(
     storage_classes=frozenset({"nfs-client"}),
 )
 _OPENSHIFT: Final = replace(_EXISTING, nodes=test_openshift.NODES, openshift="4.21.3")
-_FACTS: Final[Mapping[str, ClusterFacts]] = {
+_FACTS: Final[Mapping[str, Facts]] = {
     "aks": _EXISTING,
     "certified": replace(_OPENSHIFT, nodes=(test_certified_gpu_operator.WORKER,) * 3),
+    "cpouta": test_cpouta_project.FACTS,
     "existing": _EXISTING,
+    "gone": test_cpouta_project.GONE,
+    "noted": test_cpouta_project.NOTED,
     "sakkara": replace(_OPENSHIFT, nodes=tuple(map(test_existing.node, test_sakkara.WORKERS))),
     "sharing": replace(_EXISTING, nodes=(test_existing.node("a", **{"nvidia.com/gpu": "1"}),)),
+    "whole": test_cpouta_project.TestWhatIsThere.FULL,
 }
-_ADAPTER: Final = TypeAdapter(ClusterFacts)
 
 
 def cases(topic: str) -> Iterator[Raw]:
@@ -105,11 +112,12 @@ def cases(topic: str) -> Iterator[Raw]:
     return (raw for raw, _ in with_facts(topic))
 
 
-def with_facts(topic: str) -> Iterator[tuple[Raw, ClusterFacts]]:
-    """Yield the configurations of a topic, each with the facts of its cluster."""
+def with_facts(topic: str) -> Iterator[tuple[Raw, Facts]]:
+    """Yield the configurations of a topic, each with the facts of its cluster or project."""
     for entry in yaml.safe_load((Path(__file__).parent / f"{topic}.yaml").read_text()):
-        own = entry.pop("facts", {})
+        own, project = entry.pop("facts", {}), entry.pop("project", None)
         ((example, changes),) = entry.items()
-        facts = _ADAPTER.validate_python(asdict(_FACTS.get(example, _OPENSHIFT)) | own)
+        usual = _FACTS.get(project or example, _OPENSHIFT)
+        facts = TypeAdapter(type(usual)).validate_python(changed(asdict(usual), own))
         found = _COMPUTED[changes]() if example == "all" else [changed(_EXAMPLES[example](), changes)]
         yield from ((raw, facts) for raw in found)
