@@ -32,8 +32,7 @@ from tests.unit import (
     test_workload_settings,
 )
 from tests.unit.configurations import changed
-from tests.unit.refusals.cases import cases, with_facts
-from tests.unit.refusals.interpreted import INTERPRETED
+from tests.unit.refusals.cases import cases, interpreted, with_facts
 
 FOLDER: Final = Path(__file__).parent
 _DAY: Final = date(2026, 6, 1)
@@ -66,7 +65,7 @@ TABLES: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
     "azure": lambda: cases("azure"),
     "clusters": lambda: with_facts("clusters"),
     "forms": lambda: chain(cases("secrets"), cases("forms")),
-    _WHOLE: lambda: (raw for raw, _ in INTERPRETED),
+    _WHOLE: lambda: (raw for raw, _ in interpreted()),
     "jobs": lambda: cases("jobs"),
     "late": lambda: iter(test_late_refusals.REFUSED),
     "names": lambda: iter(test_object_names.TAKEN),
@@ -86,7 +85,7 @@ def texts(name: str) -> str:
     """Return what users read for each configuration of a table."""
     home = mock.patch.dict(os.environ, HOME="/nowhere/home")
     with home, mock.patch.object(support, "today", return_value=_DAY):
-        said = [_interpreted(*case) for case in INTERPRETED] if name == _WHOLE else list(map(_said, TABLES[name]()))
+        said = [_interpreted(*case) for case in interpreted()] if name == _WHOLE else list(map(_said, TABLES[name]()))
     shown: dict[str, str] = {}
     answers = ["\n".join(_once(text, shown) for text in answer) for answer in said]
     return _KEY.sub(r"\1 AAAA...", _SEPARATOR.join(answers)) + "\n"

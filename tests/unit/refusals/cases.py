@@ -1,8 +1,8 @@
 """Configurations with one error each, from the YAML files of this folder.
 
 An entry names an example and what differs in it, by path: `aks: {gpu.driverVersion: latest}`. Its `facts` are what
-differs in the example's cluster, or in an OpenStack project, which `project` selects. `all` names a list that the tests
-compute.
+differs in the example's cluster, or in an OpenStack project, which `project` selects. `concealed` are encrypted values.
+`all` names a list that the tests compute.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.secrets import Concealed
 from stacks.targets.cpouta.project_facts import ProjectFacts
 from tests.unit import (
     test_azure_settings,
@@ -80,6 +81,7 @@ _COMPUTED: Final[Mapping[str, Callable[[], Iterable[Raw]]]] = {
     "too many tags": lambda: [
         changed(_EXAMPLES["azure"](), {"azure.tags": {f"tag{index}": "" for index in range(51)}})
     ],
+    "a long folder": lambda: [aks(mirror={"artifacts": "/" + "a" * 5000})],
     "a short key": lambda: [test_cpouta_settings.shipped(sshPublicKey=test_azure_settings.SHORT)],
     "keys with long remarks": lambda: (
         test_cpouta_settings.shipped(sshPublicKey=f"{_KEY} {remark}")
@@ -114,10 +116,26 @@ def cases(topic: str) -> Iterator[Raw]:
 
 def with_facts(topic: str) -> Iterator[tuple[Raw, Facts]]:
     """Yield the configurations of a topic, each with the facts of its cluster or project."""
-    for entry in yaml.safe_load((Path(__file__).parent / f"{topic}.yaml").read_text()):
+    for entry in _entries(topic):
         own, project = entry.pop("facts", {}), entry.pop("project", None)
         ((example, changes),) = entry.items()
         usual = _FACTS.get(project or example, _OPENSHIFT)
         facts = TypeAdapter(type(usual)).validate_python(changed(asdict(usual), own))
-        found = _COMPUTED[changes]() if example == "all" else [changed(_EXAMPLES[example](), changes)]
-        yield from ((raw, facts) for raw in found)
+        yield from ((raw, facts) for raw in _configurations(example, changes))
+
+
+def interpreted() -> Iterator[tuple[Raw, Mapping[str, str]]]:
+    """Yield configurations with encrypted values, each with the environment that the engine runs in."""
+    for entry in _entries("interpreted"):
+        environment, concealed = entry.pop("environment", {}), entry.pop("concealed", {})
+        ((example, changes),) = entry.items()
+        for raw in _configurations(example, changes):
+            yield raw | {key: Concealed[name] for key, name in concealed.items()}, environment
+
+
+def _entries(topic: str) -> Iterator[dict[str, Any]]:
+    yield from yaml.safe_load((Path(__file__).parent / f"{topic}.yaml").read_text())
+
+
+def _configurations(example: str, changes: Any) -> Iterable[Raw]:
+    return _COMPUTED[changes]() if example == "all" else [changed(_EXAMPLES[example](), changes)]
