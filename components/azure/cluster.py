@@ -12,6 +12,7 @@ from pulumi_azure_native import containerservice
 
 from components.azure.identity import KubeletIdentity
 from components.azure.scope import ResourceScope
+from components.azure.system_pool import SystemPool
 from components.layer import Layer
 
 _KUBELET: Final = "kubeletidentity"
@@ -22,22 +23,6 @@ PRINCIPAL_TAG: Final = "mlbatch-control-plane-principal"
 cluster refers to. Without the tag, no input would change, and AKS would continue with the old identity
 (https://github.com/Azure/AKS/issues/4561). With it, the cluster is updated as by `az aks update --assign-identity`. The
 kubelets' identity is given with its object ID."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemPool:
-    """The nodes for the cluster's own pods and the platform's controllers.
-
-    os_disk_gib: size in GiB, 0 for the machine type's default.
-    zones: the nodes are spread over them. Empty for any zone.
-    """
-
-    name: str = "system"
-    count: int = 2
-    vm_size: str
-    os_disk_gib: int = 128
-    os_sku: str
-    zones: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,12 +87,17 @@ class AksCluster(Layer):
     """Create an AKS cluster: managed identity, Entra sign-in with Azure's roles, workload identity, overlay network.
 
     A cluster has a list of all its pools, and every pool adds itself. The program sets this list only at creation and
-    ignores it afterwards, so that refreshes and updates do not change the pools. It compares the system pool with the
-    settings and warns about differences.
+    ignores it afterwards: an update sends the pools as the last refresh found them. SystemPoolUpdates changes the
+    system pool.
+
+    The provider would replace the cluster for another SSH key (pulumi-azure-native, provider/pkg/gen/replacement.go:
+    linuxProfile). The program ignores the key after creation, and warns with the command that changes it in place.
     """
 
     name: str
     id: pulumi.Output[str]
+    pools: pulumi.Output[Sequence[Any] | None]
+    """All pools as Azure reports them."""
     oidc_issuer: pulumi.Output[str]
     """Issuer of the service accounts' tokens. Federated credentials of workload identities name it."""
     ready: Sequence[pulumi.Resource]
@@ -146,28 +136,34 @@ class AksCluster(Layer):
             auto_upgrade_profile=containerservice.ManagedClusterAutoUpgradeProfileArgs(
                 upgrade_channel=args.upgrade_channel, node_os_upgrade_channel=args.node_os_channel
             ),
-            agent_pool_profiles=[_system_pool(args.system_pool, args.subnet_id)],
+            agent_pool_profiles=[args.system_pool.profile(args.subnet_id)],
             linux_profile=containerservice.ContainerServiceLinuxProfileArgs(
                 admin_username=args.admin_user,
                 ssh=containerservice.ContainerServiceSshConfigurationArgs(
                     public_keys=[containerservice.ContainerServiceSshPublicKeyArgs(key_data=args.ssh_public_key)]
                 ),
             ),
-            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["agentPoolProfiles"]),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                ignore_changes=["agentPoolProfiles", "linuxProfile"],
+            ),
         )
-        cluster.agent_pool_profiles.apply(lambda pools: self._compare(args, pools))
+        cluster.linux_profile.apply(lambda profile: self._compare_key(args, profile))
         self.name = args.name
         self.id = cluster.id
+        self.pools = cluster.agent_pool_profiles
         self.oidc_issuer = cluster.oidc_issuer_profile.apply(lambda profile: (profile and profile.issuer_url) or "")
         self.ready = [cluster]
         self.register_outputs({"id": self.id})
 
-    def _compare(self, args: AksClusterArgs, pools: Sequence[Any] | None) -> None:
-        for difference in differences(args.system_pool, pools or ()):
+    def _compare_key(self, args: AksClusterArgs, profile: Any) -> None:
+        keys = [key.key_data.split()[:2] for key in profile.ssh.public_keys] if profile else []
+        if keys and args.ssh_public_key.split()[:2] not in keys:
             pulumi.log.warn(
-                f"the system pool of {args.name} {difference}. AKS changes it through its own commands only: "
-                f"`az aks nodepool scale` or `az aks nodepool add` with --resource-group {args.scope.resource_group} "
-                f"--cluster-name {args.name}, or put mlbatch:azure.systemPool back",
+                f"the nodes of {args.name} have another SSH key than mlbatch:azure.sshPublicKey. To change it in "
+                f"place, write the key to a file and run `az aks update --resource-group "
+                f"{args.scope.resource_group} --name {args.name} --ssh-key-value <file>`. Nodes get it with their "
+                "next image",
                 self,
             )
 
@@ -180,20 +176,6 @@ def dns_prefix(cluster: str) -> str:
 def dns_service_ip(service_cidr: str) -> str:
     """Return the address of the cluster's DNS server: the tenth address of the Services' network, AKS's default."""
     return str(IPv4Network(service_cidr)[10])
-
-
-def differences(declared: SystemPool, pools: Sequence[Any]) -> list[str]:
-    """Return the differences between the system pool and the settings. Each is the second half of a sentence."""
-    found = next((pool for pool in pools if pool.name == declared.name), None)
-    if found is None:
-        return []
-    compared = (
-        ("nodes", found.count, declared.count),
-        ("nodes of size", found.vm_size, declared.vm_size),
-    )
-    return [
-        f"has {what} {is_now} where the settings say {wanted}" for what, is_now, wanted in compared if is_now != wanted
-    ]
 
 
 def _sign_in(groups: Sequence[str]) -> containerservice.ManagedClusterAADProfileArgs | None:
@@ -227,19 +209,4 @@ def _network(pods: PodNetwork) -> containerservice.ContainerServiceNetworkProfil
         dns_service_ip=dns_service_ip(pods.service_cidr),
         load_balancer_sku=containerservice.LoadBalancerSku.STANDARD,
         outbound_type=containerservice.OutboundType.LOAD_BALANCER,
-    )
-
-
-def _system_pool(pool: SystemPool, subnet_id: pulumi.Input[str]) -> containerservice.ManagedClusterAgentPoolProfileArgs:
-    return containerservice.ManagedClusterAgentPoolProfileArgs(
-        name=pool.name,
-        mode=containerservice.AgentPoolMode.SYSTEM,
-        type=containerservice.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
-        count=pool.count,
-        vm_size=pool.vm_size,
-        os_type=containerservice.OSType.LINUX,
-        os_sku=pool.os_sku,
-        os_disk_size_gb=pool.os_disk_gib,
-        availability_zones=list(pool.zones) or None,
-        vnet_subnet_id=subnet_id,
     )

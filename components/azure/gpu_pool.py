@@ -45,6 +45,7 @@ class GpuPoolArgs:
     kubernetes_version: the cluster's.
     count: number of nodes. With autoscale it applies only at creation.
     taint: the nodes have `nvidia.com/gpu=present:NoSchedule`, so that only pods that request GPUs run there.
+    ssh_access: LocalUser or Disabled.
     spot: machines that Azure can reclaim. They have no settings for how many an upgrade takes at a time.
     placement_id: proximity placement group.
     max_pods: limit for each node.
@@ -62,6 +63,7 @@ class GpuPoolArgs:
     autoscale: Autoscale | None = None
     os_disk_gib: int = 128
     os_sku: str
+    ssh_access: str = "LocalUser"
     subnet_id: pulumi.Input[str]
     zones: tuple[str, ...] = ()
     placement_id: pulumi.Input[str] | None = None
@@ -104,6 +106,7 @@ class GpuPool(Layer):
             os_type=containerservice.OSType.LINUX,
             os_sku=args.os_sku,
             os_disk_size_gb=args.os_disk_gib,
+            security_profile=containerservice.AgentPoolSecurityProfileArgs(ssh_access=args.ssh_access),
             gpu_profile=containerservice.GPUProfileArgs(driver=containerservice.GPUDriver.NONE),
             node_taints=[taint_text(taint) for taint in _taints(args)],
             scale_set_priority=containerservice.ScaleSetPriority.SPOT if args.spot else None,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import pulumi
 from pulumi_azure_native import managedidentity
@@ -11,6 +14,10 @@ from pulumi_azure_native import managedidentity
 from components.azure import roles
 from components.azure.scope import ResourceScope
 from components.layer import Layer
+
+ARRIVAL_SECONDS: Final = 120
+"""A role of this age is most likely in effect. Azure promises ten minutes at most
+(learn.microsoft.com/azure/role-based-access-control/troubleshooting), and AKS refuses a cluster without the role."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +64,8 @@ class ClusterIdentities(Layer):
     kubelets: KubeletIdentity
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to create the cluster: its identities exist, and the control plane has its roles."""
+    arrived: pulumi.Output[pulumi.Resource]
+    """Depend on these two to create the cluster: its identities exist, and the control plane's roles are in effect."""
 
     def __init__(self, name: str, args: ClusterIdentitiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:ClusterIdentities", name, None, opts)
@@ -88,4 +96,17 @@ class ClusterIdentities(Layer):
         self.principal = control_plane.principal_id
         self.kubelets = KubeletIdentity(id=kubelets.id, client=kubelets.client_id, principal=kubelets.principal_id)
         self.ready = [control_plane, kubelets, *given]
+        created = pulumi.Output.all(*(each.created_on for each in given))
+        waited: pulumi.Output[None] = created.apply(self._wait)
+        self.arrived = waited.apply(lambda _: given[-1])
         self.register_outputs({"id": self.id})
+
+    async def _wait(self, created: list[Any]) -> None:
+        """Wait until the newest role is old enough. A preview does not wait."""
+        newest = max((datetime.fromisoformat(each) for each in created if each), default=None)
+        if newest is None or pulumi.runtime.is_dry_run():
+            return
+        left = ARRIVAL_SECONDS - (datetime.now(UTC) - newest).total_seconds()
+        if left > 0:
+            pulumi.log.info(f"waiting {left:.0f} s until the new roles of the cluster's identity are in effect", self)
+            await asyncio.sleep(left)

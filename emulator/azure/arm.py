@@ -15,7 +15,7 @@ from emulator.azure import faults, nodes
 from emulator.azure.errors import ArmError, OperationFailedError, refused
 from emulator.azure.facts import AzureFacts
 from emulator.azure.services import KINDS
-from emulator.azure.services.base import CLUSTER, GROUP, POOL, Kind, Request, check_common
+from emulator.azure.services.base import CLUSTER, DEPLOYMENT, GROUP, POOL, Kind, Request, check_common
 from emulator.azure.services.resources import FEATURE, REGISTRATION
 from emulator.azure.store import Operation, Properties, Record, State, Store
 from emulator.cluster.credentials import Account
@@ -191,7 +191,7 @@ class Arm:
         due = self._due(state)
         for record in due:
             self._finish(state, record)
-        if any(record.type in (CLUSTER, POOL, GROUP) for record in due):
+        if any(record.type in (CLUSTER, POOL, GROUP, DEPLOYMENT) for record in due):
             self._follow(state)
 
     def _finish(self, state: State, record: Record) -> None:

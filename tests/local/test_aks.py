@@ -27,12 +27,15 @@ from stacks.config import secrets
 from stacks.config.inputs import interpret
 from stacks.job_manifests import JOBS, wanted
 from stacks.layers.jobs import documents
+from tests.emulator.azure.subscription import KEY
 from tests.local.environment import Cluster, Project, drift, eventually, local_environment, stack_settings
 from tests.local.killed import Killed
 from tests.local.member import as_member, dry_run
 
 pytestmark = pytest.mark.emulated("Azure is emulated")
 
+OLD, NEW = "1.34", "1.35"
+"""Kubernetes versions before and after an upgrade."""
 KUEUE = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 ADMISSION = "admissionregistration.k8s.io/v1"
@@ -64,7 +67,10 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture
 def settings() -> dict[str, Any]:
     """Return the shipped settings with the job that the guide enables last, as a mutable copy."""
-    return changed(stack_settings("aks"), {"workloads.nccl.enabled": True, "workloads.nccl.tag": "1"})
+    return changed(
+        stack_settings("aks"),
+        {"azure.kubernetesVersion": OLD, "workloads.nccl.enabled": True, "workloads.nccl.tag": "1"},
+    )
 
 
 def scaled(settings: dict[str, Any], count: int) -> dict[str, Any]:
@@ -476,6 +482,41 @@ def test_recreated_identities_recreate_their_volumes_and_claims(
     assert cluster.existing(ADMISSION, WEBHOOKS[1], name)["metadata"]["labels"]["app.kubernetes.io/name"] == "kueue"
     assert selectors(cluster) == enforced
     project.unchanged()
+
+
+def updated(project: Project, changes: dict[str, Any], *expected: str, **others: str) -> None:
+    """Update the stack, which changes these resources in place and has only these other operations."""
+    secret = project.secret("blobSasToken", SAS_TOKEN)
+    project.configure({**changed(stack_settings("aks"), {**EVERYTHING, **changes}), "blobSasToken": secret})
+    assert project.changes() == {**dict.fromkeys(expected, "update"), **others}
+    project.up()
+    project.unchanged()
+
+
+def test_what_azure_changes_in_place_is_changed_in_place(project: Project, paths: Paths) -> None:
+    """On a cluster with a GPU pool, which each request must then list. The control plane is upgraded first."""
+    options: dict[str, Any] = {
+        "azure.kubernetesVersion": OLD,
+        "azure.apiServer.authorizedRanges": ["203.0.113.0/24"],
+        "azure.tier": "Premium",
+        "azure.support": "longTerm",
+        "azure.upgrades.nodeOs": "SecurityPatch",
+        "azure.upgrades.kubernetes": "patch",
+        "azure.access.adminGroups": ["99999999-8888-4777-8666-555555555555"],
+    }
+    updated(project, options, "mlbatch", aksManagedAutoUpgradeSchedule="create")
+    assert in_azure(paths, CLUSTER)["mlbatch"]["sku"]["tier"] == "Premium"
+    options |= {"azure.systemPool.count": 3}
+    updated(project, options, "mlbatch-system")
+    options |= {"azure.kubernetesVersion": NEW}
+    updated(project, options, "mlbatch", "mlbatch-system", "ndv5")
+    versions = {name: pool["currentOrchestratorVersion"] for name, pool in in_azure(paths, POOL).items()}
+    assert {name: version.rpartition(".")[0] for name, version in versions.items()} == {"system": NEW, "ndv5": NEW}
+    options |= {"azure.sshPublicKey": KEY}
+    updated(project, options)
+    assert "az aks update --resource-group mlbatch --name mlbatch --ssh-key-value" in project.run("preview").stdout
+    project.configure(changed(stack_settings("aks"), {**options, "azure.systemPool.vmSize": "Standard_D8s_v5"}))
+    fails(project, "mlbatch:azure.systemPool.vmSize", "az aks nodepool delete")
 
 
 def test_a_recreated_cluster_gets_its_objects_again(

@@ -234,7 +234,7 @@ def test_every_value_of_a_chart_is_one_that_upstreams_chart_knows(full: Record) 
 
 def test_every_azure_resource_names_its_provider(record: Record) -> None:
     azure = [r for r in record.resources if r.type.startswith("azure-native:")]
-    assert len(azure) == 17
+    assert len(azure) == 18
     assert {r.provider.rpartition("::")[0] for r in azure} == {only(record, "pulumi:providers:azure-native").urn}
 
 

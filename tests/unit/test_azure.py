@@ -18,7 +18,7 @@ import yaml
 from components import names
 from components.azure import sizes, versions
 from components.azure.blob_storage import BlobStorage, BlobStorageArgs
-from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool, dns_prefix
+from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, dns_prefix
 from components.azure.credentials import Credentials, CredentialsArgs, signed_in
 from components.azure.feature import FeatureError, InfinibandFeature, InfinibandFeatureArgs
 from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
@@ -29,6 +29,7 @@ from components.azure.registry import Registry, RegistryArgs, RegistryPull, Regi
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.roles import assignment_name
 from components.azure.scope import ResourceScope
+from components.azure.system_pool import SystemPool
 from components.azure.workload_identity import WorkloadIdentity, WorkloadIdentityArgs
 from emulator.azure.services.agent_pools import AgentPool
 from tests.unit.harness import Record, Registered, build
@@ -43,6 +44,9 @@ STATE = "azure-native:features:getSubscriptionFeatureRegistration"
 USER_CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
 ADMIN_CREDENTIALS = "azure-native:containerservice:listManagedClusterAdminCredentials"
 
+SYSTEM_POOL = SystemPool(
+    kubernetes_version="1.35", vm_size="Standard_D4s_v5", os_sku="Ubuntu2204", zones=("1", "2", "3")
+)
 SCOPE = ResourceScope(resource_group="lab", location="eastus")
 
 SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
@@ -136,7 +140,7 @@ def cluster_args(**changes: Any) -> AksClusterArgs:
             "identity_principal": PRINCIPAL,
             "kubelets": KubeletIdentity(id="kubelet", client="kubelet-client", principal=KUBELET),
             "subnet_id": "subnet",
-            "system_pool": SystemPool(vm_size="Standard_D4s_v5", os_sku="Ubuntu2204", zones=("1", "2", "3")),
+            "system_pool": SYSTEM_POOL,
             "pod_network": PodNetwork(pod_cidr="10.244.0.0/16", service_cidr="10.0.0.0/16", policy="cilium"),
             "api_server": ApiServer(authorized_ranges=("203.0.113.0/24",)),
             "admin_groups": ("group",),
@@ -187,27 +191,6 @@ class TestCluster:
     def test_a_dns_prefix_keeps_to_azures_alphabet_and_length(self) -> None:
         assert dns_prefix("a_b" * 30) == ("a-b" * 18)
         assert dns_prefix("x" * 53 + "_y") == "x" * 53
-
-    def test_a_system_pool_that_is_not_what_the_settings_say_is_a_warning(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        said: list[str] = []
-        monkeypatch.setattr(pulumi.log, "warn", lambda text, *rest: said.append(text))
-
-        def other(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-            found = outputs(kind, name, inputs)
-            if not kind.endswith(":ManagedCluster"):
-                return found
-            pools = [{"name": "ndv5", "count": 9}, {**inputs["agentPoolProfiles"][0], "count": 3}]
-            return {**found, "agentPoolProfiles": pools}
-
-        build(lambda: AksCluster("lab", cluster_args()), outputs=other)
-        (text,) = said
-        assert "has nodes 3 where the settings say 2" in text
-        assert "az aks nodepool scale" in text
-        said.clear()
-        build(lambda: AksCluster("lab", cluster_args()), outputs=outputs)
-        assert said == []
 
 
 class TestGpuPool:

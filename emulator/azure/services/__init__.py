@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from emulator.azure.errors import NotEmulatedError
-from emulator.azure.services.agent_pools import AgentPool
+from emulator.azure.services.agent_pools import AGENT_POOL, PoolDeployment
 from emulator.azure.services.authorization import RoleAssignment
 from emulator.azure.services.base import Kind
 from emulator.azure.services.clusters import ManagedCluster
@@ -31,7 +31,8 @@ _KINDS: tuple[Kind, ...] = (
     Registry(),
     ProximityPlacementGroup(),
     ManagedCluster(),
-    AgentPool(),
+    AGENT_POOL,
+    PoolDeployment(),
     MaintenanceConfiguration(),
     StorageAccount(),
     BlobContainer(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 from emulator.azure.errors import refused
 from emulator.azure.facts import AzureFacts
@@ -12,9 +13,12 @@ from emulator.azure.store import Properties, State
 
 _GUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
+_ARRIVAL = timedelta(minutes=10)
+"""Azure's longest time until a role is in effect."""
+
 
 class RoleAssignment(Kind):
-    """A role of a principal on a scope."""
+    """A role of a principal on a scope. It is in effect at once, so it claims to have been created before."""
 
     token = "azure-native:authorization:RoleAssignment"
 
@@ -32,7 +36,9 @@ class RoleAssignment(Kind):
                 raise refused("RoleAssignmentExists", name=other.name)
 
     def computed(self, request: Request) -> Properties:
-        return {"roleDefinitionId": _definition(request), "scope": _scope(request)}
+        before = request.before.properties if request.before else {}
+        created = before.get("createdOn") or (datetime.now(UTC) - _ARRIVAL).isoformat()
+        return {"roleDefinitionId": _definition(request), "scope": _scope(request), "createdOn": created}
 
 
 def _scope(request: Request) -> str:

@@ -22,6 +22,7 @@ from emulator.plugin.wire import UNKNOWN
 GROUP = "Microsoft.Resources/resourceGroups"
 CLUSTER = "Microsoft.ContainerService/managedClusters"
 POOL = "Microsoft.ContainerService/managedClusters/agentPools"
+DEPLOYMENT = "Microsoft.Resources/deployments"
 
 _IN_GROUP = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")

@@ -7,6 +7,7 @@ reads back every pool.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from emulator.azure.errors import invalid, refused
 from emulator.azure.facts import AzureFacts
@@ -38,6 +39,8 @@ class ManagedCluster(Kind):
         if request.creates and not any(each.get("mode") == "System" for each in pools):
             raise invalid("Parameter agentPoolProfiles: a managed cluster needs at least one pool of mode System.")
         names = [str(each["name"]) for each in pools]
+        if not request.creates and pools:
+            _check_listed(request, pools)
         if twice := {name for name in names if names.count(name) > 1}:
             raise invalid(f"agentPoolProfiles has the name {', '.join(sorted(twice))} twice.")
         for inner in self._pools(request):
@@ -143,6 +146,26 @@ class ManagedCluster(Kind):
         check_access(body.get("apiServerAccessProfile") or {})
         if body.get("supportPlan") == LONG_TERM and at(body, "sku.tier") != "Premium":
             raise refused("LongTermSupportNeedsPremium", plan=LONG_TERM)
+
+
+def _check_listed(request: Request, pools: Sequence[Properties]) -> None:
+    """Reject a list of pools that differs from the cluster's."""
+    existing = {pool.name: pool.properties for pool in request.state.of_type(POOL, request.id)}
+    listed = {str(each["name"]): each.get("orchestratorVersion") for each in pools}
+    if listed.keys() - existing.keys():
+        raise refused("NewPool")
+    if missing := existing.keys() - listed.keys():
+        raise refused("MissingPool", pools=", ".join(sorted(missing)))
+    if any(listed.values()) and not all(
+        version and (version == request.body.get("kubernetesVersion") or _is_version(existing[name], version))
+        for name, version in listed.items()
+    ):
+        raise refused("NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged")
+
+
+def _is_version(pool: Properties, version: str) -> bool:
+    current = str(pool["currentOrchestratorVersion"])
+    return version in (pool["orchestratorVersion"], current) or current.startswith(f"{version}.")
 
 
 def _node_group(request: Request) -> str:

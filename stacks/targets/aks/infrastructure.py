@@ -10,7 +10,8 @@ import pulumi
 
 from components.azure.aks import infiniband_deployment, namespace_identity
 from components.azure.blob_storage import BlobStorage, BlobStorageArgs, Grant
-from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool
+from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork
+from components.azure.cluster_users import ClusterUsers, ClusterUsersArgs
 from components.azure.credentials import Credentials, CredentialsArgs
 from components.azure.feature import InfinibandFeature, InfinibandFeatureArgs
 from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
@@ -22,6 +23,7 @@ from components.azure.proximity import ProximityGroup, ProximityGroupArgs
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.scope import ResourceScope
+from components.azure.system_pool import SystemPool, SystemPoolUpdates, SystemPoolUpdatesArgs
 from components.azure.workload_identity import WorkloadIdentity, WorkloadIdentityArgs
 from components.layer import standing_on
 from components.nodes.nvme_scratch import POOL_LABEL
@@ -30,6 +32,7 @@ from stacks.targets.aks.settings import AksSettings
 from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.targets.aks.settings.options import GpuPoolSettings
 from stacks.targets.aks.settings.storage import VolumeSettings
+from stacks.targets.aks.settings.values import GUID
 
 _NODES: Final = ""
 """Key of the nodes, among keys that are namespaces."""
@@ -105,7 +108,9 @@ def create(settings: AksSettings) -> Infrastructure:
         within(*group.ready),
     )
     cluster = AksCluster(
-        "cluster", _cluster(azure, scope, identities, network), within(*identities.ready, *feature, kept=True)
+        "cluster",
+        _cluster(azure, scope, identities, network),
+        within(*identities.ready, identities.arrived, *feature, kept=True),
     )
     pull = RegistryPull(
         "pull",
@@ -113,9 +118,25 @@ def create(settings: AksSettings) -> Infrastructure:
         within(),
     )
     on_cluster = standing_on(cluster.ready[0], within(*cluster.ready, *feature))
+    system = SystemPoolUpdates(
+        "system-pool",
+        SystemPoolUpdatesArgs(
+            cluster=azure.cluster_name,
+            scope=scope,
+            subnet_id=network.subnet_id,
+            pool=_system_pool(azure),
+            found=cluster.pools,
+        ),
+        on_cluster,
+    )
+    after_system = standing_on(cluster.ready[0], within(*cluster.ready, *feature, *system.ready))
     pools = [
-        _gpu_pool(azure, scope, network, within, on_cluster, group.ready, pool) for pool in azure.gpu_pools.values()
+        _gpu_pool(azure, scope, network, within, after_system, group.ready, pool) for pool in azure.gpu_pools.values()
     ]
+    groups = {group.lower() for team in settings.teams for group in team.groups if GUID.fullmatch(group)}
+    if groups:
+        users = ClusterUsersArgs(cluster=azure.cluster_name, cluster_id=cluster.id, groups=sorted(groups))
+        ClusterUsers("users", users, within())
     MaintenanceWindows("maintenance", _maintenance(azure, scope), on_cluster)
     namespaces = _workload_identities(settings, scope, cluster, within(*group.ready))
     mounted = [volume for volume in settings.storage.volumes if volume.account is None]
@@ -154,7 +175,6 @@ def _feature(azure: AzureSettings, options: pulumi.ResourceOptions) -> list[pulu
 def _cluster(
     azure: AzureSettings, scope: ResourceScope, identities: ClusterIdentities, network: Network
 ) -> AksClusterArgs:
-    system = azure.system_pool
     return AksClusterArgs(
         name=azure.cluster_name,
         scope=scope,
@@ -168,14 +188,7 @@ def _cluster(
         identity_principal=identities.principal,
         kubelets=identities.kubelets,
         subnet_id=network.subnet_id,
-        system_pool=SystemPool(
-            name=system.name,
-            count=system.count,
-            vm_size=system.vm_size,
-            os_disk_gib=system.os_disk_gib,
-            os_sku=azure.os_sku,
-            zones=system.zones,
-        ),
+        system_pool=_system_pool(azure),
         pod_network=PodNetwork(
             pod_cidr=azure.network.pod_cidr,
             service_cidr=azure.network.service_cidr,
@@ -190,6 +203,20 @@ def _cluster(
         admin_groups=azure.access.admin_groups,
         upgrade_channel=azure.upgrades.kubernetes,
         node_os_channel=azure.upgrades.node_os,
+    )
+
+
+def _system_pool(azure: AzureSettings) -> SystemPool:
+    system = azure.system_pool
+    return SystemPool(
+        name=system.name,
+        kubernetes_version=azure.kubernetes_version,
+        count=system.count,
+        vm_size=system.vm_size,
+        os_disk_gib=system.os_disk_gib,
+        os_sku=azure.os_sku,
+        zones=system.zones,
+        ssh_access=azure.ssh_access,
     )
 
 
@@ -241,6 +268,7 @@ def _gpu_pool(
             autoscale=Autoscale(min=pool.autoscale.min, max=pool.autoscale.max) if pool.autoscale else None,
             os_disk_gib=pool.os_disk_gib,
             os_sku=azure.os_sku,
+            ssh_access=azure.ssh_access,
             subnet_id=network.subnet_id,
             zones=pool.zones,
             placement_id=placement.id if placement else None,

@@ -18,6 +18,7 @@ from tests.emulator.azure.subscription import (
     CONTAINER,
     FEDERATION,
     GROUP,
+    GROUP_DEPLOYMENT,
     H100,
     IDENTITY,
     NETWORK,
@@ -30,6 +31,8 @@ from tests.emulator.azure.subscription import (
     system_pool,
 )
 
+POOL_TYPE = "Microsoft.ContainerService/managedClusters/agentPools"
+POOL_PATH = ("resourceGroupName", "resourceName", "agentPoolName")
 ACR_PULL = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
 
 
@@ -303,6 +306,56 @@ def test_a_control_plane_is_upgraded_one_minor_version_at_a_time(aks: Subscripti
     assert code_of(lambda: call("1.37")) == "OperationNotAllowed"
     assert code_of(lambda: call("1.34")) == "OperationNotAllowed"
     assert call("1.36")["currentKubernetesVersion"] == "1.36.1"
+
+
+LISTED: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "no version": ([{}, {}], ""),
+    "all versions": ([{"orchestratorVersion": "1.35"}, {"orchestratorVersion": "1.35"}], ""),
+    "one version": ([{}, {"orchestratorVersion": "1.35"}], "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged"),
+    "another version": (
+        [{"orchestratorVersion": "1.35"}, {"orchestratorVersion": "1.34"}],
+        "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged",
+    ),
+    "a new pool": ([{}, {}, {"name": "more"}], "BadRequest"),
+    "a pool less": ([{}], "BadRequest"),
+}
+
+
+@pytest.mark.parametrize("case", LISTED)
+def test_an_update_of_a_cluster_lists_its_pools_as_they_are(aks: Subscription, case: str) -> None:
+    from tests.emulator.azure.subscription import pool_inputs
+
+    aks.pool(orchestratorVersion="1.35")
+    pool = {key: value for key, value in pool_inputs(name="ndv5").items() if key not in POOL_PATH}
+    changes, code = LISTED[case]
+    cluster = aks.arm.state().of_type("Microsoft.ContainerService/managedClusters")[0].id
+    listed = [{**profile, **change} for profile, change in zip([system_pool(), pool, pool], changes, strict=False)]
+    call = lambda: aks.update(CLUSTER, cluster, **cluster_inputs(agentPoolProfiles=listed))  # noqa: E731
+    if code:
+        assert code_of(call) == code
+    else:
+        call()
+
+
+def deployed(azure: Subscription, **changes: Any) -> dict[str, Any]:
+    """Deploy a template with the system pool, changed, and return the pool."""
+    properties = {key: value for key, value in system_pool(**changes).items() if key != "name"}
+    resource = {"type": POOL_TYPE, "apiVersion": "2025-09-01", "name": "aks/system", "properties": properties}
+    template = {"mode": "Incremental", "template": {"resources": [resource]}}
+    made = azure.create(GROUP_DEPLOYMENT, resourceGroupName="rg", deploymentName="system", properties=template)
+    pool = azure.arm.get(made[1]["properties"]["outputResources"][0]["id"])
+    assert pool is not None
+    return pool
+
+
+def test_a_template_changes_an_existing_pool_in_place(aks: Subscription) -> None:
+    assert len(aks.node_names()) == 2
+    assert deployed(aks, count=3)["count"] == 3
+    assert len(aks.node_names()) == 3
+
+
+def test_a_template_does_not_change_the_fixed_properties_of_a_pool(aks: Subscription) -> None:
+    assert code_of(lambda: deployed(aks, vmSize="Standard_D8s_v5")) == "PropertyChangeNotAllowed"
 
 
 def test_the_last_system_pool_stays(aks: Subscription) -> None:

@@ -32,6 +32,7 @@ from stacks.targets.aks.settings.values import (
 SUPPORT_PLANS: Final = {"official": "KubernetesOfficial", values.LONG_TERM: "AKSLongTermSupport"}
 TIERS: Final = ("Free", "Standard", "Premium")
 OS_SKUS: Final = tuple(image.os_sku for image in versions.NODE_IMAGES)
+SSH_ACCESS: Final = ("LocalUser", "Disabled")
 REGISTRY_SKUS: Final = ("Basic", "Standard", "Premium")
 STORAGE_SKUS: Final = values.STORAGE_SKUS
 NETWORK_POLICIES: Final = ("cilium", "calico", "none")
@@ -132,7 +133,10 @@ class UpgradeSettings(SettingsModel):
 
 
 class SystemPoolSettings(SettingsModel):
-    """Nodes for the pods of AKS and the platform's controllers. Changes apply only to a new cluster."""
+    """Nodes for the pods of AKS and the platform's controllers.
+
+    An update changes `count` in place. Other changes need a new pool, and the program prints the commands.
+    """
 
     name: PoolName = "system"
     """Name of the node pool."""
@@ -285,7 +289,9 @@ class AzureOptions(SettingsModel):
     admin_user: AdminName = "azureuser"
     """User name of the nodes' administrator."""
     ssh_public_key: Annotated[str, matching(values.ssh_public_key, values.SSH_KEY, values.SSH_KEYS)]
-    """SSH key of the nodes' administrator."""
+    """SSH key of the nodes' administrator. `az aks update --ssh-key-value` changes it on an existing cluster."""
+    ssh_access: Annotated[str, choice("SSH access", SSH_ACCESS)] = SSH_ACCESS[0]
+    """SSH service of the nodes: for the holder of the key, or `Disabled`. Nodes follow with their next image."""
     registry: RegistrySettings
     network: NetworkSettings = NetworkSettings()
     api_server: ApiServerSettings = ApiServerSettings()

@@ -18,8 +18,8 @@ from stacks.targets.aks.settings.options import AzureOptions
 from stacks.targets.aks.settings.values import LONG_TERM
 
 _PATH: Final[Path] = ("azure", "kubernetesVersion")
-_NOTICE: Final = timedelta(days=30)
-"""Time between AKS's own notice and the end of support."""
+_NOTICE: Final = timedelta(days=60)
+"""Time before the end of support. AKS itself sends a notice only 30 days before it."""
 
 
 def today() -> date:
