@@ -15,12 +15,13 @@ from components.azure import roles
 class ClusterUsersArgs:
     """The arguments of the rights.
 
-    cluster, cluster_id: name and resource ID.
+    cluster: its name.
+    group_id: resource ID of its resource group.
     groups: object IDs of Entra groups.
     """
 
     cluster: str
-    cluster_id: pulumi.Input[str]
+    group_id: pulumi.Input[str]
     groups: Sequence[str]
 
 
@@ -33,11 +34,15 @@ class ClusterUsers(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ClusterUsersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:ClusterUsers", name, None, opts)
+        # Not the cluster's own output, which a preview does not know after a change of the cluster.
+        scope = pulumi.Output.concat(
+            args.group_id, "/providers/Microsoft.ContainerService/managedClusters/", args.cluster
+        )
         for group in args.groups:
             roles.assign(
                 f"{args.cluster}-user-{group}",
                 role=roles.CLUSTER_USER,
-                scope=args.cluster_id,
+                scope=scope,
                 principal=group,
                 kind=authorization.PrincipalType.GROUP,
                 opts=pulumi.ResourceOptions(parent=self),

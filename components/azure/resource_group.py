@@ -22,6 +22,7 @@ class ResourceGroupArgs:
 class ResourceGroup(Layer):
     """Create the resource group. Deleting it deletes all its resources."""
 
+    id: pulumi.Output[str]
     ready: Sequence[pulumi.Resource]
     """Depend on these to create resources in the group."""
 
@@ -32,5 +33,6 @@ class ResourceGroup(Layer):
             **args.scope.arguments(),
             opts=pulumi.ResourceOptions(parent=self),
         )
+        self.id = group.id
         self.ready = [group]
-        self.register_outputs({"id": group.id})
+        self.register_outputs({"id": self.id})

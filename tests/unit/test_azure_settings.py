@@ -185,8 +185,8 @@ def test_the_largest_and_the_smallest_network_of_services_that_aks_takes(network
 
 
 LATER: list[tuple[date, dict[str, Any], str]] = [
-    (date(2027, 3, 1), {}, ""),
-    (date(2027, 3, 2), {}, 'which AKS supports until 2027-03-31.* set it to "1.36", or support to longTerm'),
+    (date(2027, 1, 30), {}, ""),
+    (date(2027, 1, 31), {}, 'which AKS supports until 2027-03-31.* set it to "1.36", or support to longTerm'),
     (date(2027, 4, 1), {}, 'which AKS supports until 2027-03-31.* set it to "1.36", or support to longTerm'),
     (date(2027, 4, 1), {"kubernetesVersion": "1.36"}, ""),
     (date(2026, 12, 1), {"kubernetesVersion": "1.34.3", "osSku": "Ubuntu"}, 'is 1.34.3, which .* set it to "1.35"'),

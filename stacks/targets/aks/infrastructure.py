@@ -135,8 +135,8 @@ def create(settings: AksSettings) -> Infrastructure:
     ]
     groups = {group.lower() for team in settings.teams for group in team.groups if GUID.fullmatch(group)}
     if groups:
-        users = ClusterUsersArgs(cluster=azure.cluster_name, cluster_id=cluster.id, groups=sorted(groups))
-        ClusterUsers("users", users, within())
+        users = ClusterUsersArgs(cluster=azure.cluster_name, group_id=group.id, groups=sorted(groups))
+        ClusterUsers("users", users, on_cluster)
     MaintenanceWindows("maintenance", _maintenance(azure, scope), on_cluster)
     namespaces = _workload_identities(settings, scope, cluster, within(*group.ready))
     mounted = [volume for volume in settings.storage.volumes if volume.account is None]
