@@ -71,14 +71,15 @@ def _check_controllers(source: Source, job: Job) -> None:
     known = [item["spec"]["names"]["kind"] for item in source.all("CustomResourceDefinition")]
     if job.kind not in known:
         raise ManifestError(
-            f"the cluster does not serve {job.kind}: wrap the job in an AppWrapper, or have its operator added"
+            f"the cluster does not serve {job.kind}: write the job as an AppWrapper that contains it, or ask an "
+            f"administrator to install the operator of {job.kind}"
         )
     deciding = {"Kueue": KUEUE, **({APPWRAPPER.kind: WRAPPING} if job.kind == APPWRAPPER.kind else {})}
     for name, parts in deciding.items():
         if not runs(source, parts):
             raise ReplicaError(
-                f"no Deployment of the cluster runs {name} in an image that a program of this machine stands for: "
-                f"{versions.INSTEAD}"
+                f"the cluster runs {name} from an unknown image or not at all, so this machine cannot predict its "
+                f"answer: {versions.INSTEAD}"
             )
 
 

@@ -44,7 +44,7 @@ def documents(text: str) -> list[Any]:
     except UnreadableError:
         raise
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UnreadableError(f"the file is not YAML: {' '.join(str(error).split())}") from error
+        raise UnreadableError(f"the file is not valid YAML: {' '.join(str(error).split())}") from error
 
 
 def _check_depth(text: str) -> None:

@@ -105,11 +105,16 @@ def read(kubeconfig: Path | None, context: str | None) -> Source:
         client = connect(kubeconfig, context, report.SECONDS)
     except (ConfigException, YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
         # The client does not validate a kubeconfig, and raises many exception types for an invalid one.
-        raise SourceError(f"the kubeconfig cannot be used: {' '.join(str(error).split())}") from error
+        raise SourceError(
+            f"the kubeconfig cannot be used: {' '.join(str(error).split())}; name another one with --kubeconfig or "
+            "--context"
+        ) from error
     except (ApiException, DynamicApiError) as error:
-        raise _unreadable(error, "what it knows") from error
+        raise _unreadable(error, "its kinds of objects") from error
     except HTTPError as error:
-        raise SourceError(f"the cluster does not answer: {error}") from error
+        raise SourceError(
+            f"the cluster does not answer: {error}. Start the cluster or its VPN, or name another one with --context"
+        ) from error
     return _read(client)
 
 
@@ -120,8 +125,8 @@ def _unreadable(error: ApiException | DynamicApiError, what: str) -> SourceError
             "and a context that works with `kubectl get nodes`"
         )
     return SourceError(
-        f"the cluster does not let {what} be listed ({error.status} {error.reason}): the question needs the rights of "
-        "the ClusterRole in docs/ask.md"
+        f"the user cannot list {what} of the cluster ({error.status} {error.reason}): ask an administrator to bind the "
+        "ClusterRole in docs/ask.md to the user"
     )
 
 
@@ -144,7 +149,9 @@ def _listed(client: Client, version: str, kind: str) -> list[Document]:
     except (ApiException, DynamicApiError) as error:
         raise _unreadable(error, f"{kind}s") from error
     except HTTPError as error:
-        raise SourceError(f"the cluster does not answer: {error}") from error
+        raise SourceError(
+            f"the cluster does not answer: {error}. Start the cluster or its VPN, or name another one with --context"
+        ) from error
     return [_plain({**item, "apiVersion": version, "kind": kind}) for item in found]
 
 

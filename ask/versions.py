@@ -35,8 +35,8 @@ def differences(source: Source) -> list[str]:
                 there, said = _of_openshift_ai(source, here.name)
             if here.name in KUEUE and there is not None and _minor(there) not in (None, _minor(here.version)):
                 raise VersionError(
-                    f"the cluster has Kueue {said}, and the one that is built here for it is {here.version}, which "
-                    f"decides differently: {INSTEAD}"
+                    f"the cluster has Kueue {said}, but this machine can predict only the answers of Kueue "
+                    f"{here.version}, which may differ: {INSTEAD}"
                 )
             if there != here.version:
                 lines.append(difference(here, said))

@@ -207,7 +207,11 @@ def _replace(cluster: Cluster, finding: Finding) -> None:
             written = cluster.replaced(finding.declared, target, dry_run=False)
             wanted = settled(replace(finding.declared, partial=True), target, written)
             if any(each.declared is not SECRET for each in differences(finding.declared, wanted, written)):
-                raise RefusedError(0, "the API server accepted it, but a controller or webhook changed it at once")
+                raise RefusedError(
+                    0,
+                    "a controller or webhook changed it back at once. `kubectl get -o yaml --show-managed-fields` "
+                    "names it: stop it, or declare its values, and run the command again",
+                )
             return
         except RefusedError as error:
             if _is_made_anew(finding.declared, error):

@@ -24,8 +24,8 @@ _INTRODUCTION: Final = """\
 # Settings
 
 `Pulumi.<stack>.yaml` describes a stack in sections whose names start with `{namespace}:`. Before the program creates
-anything, it checks them all and reports all errors together, each with the key, the value, the allowed values and the
-fix. A key that you leave out has its default. If you write a mapping, it replaces its whole default: keys that you
+anything, it checks them all and reports all errors together, each with the key, the value, the problem and the fix. A
+key that you leave out has its default. If you write a mapping, it replaces its whole default: keys that you
 leave out of it have the defaults of their own tables.
 
 Quantities are those of Kubernetes: `8`, `"500m"`, `2000G`, `128Gi`. Without a unit they are bytes of memory, cores of

@@ -29,8 +29,8 @@ class StackFile:
         except yaml.YAMLError as error:
             # The whole message quotes the line, which can contain a secret.
             mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-            where = f"line {mark.line + 1}" if mark is not None else "this"
-            raise ValueError(f"{where} is no YAML: {problem or 'it has characters that none may have'}") from None
+            where = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "this"
+            raise ValueError(f"{where} is not valid YAML: {problem or 'it has invalid characters'}") from None
         self._root = root if isinstance(root, yaml.MappingNode) else _node({})
 
     @property

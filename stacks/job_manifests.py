@@ -28,11 +28,10 @@ _SAMPLES: Final = "samples"
 
 
 _UNWRAPPED_RAY: Final = ConfigError(
-    path=("tenancy", "unwrappedRay"),
+    ("tenancy", "unwrappedRay"),
+    "the fine-tuning is a RayJob without an AppWrapper, which members cannot create",
+    "set it to true, or let the stack submit the job: workloads.finetuning.enabled",
     value=False,
-    message="the fine-tuning is a RayJob without an AppWrapper, which members cannot create",
-    expected="true",
-    hint="set it to true, or let the stack submit the job: workloads.finetuning.enabled",
 )
 
 
@@ -129,11 +128,11 @@ def _not_queued(job: str, asked: Mapping[str, Any]) -> Iterator[ConfigError]:
     workload = settings.every()[job] if settings is not None else None
     if workload is not None and not workload.queued:
         yield ConfigError(
-            path=(_TREE, job, _SUBMISSION, "gang"),
-            value=str(workload.submission.gang),
-            message="this command prints jobs for members, who submit to a team's queue",
+            (_TREE, job, _SUBMISSION, "gang"),
+            "this command prints jobs for members, who submit to a team's queue",
+            f"omit --set {_SUBMISSION}.gang, and name the team with --team",
             expected="mlbatch",
-            hint=f"omit --set {_SUBMISSION}.gang, and name the team with --team",
+            value=str(workload.submission.gang),
         )
 
 
@@ -156,12 +155,12 @@ def _without_logs(raw: Mapping[str, Any], wanted: WorkloadsSettings) -> Iterator
         )
         if writes:
             yield ConfigError(
-                path=(*path, name),
-                value=True,
-                message=f"the job would wait for claim {wanted.logs.name}, which the stack does not create in "
+                (*path, name),
+                f"the job would wait for claim {wanted.logs.name}, which the stack does not create in "
                 f"namespace {wants}",
+                f"add --set {name}=false, or {switch_on if team is None else f'name --team {team}'}",
                 expected="false" if team is None else f"false, or true with --team {team}",
-                hint=f"add --set {name}=false, or {switch_on if team is None else f'name --team {team}'}",
+                value=True,
             )
 
 

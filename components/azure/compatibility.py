@@ -28,7 +28,7 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
             verdict=Verdict.BROKEN,
             reason=f"blobfuse2 {blobfuse} does not empty its block cache when it starts, and mounts no volume after a "
             "crash, for the cache is not empty then",
-            fix=f"set storage.blobDriver.blobfuse to {BLOBFUSE}, or to null to use the nodes' own",
+            fix=f"set mlbatch:storage.blobDriver.blobfuse to {BLOBFUSE}, or to null to use the nodes' own",
             source="https://github.com/Azure/azure-storage-fuse/issues/1765",
         )
     if blobfuse is None or numbers(driver) >= _FIRST_DOWNGRADING or numbers(blobfuse) >= numbers(_ON_NODES):
@@ -37,8 +37,8 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
         verdict=Verdict.BROKEN,
         reason=f"the nodes come with blobfuse2 {_ON_NODES} or later, and the installer of blob-csi-driver {driver} "
         "cannot go back to an older one",
-        fix=f"set storage.blobDriver.version to {_DRIVER}, "
-        "or storage.blobDriver.blobfuse to null to use the nodes' own",
+        fix=f"set mlbatch:storage.blobDriver.version to {_DRIVER}, "
+        "or mlbatch:storage.blobDriver.blobfuse to null to use the nodes' own",
         source="https://github.com/kubernetes-sigs/blob-csi-driver/issues/1000, "
         "https://github.com/kubernetes-sigs/blob-csi-driver/issues/1846",
     )
@@ -56,6 +56,6 @@ def identity_fault(driver: str) -> Assessment | None:
     return Assessment(
         verdict=Verdict.BROKEN,
         reason=f"blob-csi-driver {driver} does not mount as a workload identity, or loses such mounts while pods run",
-        fix=f"set storage.blobDriver.version to {_DRIVER}, or access to managedIdentity",
+        fix=f"set mlbatch:storage.blobDriver.version to {_DRIVER}, or access to managedIdentity",
         source="https://github.com/kubernetes-sigs/blob-csi-driver/blob/v1.27.8/pkg/blob/nodeserver.go",
     )

@@ -89,7 +89,7 @@ class SystemPoolUpdates(Layer):
     """Change the system pool of a cluster in place: its Kubernetes version, node count, operating system, SSH access.
 
     A cluster is created with this pool, and the provider's resource for pools refuses to create an existing one. So a
-    template sends it, after the control plane's update, as AKS requires. Its first deployment leaves the pool unchanged.
+    template sends it, after the control plane's update, as AKS requires. Its first deployment does not change the pool.
     For another name it creates a second pool.
 
     It raises SystemPoolError for changes that AKS cannot make in an existing pool. It warns of a second system pool,

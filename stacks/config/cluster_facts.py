@@ -13,7 +13,6 @@ import yaml
 from components.kubernetes.quantity import canonical
 from components.nodes.gpu_operator import BY_MOUNT, BY_VARIABLE
 from components.scheduling.priorities import PRIORITIES
-from stacks.config.errors import MISSING, ConfigError
 from stacks.config.kubeconfig import Kubeconfig, KubeconfigError, silent
 from stacks.settings.kubernetes import KubernetesSettings
 
@@ -91,9 +90,7 @@ def comes_with_admission_policies(version: str) -> bool:
     return tuple(int(part) for part in version.split(".")[:2]) >= (1, 30)
 
 
-def ask(
-    kubeconfig: Kubeconfig, settings: KubernetesSettings, node_selectors: Iterable[Mapping[str, str]] = ()
-) -> ClusterFacts:
+def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()) -> ClusterFacts:
     """Return facts about the cluster, and about the nodes that have one of these sets of labels.
 
     Signs in with the kubeconfig's credentials and exec plugins. Raises KubeconfigError if the cluster does not answer
@@ -120,17 +117,23 @@ def ask(
             nodes |= {node.name: node for node in map(_node, found)}
     except kubernetes.client.ApiException as error:
         if error.status == _UNAUTHORIZED:
-            raise _unknown(kubeconfig, settings) from None
+            raise KubeconfigError(
+                f"cluster {kubeconfig.cluster} at {kubeconfig.server} rejects the kubeconfig's credentials (HTTP 401 "
+                "Unauthorized): they have expired or are invalid",
+                "sign in again (`oc login` on OpenShift), or name another context",
+                path=("kubernetes", "context"),
+                expected="",
+            ) from None
         reason = f"it rejects the request (HTTP {error.status} {error.reason})"
         if error.status in _FORBIDDEN:
             reason += "; the user must be a cluster administrator, who can read nodes and namespaces"
-        raise silent(kubeconfig, settings, reason) from None
+        raise silent(kubeconfig, reason) from None
     except kubernetes.config.ConfigException as error:
-        raise silent(kubeconfig, settings, f"cannot sign in: {error}") from None
+        raise silent(kubeconfig, f"cannot sign in: {error}") from None
     except HTTPError as error:
-        raise silent(kubeconfig, settings, f"no answer within {_SECONDS:g} s: {error}") from None
+        raise silent(kubeconfig, f"no answer within {_SECONDS:g} s: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise silent(kubeconfig, settings, f"the address does not answer as an API server ({error!r})") from None
+        raise silent(kubeconfig, f"the address does not answer as an API server ({error!r})") from None
     minor = "".join(character for character in version["minor"] if character.isdigit())
     return ClusterFacts(
         identifier=uid or identity(kubeconfig),
@@ -147,34 +150,16 @@ def ask(
     )
 
 
-def _unknown(kubeconfig: Kubeconfig, settings: KubernetesSettings) -> KubeconfigError:
-    """Return the error of a cluster that rejects the kubeconfig's credentials."""
-    return KubeconfigError(
-        ConfigError(
-            path=("kubernetes", "context"),
-            value=MISSING if settings.context is None else settings.context,
-            message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} rejects the kubeconfig's credentials (HTTP "
-            "401 Unauthorized): they have expired or are invalid",
-            expected="credentials of a cluster administrator that are still valid",
-            hint="sign in again (`oc login` on OpenShift), or name another context",
-        )
-    )
-
-
 def require_identity(kubeconfig: Kubeconfig, settings: KubernetesSettings, facts: ClusterFacts) -> None:
     """Raise KubeconfigError if this is not the cluster that the settings name for the stack."""
-    if settings.identifier in (None, facts.identifier):
-        return
-    raise KubeconfigError(
-        ConfigError(
-            path=("kubernetes", "identifier"),
-            value=settings.identifier,
-            message=f"the kubeconfig names another cluster: {kubeconfig.cluster} at {kubeconfig.server} has the UID "
+    if settings.identifier not in (None, facts.identifier):
+        raise KubeconfigError(
+            f"the kubeconfig names another cluster: {kubeconfig.cluster} at {kubeconfig.server} has the UID "
             f"{facts.identifier}",
-            expected="the cluster that the stack is for, in any kubeconfig and context",
-            hint="use that cluster's kubeconfig or context, or create a separate stack for the other cluster",
+            "use that cluster's kubeconfig or context, or create a separate stack for the other cluster",
+            path=("kubernetes", "identifier"),
+            expected="",
         )
-    )
 
 
 def identity(kubeconfig: Kubeconfig) -> str:

@@ -41,6 +41,12 @@ def date_hint(value: object) -> str:
     return f"YAML reads it as a date: write it in quotes, as {written}"
 
 
+def place(error: Exception) -> str:
+    """Return where a text is not valid YAML. The error itself quotes the line, which may contain a secret."""
+    mark = getattr(error, "problem_mark", None)
+    return f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "this"
+
+
 def load(text: str) -> Any:
     """Return the value of a text. Raises yaml.YAMLError, also for a duplicate key in a mapping."""
     return _Loader(text).get_single_data()

@@ -1,11 +1,11 @@
-"""Errors in a stack's settings, with key, value, problem, allowed values and fix."""
+"""Errors in a stack's settings, with key, value, problem and fix."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,8 @@ Path: TypeAlias = tuple[str | int, ...]
 
 MISSING: Final = object()
 """Value of a missing key."""
+UNKNOWN: Final = object()
+"""Value of a key that was not looked up in the settings."""
 
 _LONGEST_VALUE: Final = 80
 _LONGEST_PATH: Final = 255
@@ -48,25 +50,29 @@ _NOT_SHOWN: Final = "[secret]"
 _SEVERAL_LINES: Final = "[several lines]"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ConfigError:
     """An invalid value.
 
-    path: of the value. value: as written, or MISSING. is_default: the value is the default.
-    message: the problem. expected: the allowed values. hint: the fix. Each is a sentence without a full stop.
+    path: of the value. message: the problem. hint: the fix. Each is a sentence without a full stop.
+    expected: the allowed values, unless the problem and the fix are enough.
+    value: as written. Default: what the settings have at the path. MISSING: do not show it.
+    is_default: the value is the default.
     """
 
     path: Path
-    value: object = MISSING
     message: str
-    expected: str
     hint: str
+    _: KW_ONLY
+    expected: str = ""
+    value: object = UNKNOWN
     is_default: bool = False
 
     def __str__(self) -> str:
-        value = "" if self.value is MISSING else f" = {shown(self.value)}"
+        value = "" if self.value in (MISSING, UNKNOWN) else f" = {shown(self.value)}"
         value += " (the default)" if value and self.is_default else ""
-        text = f"    wrong:   {self.message}\n    allowed: {self.expected}\n    fix:     {self.hint}"
+        allowed = f"    allowed: {self.expected}\n" if self.expected else ""
+        text = f"    wrong:   {self.message}\n{allowed}    fix:     {self.hint}"
         if isinstance(self.value, str) and self.value.strip():
             text = text.replace(self.value, _masked(self.value))
         return f"{key(self.path)}{value}\n{_without(_IN_WORDS, text)}"
@@ -156,13 +162,29 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
     return by_lower[matches[0]] if matches else None
 
 
-def unknown_key(path: Path, known: Iterable[str]) -> ConfigError:
-    """Return the error of an unknown key. Its value is not shown, because it may be a password."""
-    known = list(known)
-    meant = nearest(path[-1], known)
+def instead(word: object, known: Iterable[str], otherwise: str) -> str:
+    """Return the fix of a misspelled word: the most similar known word, or another fix if no word is similar."""
+    meant = nearest(word, known)
+    return f"did you mean {meant}?" if meant else otherwise
+
+
+def unknown_key(path: Path, known: Iterable[str], secrets: Iterable[str] = ()) -> ConfigError:
+    """Return the error of an unknown key. Its value is not shown, because it may be a password.
+
+    secrets: the keys of secrets, which are not in sections.
+    """
+    known, secrets = list(known), list(secrets)
+    meant = nearest(path[-1], [*known, *secrets])
+    if meant in secrets:
+        return ConfigError(
+            path,
+            "a secret has a separate key, and is encrypted",
+            f"remove this key, and run `pulumi config set --secret {key((meant,))}`, which asks for the value. "
+            "Others could read a value that was written here, so enter a new one",
+        )
     return ConfigError(
-        path=path,
-        message=f"unknown key {path[-1]!r}",
+        path,
+        f"unknown key {path[-1]!r}",
+        f"did you mean {meant!r}?" if meant else "remove the key",
         expected=listed(known),
-        hint=f"did you mean {meant!r}?" if meant else "remove the key",
     )

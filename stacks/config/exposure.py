@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from stacks.config.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, key
 from stacks.config.secrets import BLOB_SAS_TOKEN, EMPTY, HIDDEN, Concealed, looks_like_sas, of_target
+from stacks.config.sections import texts
 from stacks.targets.registry import SECRET_KEYS, TARGETS
 from stacks.targets.spec import TargetSpec
 
@@ -42,7 +43,7 @@ def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
         if isinstance(value, Concealed) and value in _WRONG:
             message, expected, remedy = _WRONG[value]
             hint = f"run `pulumi config set --secret {key((name,))}`, which asks for {remedy}"
-            yield ConfigError(path=(name,), message=message, expected=expected, hint=hint)
+            yield ConfigError((name,), message, hint, expected=expected)
         elif value is not HIDDEN:
             yield _readable(name, target)
     yield from _plain_tokens({name: value for name, value in raw.items() if name not in SECRET_KEYS}, target)
@@ -55,10 +56,10 @@ def _readable(name: str, target: TargetSpec[Any] | None) -> ConfigError:
     else:
         expected, remedy = f"no such key on target {target.name}", f"`pulumi config rm {key((name,))}`, and replace it"
     return ConfigError(
-        path=(name,),
-        message="this secret is in plain text in the stack's configuration",
+        (name,),
+        "this secret is in plain text in the stack's configuration",
+        f"run {remedy} where it was issued, because others could read it",
         expected=expected,
-        hint=f"run {remedy} where it was issued, because others could read it",
     )
 
 
@@ -76,23 +77,11 @@ def _plain_tokens(raw: Mapping[str, object], target: TargetSpec[Any] | None) -> 
         else:
             allowed = f"; the secret key {secret} holds it"
             remedy = f", and run `pulumi config set --secret {secret}` with a new one, which asks for the value"
-        for path in _tokens((name,), value):
+        for path in (path for path, text in texts((name,), value) if looks_like_sas(text)):
             yield ConfigError(
-                path=path,
-                value=_NOT_SHOWN,
-                message="a SAS token is in plain text: the repository and the state show it to every reader",
+                path,
+                "a SAS token is in plain text: the repository and the state show it to every reader",
+                f"remove it, revoke the token{remedy}",
                 expected=f"no token in plain values{allowed}",
-                hint=f"remove it, revoke the token{remedy}",
+                value=_NOT_SHOWN,
             )
-
-
-def _tokens(path: Path, value: object) -> Iterator[Path]:
-    if isinstance(value, str):
-        if looks_like_sas(value):
-            yield path
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _tokens((*path, str(name)), item)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _tokens((*path, index), item)

@@ -54,7 +54,7 @@ class NamedCluster:
     facts: ClusterFacts
 
 
-Ask = Callable[[Kubeconfig, KubernetesSettings, Sequence[Mapping[str, str]]], ClusterFacts]
+Ask = Callable[[Kubeconfig, Sequence[Mapping[str, str]]], ClusterFacts]
 """Reads facts about a cluster and the nodes with these labels. Raises KubeconfigError without an answer."""
 
 
@@ -129,10 +129,10 @@ def _is_misspelt(full: str) -> bool:
     return namespace != NAMESPACE and bool(get_close_matches(namespace.lower(), [NAMESPACE], cutoff=_NEARLY))
 
 
-def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Sequence[Mapping[str, str]]) -> ClusterFacts:
+def ask(kubeconfig: Kubeconfig, nodes: Sequence[Mapping[str, str]]) -> ClusterFacts:
     """Return facts about a cluster after a quick check that it answers. Raises KubeconfigError."""
-    kubeconfigs.check_answers(kubeconfig, settings)
-    return cluster_facts.ask(kubeconfig, settings, nodes)
+    kubeconfigs.check_answers(kubeconfig)
+    return cluster_facts.ask(kubeconfig, nodes)
 
 
 def interpret(
@@ -152,11 +152,11 @@ def interpret(
         try:
             kubeconfig = kubeconfigs.read(kubernetes, base=base, environment=environment)
             selectors = partial.target.node_selectors(partial) if partial.target is not None else ()
-            facts = ask(kubeconfig, kubernetes, selectors)
+            facts = ask(kubeconfig, selectors)
             cluster_facts.require_identity(kubeconfig, kubernetes, facts)
             partial.facts, named_cluster = facts, NamedCluster(kubeconfig=kubeconfig, facts=facts)
         except KubeconfigError as error:
-            errors.append(error.problem)
+            errors.append(rules.as_written(partial, error.problem))
     unanswered = None
     if partial.target is not None:
         try:
@@ -165,10 +165,10 @@ def interpret(
             unanswered = error.problem
     errors += rules.check(partial)
     mirrors = partial.section(MirrorSettings)
-    if mirrors is not None:
-        errors += _mirror(mirrors, partial, base)
     jobs, wrong = load_trace.read(partial, base)
-    errors += wrong
+    if mirrors is not None:
+        wrong = [*_mirror(mirrors, partial, base), *wrong]
+    errors += [rules.as_written(partial, error) for error in wrong]
     settings, resolved = parsing.whole(partial), resolve(partial)
     if exposed or errors or partial.target is None or mirrors is None or settings is None or resolved is None:
         said = {error.path for error in exposed}
@@ -222,22 +222,20 @@ def _address(path: KeyPath, address: str) -> Iterator[ConfigError]:
     else:
         return
     yield ConfigError(
-        path=path,
-        value=address,
-        message=wrong,
+        path,
+        wrong,
+        hint,
         expected="a folder, or an address that starts with https:// and ends with a path, without user and password",
-        hint=hint,
     )
 
 
 def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> Iterator[ConfigError]:
     if settings.images is not None and not images.PREFIX.fullmatch(settings.images.rstrip("/")):
         yield ConfigError(
-            path=("mirror", "images"),
-            value=settings.images,
-            message=f"this is not a prefix of image names; {images.wrong(settings.images)}",
+            ("mirror", "images"),
+            f"this is not a prefix of image names; {images.wrong(settings.images)}",
+            "remove the scheme, the password and the tag",
             expected="a registry's host and a path on it in lower case, such as registry.example.org/mirror",
-            hint="remove the scheme, the password and the tag",
         )
     artifacts = settings.artifacts
     if artifacts is None:
@@ -253,11 +251,10 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
         folder, wrong = base, f"this cannot be a folder: {getattr(error, 'strerror', None) or error}"
     if wrong or not artifacts.strip():
         yield ConfigError(
-            path=path,
-            value=artifacts,
-            message=wrong or "this is not a folder",
+            path,
+            wrong or "this is not a folder",
+            "create and fill the folder, name another one, or remove the key",
             expected="a folder with the catalogue's files, an https address, or no key to download from upstream",
-            hint="create and fill the folder, name another one, or remove the key",
         )
         return
     queueing, scheduling = partial.section(QueueingSettings), partial.section(SchedulingSettings)
@@ -270,9 +267,5 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
     for artifact in wanted:
         if not (folder / artifact.file).is_file():
             yield ConfigError(
-                path=path,
-                value=artifacts,
-                message=f"the folder {folder} lacks {artifact.file}",
-                expected=f"a folder that contains {artifact.file}",
-                hint=f"put {artifact.url} there under that name",
+                path, f"the folder {folder} lacks {artifact.file}", f"put {artifact.url} there under that name"
             )

@@ -17,7 +17,9 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener, getproxies
 
 import yaml
 
-from stacks.config.errors import MISSING, ConfigError, cut
+from stacks.config.engine_yaml import place
+from stacks.config.errors import ConfigError, cut, key
+from stacks.config.errors import Path as KeyPath
 from stacks.settings.kubernetes import KUBECONFIGS, KubernetesSettings, holds_contents
 from stacks.settings.mirror import resolve_path
 
@@ -38,9 +40,9 @@ _INLINED: Final = (
 class KubeconfigError(Exception):
     """The kubeconfig cannot be used; `problem` says why."""
 
-    def __init__(self, problem: ConfigError) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
+    def __init__(self, message: str, hint: str, *, path: KeyPath = _PATH, expected: str = KUBECONFIGS) -> None:
+        self.problem = ConfigError(path, message, hint, expected=expected)
+        super().__init__(str(self.problem))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,7 @@ def read(settings: KubernetesSettings, *, base: Path, environment: Mapping[str, 
     try:
         return _context(document, file, settings, named)
     except (TypeError, ValueError, AttributeError) as error:
-        raise _malformed(file, settings, f"an entry has the wrong form ({error})", named) from None
+        raise _malformed(file, named, f"an entry has the wrong form ({error})") from None
 
 
 def _context(document: Mapping[str, Any], file: Path, settings: KubernetesSettings, named: str) -> Kubeconfig:
@@ -103,28 +105,25 @@ def _context(document: Mapping[str, Any], file: Path, settings: KubernetesSettin
     contexts = _entries(document, "contexts", "context")
     if wanted not in contexts:
         raise KubeconfigError(
-            ConfigError(
-                path=("kubernetes", "context"),
-                value=MISSING if settings.context is None else settings.context,
-                message=f"{file} has no context {wanted!r}" if wanted is not None else f"{file} has no current context",
-                expected=", ".join(contexts) or "a file with at least one context",
-                hint="name one of those, or run `kubectl config use-context`",
-            )
+            f"{file} has no context {wanted!r}" if wanted is not None else f"{file} has no current context",
+            "set it to one of these, or run `kubectl config use-context`",
+            path=("kubernetes", "context"),
+            expected=", ".join(contexts) or "a file with at least one context",
         )
     context = contexts[wanted]
     cluster = _entries(document, "clusters", "cluster").get(str(context.get("cluster")))
     user = _entries(document, "users", "user").get(str(context.get("user")), {})
     server = cluster.get("server") if cluster else None
     if cluster is None or not isinstance(server, str) or urlsplit(server).scheme not in ("https", "http"):
-        raise _malformed(file, settings, f"context {wanted!r} names no cluster with a server's address", named)
+        raise _malformed(file, named, f"context {wanted!r} names no cluster with a server's address")
     partial = {"cluster": dict(cluster), "user": dict(user)}
     for section, entry in _INLINED:
-        _inline(partial[section], entry, file, settings, named)
+        _inline(partial[section], entry, file, named)
     authority = partial["cluster"].get("certificate-authority-data")
     try:
         pem = base64.b64decode(authority, validate=True).decode() if authority else None
     except (binascii.Error, UnicodeDecodeError, TypeError):
-        raise _malformed(file, settings, "its certificate-authority-data is not base64", named) from None
+        raise _malformed(file, named, "its certificate-authority-data is not base64") from None
     return Kubeconfig(
         contents=yaml.safe_dump(_alone(str(wanted), context, partial), sort_keys=False),
         cluster=str(context["cluster"]),
@@ -136,7 +135,7 @@ def _context(document: Mapping[str, Any], file: Path, settings: KubernetesSettin
     )
 
 
-def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, seconds: float = ANSWER_SECONDS) -> None:
+def check_answers(kubeconfig: Kubeconfig, *, seconds: float = ANSWER_SECONDS) -> None:
     """Check that the API server is ready. Raises KubeconfigError if it does not confirm that in time.
 
     A rejected request (401, 403) counts as an answer. Permissions are checked later.
@@ -144,7 +143,7 @@ def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, secon
     try:
         tls = ssl.create_default_context(cadata=kubeconfig.authority)
     except ssl.SSLError as error:
-        raise silent(kubeconfig, settings, f"its certificate authority cannot be read: {error.reason}") from None
+        raise silent(kubeconfig, f"its certificate authority cannot be read: {error.reason}") from None
     if kubeconfig.insecure:
         tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     proxies = {"https": kubeconfig.proxy, "http": kubeconfig.proxy} if kubeconfig.proxy else getproxies()
@@ -153,12 +152,12 @@ def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, secon
         opener.open(f"{kubeconfig.server.rstrip('/')}/readyz", timeout=seconds).close()
     except HTTPError as error:
         if error.code not in (401, 403):
-            raise silent(kubeconfig, settings, f"it is not ready (HTTP {error.code})") from None
+            raise silent(kubeconfig, f"it is not ready (HTTP {error.code})") from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", None) or error
-        raise silent(kubeconfig, settings, f"no answer within {seconds:g} s: {reason}") from None
+        raise silent(kubeconfig, f"no answer within {seconds:g} s: {reason}") from None
     except (HTTPException, ValueError, AttributeError) as error:
-        raise silent(kubeconfig, settings, f"its address or its proxy's address is invalid: {error}") from None
+        raise silent(kubeconfig, f"its address or its proxy's address is invalid: {error}") from None
 
 
 def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, str]) -> tuple[Path, str]:
@@ -168,12 +167,8 @@ def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, st
     if variable := environment.get("KUBECONFIG"):
         if holds_contents(variable):
             raise KubeconfigError(
-                ConfigError(
-                    path=_PATH,
-                    message="$KUBECONFIG contains a kubeconfig instead of the path of a file",
-                    expected=KUBECONFIGS,
-                    hint="export the path of the file",
-                )
+                "$KUBECONFIG contains a kubeconfig instead of the path of a file",
+                "set the variable KUBECONFIG to the path of a file: `export KUBECONFIG=<file>`",
             )
         files = [resolve_path(name, base) for name in variable.split(os.pathsep) if name]
         return next((file for file in files if file.exists()), files[0]), "$KUBECONFIG"
@@ -181,15 +176,10 @@ def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, st
 
 
 def _unreadable(what: str, settings: KubernetesSettings, reason: str) -> KubeconfigError:
+    other = "set it to another file" if settings.kubeconfig else f"set {key(_PATH)}, or export KUBECONFIG"
     return KubeconfigError(
-        ConfigError(
-            path=_PATH,
-            value=settings.kubeconfig or MISSING,
-            message=f"{cut(what)} cannot be read: {reason}",
-            expected=KUBECONFIGS,
-            hint="start the cluster that writes it (`make up` starts a local one), set "
-            "mlbatch:kubernetes.kubeconfig, or export KUBECONFIG",
-        )
+        f"{cut(what)} cannot be read: {reason}",
+        f"start the cluster that writes the file (`make up` starts a local one), or {other}",
     )
 
 
@@ -198,14 +188,12 @@ def _load(file: Path, settings: KubernetesSettings, named: str) -> dict[str, Any
         document = yaml.safe_load(file.read_text())
     except OSError as error:
         raise _unreadable(f"{file} (from {named})", settings, str(error.strerror)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise _malformed(file, named, f"{place(error)} is not valid YAML") from None
     except ValueError as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise _malformed(file, settings, "it is not YAML", named) from None
         raise _unreadable(f"the path (from {named})", settings, str(error)) from None
-    except yaml.YAMLError:
-        raise _malformed(file, settings, "it is not YAML", named) from None
     if not isinstance(document, dict) or document.get("kind", "Config") != "Config":
-        raise _malformed(file, settings, "it is not of kind Config", named)
+        raise _malformed(file, named, "it is not of kind Config")
     return document
 
 
@@ -220,7 +208,7 @@ def _entries(document: Mapping[str, Any], section: str, content: str) -> dict[An
     }
 
 
-def _inline(part: dict[str, Any], entry: str, file: Path, settings: KubernetesSettings, named: str) -> None:
+def _inline(part: dict[str, Any], entry: str, file: Path, named: str) -> None:
     """Put a file that an entry names, relative to the kubeconfig, into the entry's `-data` form."""
     if (name := part.pop(entry, None)) is None or f"{entry}-data" in part:
         return
@@ -229,7 +217,7 @@ def _inline(part: dict[str, Any], entry: str, file: Path, settings: KubernetesSe
     except OSError as error:
         # The value may be the key itself instead of its file.
         what = entry if entry == "client-key" else f"{entry} {cut(str(name))}"
-        raise _malformed(file, settings, f"its {what} cannot be read: {error.strerror}", named) from None
+        raise _malformed(file, named, f"its {what} cannot be read: {error.strerror}") from None
 
 
 def _alone(name: str, context: Mapping[str, Any], partial: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -243,26 +231,15 @@ def _alone(name: str, context: Mapping[str, Any], partial: Mapping[str, Mapping[
     }
 
 
-def _malformed(file: Path, settings: KubernetesSettings, reason: str, named: str) -> KubeconfigError:
-    return KubeconfigError(
-        ConfigError(
-            path=_PATH,
-            value=settings.kubeconfig or MISSING,
-            message=f"{file} (from {named}) is not a valid kubeconfig: {reason}",
-            expected=KUBECONFIGS,
-            hint="correct the file, or name another one",
-        )
-    )
+def _malformed(file: Path, named: str, reason: str) -> KubeconfigError:
+    wrong = f"{file} (from {named}) is not a valid kubeconfig: {reason}"
+    return KubeconfigError(wrong, "correct the file, or name another one")
 
 
-def silent(kubeconfig: Kubeconfig, settings: KubernetesSettings, reason: str) -> KubeconfigError:
+def silent(kubeconfig: Kubeconfig, reason: str) -> KubeconfigError:
     """Return the error of a cluster that does not answer as required."""
     return KubeconfigError(
-        ConfigError(
-            path=_PATH,
-            value=settings.kubeconfig or MISSING,
-            message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not answer: {reason}",
-            expected="a kubeconfig whose cluster answers; a preview needs it too",
-            hint="start the cluster (`make up` starts a local one), or name another kubeconfig or context",
-        )
+        f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not answer: {reason}",
+        "start the cluster (`make up` starts a local one), or name another kubeconfig or context",
+        expected="a kubeconfig whose cluster answers; a preview needs it too",
     )

@@ -28,10 +28,10 @@ def read(partial: PartialSettings, base: Path) -> tuple[Sequence[SyntheticJob], 
     try:
         lines = trace.read(resolve_path(load.trace, base), _room(partial))
     except trace.TraceError as error:
-        return (), [_wrong(load, str(error), "correct the line")]
+        return (), [_wrong(str(error), "correct the line")]
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        return (), [_wrong(load, f"the file cannot be read: {reason}", "name a file that exists")]
+        return (), [_wrong(f"the file cannot be read: {reason}", "name a file that exists")]
     if problem := _never_runs(partial, load, lines):
         return (), [problem]
     return trace.jobs(lines, load.name, load.time_scale), []
@@ -46,9 +46,9 @@ def _room(partial: PartialSettings) -> trace.Room | None:
     return trace.Room(teams=teams, nodes=partial.pool.count, gpus=gpus)
 
 
-def _wrong(load: SyntheticSettings, message: str, hint: str) -> ConfigError:
+def _wrong(message: str, hint: str) -> ConfigError:
     expected = "a CSV file of one job a line, as docs/workloads/synthetic.md has it"
-    return ConfigError(path=(*_PATH, "trace"), value=load.trace, message=message, expected=expected, hint=hint)
+    return ConfigError((*_PATH, "trace"), message, hint, expected=expected)
 
 
 def _never_runs(

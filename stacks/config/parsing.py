@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import json
 import re
-import types
-import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from annotated_types import Ge, Le, MaxLen, MinLen
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import ErrorDetails
 
-from components.kubernetes.quantity import Quantity
 from stacks.config.engine_yaml import date_hint
-from stacks.config.errors import MISSING, NAMESPACE, ConfigError, Path, form, key, listed, nearest, unknown_key
+from stacks.config.errors import MISSING, NAMESPACE, ConfigError, Path, form, instead, key, listed, nearest, unknown_key
 from stacks.config.secrets import Concealed
 from stacks.config.secrets import of_target as secrets_of
 from stacks.derived.partial import PartialSettings
 from stacks.settings import PlatformSettings
 from stacks.settings.tenancy import TeamSettings
-from stacks.targets.registry import TARGETS
+from stacks.targets.registry import SECRET_KEYS, TARGETS
 from stacks.targets.spec import TargetSpec
 
 _QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
@@ -57,6 +55,10 @@ _KINDS: dict[type, str] = {
 }
 
 
+_TYPES = {"string": "a text", "boolean": "true or false", "array": "a list", "object": "a mapping"}
+"""Types of JSON Schema in words."""
+
+
 def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tuple[PartialSettings, list[ConfigError]]:
     """Return the sections of a configuration, by key without the project's name, and their errors.
 
@@ -81,11 +83,11 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
             errors += _read_teams(partial, [] if value is None else value)
         elif info.is_required() and value in (None, {}):
             # The engine passes unset sections as empty ones.
-            errors += [_missing((name,), info)] if target is not None else []
+            errors += [_missing((name,), _allowed(info.annotation, ()))] if target is not None else []
         elif value is None:
             partial.sections[name] = info.get_default(call_default_factory=True)
         else:
-            section, found = _parse(_plain(info.annotation), (name,), value)
+            section, found = _parse(info.annotation, (name,), value)
             errors += found
             if section is not None:
                 partial.sections[name] = section
@@ -105,10 +107,10 @@ def whole(partial: PartialSettings) -> PlatformSettings | None:
 def _encrypted(path: Path, owners: list[TargetSpec[Any]]) -> ConfigError:
     names = dict.fromkeys(name for owner in owners for name in secrets_of(owner))
     return ConfigError(
-        path=path,
-        message="a value in this section is encrypted, which makes the whole section a secret",
+        path,
+        "a value in this section is encrypted, which makes the whole section a secret",
+        "write the value under `secure` in plain text, or move it to its own key",
         expected=f"plain values in sections; secrets have separate keys: {listed(map(key, zip(names)))}",
-        hint="write the value under `secure` in plain text, or move it to its own key",
     )
 
 
@@ -124,7 +126,7 @@ def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
         return None, [_required(path, listed(known), hint)]
     if isinstance(value, Concealed):
         hint = f"run `pulumi config set {key(path)} <target>`, without --secret"
-        return None, [ConfigError(path=path, message="this value is encrypted", expected=listed(known), hint=hint)]
+        return None, [ConfigError(path, "this value is encrypted", hint, expected=listed(known))]
     if isinstance(value, str) and value in known:
         return TARGETS[value], []
     return None, [_not_known(path, value, "target", known)]
@@ -153,11 +155,10 @@ def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[
     only = f"target {owners[0]}" if len(owners) == 1 else f"targets {listed(owners)}"
     return [
         ConfigError(
-            path=(name,),
+            (name,),
+            f"this section is for {only} only",
+            f"remove mlbatch:{name}, or set mlbatch:target to {listed(owners, ' or ')}",
             value=form(value),
-            message=f"this section is for {only} only",
-            expected=f"this section on target {listed(owners, ' or ')} only",
-            hint=f"remove mlbatch:{name}, or set mlbatch:target to {listed(owners, ' or ')}",
         )
     ]
 
@@ -165,20 +166,19 @@ def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[
 def _other_namespace(name: str) -> ConfigError:
     """Return the error of a key whose namespace is similar to the project's name. name: the key with its namespace."""
     return ConfigError(
-        path=(name.partition(":")[2],),
-        message=f"the configuration has {name}, which is ignored: this project is {NAMESPACE}",
-        expected=f"keys that start with {NAMESPACE}:",
-        hint=f"rename {name} to {NAMESPACE}:{name.partition(':')[2]}",
+        (name.partition(":")[2],),
+        f"the configuration has {name}, which is ignored: this project is {NAMESPACE}",
+        f"rename {name} to {NAMESPACE}:{name.partition(':')[2]}",
     )
 
 
 def _foreign_secrets(given: frozenset[str], target: TargetSpec[Any]) -> Iterator[ConfigError]:
     for name in sorted(given.difference(secrets_of(target))):
         yield ConfigError(
-            path=(name,),
-            message=f"target {target.name} does not use this secret",
+            (name,),
+            f"target {target.name} does not use this secret",
+            f"run `pulumi config rm {key((name,))}`",
             expected=listed(secrets_of(target)),
-            hint=f"run `pulumi config rm {key((name,))}`",
         )
 
 
@@ -219,7 +219,7 @@ def _misspelt(root: Any, error: ErrorDetails, errors: list[ErrorDetails]) -> boo
     if error["type"] != "missing":
         return False
     *place, name = error["loc"]
-    known = list(_keys(_type_at(root, tuple(place))))
+    known = list(_allowed(root, tuple(place))["properties"])
     strange = [other["loc"] for other in errors if other["type"] == "extra_forbidden"]
     return any(list(found[:-1]) == place and nearest(found[-1], known) == name for found in strange)
 
@@ -227,10 +227,12 @@ def _misspelt(root: Any, error: ErrorDetails, errors: list[ErrorDetails]) -> boo
 def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     """Return one of pydantic's errors as a ConfigError."""
     found, location = _told(root, path, error), error["loc"]
+    above = [_allowed(root, location[:end]) for end in range(len(location))]
     if error["input"] is None and error["type"] not in ("missing", "extra_forbidden"):
-        return _nothing(found, _has_default(root, location))
+        return _nothing(found, bool(above) and _is_optional(above[-1], location[-1]))
     found = replace(found, hint=date_hint(error["input"]) or found.hint)
-    return replace(found, value=MISSING) if _is_entry(root, location) else found
+    # Any text in a mapping with free keys may be a password.
+    return replace(found, value=MISSING) if any(map(_has_free_keys, above)) else found
 
 
 def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
@@ -238,81 +240,61 @@ def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     location, kind, value = error["loc"], error["type"], error["input"]
     where = (*path, *location)
     context = error.get("ctx", {})
+    allowed = _allowed(root, location)
     if kind == "missing":
-        model = _type_at(root, location[:-1])
-        return _missing(where, next(info for info in model.model_fields.values() if info.alias == location[-1]))
+        return _missing(where, allowed)
     if kind == "extra_forbidden":
-        return unknown_key(where, _keys(_type_at(root, location[:-1])))
-    if kind == "dict_type" and not hasattr(_type_at(root, location), "model_fields"):
-        return _wrong_type(where, value, "a mapping", "a mapping of names to texts")
+        return unknown_key(where, _allowed(root, location[:-1])["properties"], SECRET_KEYS)
     if kind in ("model_type", "model_attributes_type", "dict_type"):
-        return _wrong_type(
-            where, value, "a mapping", f"a mapping with the keys {listed(_keys(_type_at(root, location)))}"
-        )
+        return _wrong_type(where, value, "a mapping", _in_words(allowed))
     if kind == "rejected":
         return ConfigError(
-            path=where,
-            value=MISSING if context["secret"] else _judged(value),
-            message=context["message"],
+            where,
+            context["message"],
+            context["hint"],
             expected=context["expected"],
-            hint=context["hint"],
+            value=MISSING if context["secret"] else _judged(value),
         )
     if kind in ("choice", "enum", "literal_error"):
-        known = list(context["known"]) if kind == "choice" else _members(_type_at(root, location))
-        return _not_known(where, value, context["what"] if kind == "choice" else " ".join(_words(where[-1])), known)
+        return _not_known(where, value, context.get("what") or " ".join(_words(where[-1])), allowed["enum"])
     if kind == "quantity":
-        return ConfigError(
-            path=where,
-            value=_amount(value),
-            message=context["reason"],
-            expected=_QUANTITIES,
-            hint=_quantity_hint(value),
-        )
+        return ConfigError(where, context["reason"], _quantity_hint(value), expected=_QUANTITIES, value=_amount(value))
     if kind in ("greater_than_equal", "less_than_equal"):
         return ConfigError(
-            path=where,
+            where,
+            "this number is out of range",
+            f"set {key(where)} to a number in that range",
+            expected=_in_words(allowed),
             value=value,
-            message="this number is out of range",
-            expected=_range(*_bounds(root, location)),
-            hint=f"set {key(where)} to a number in that range",
         )
     if kind in ("string_too_short", "string_too_long"):
-        return _wrong_length(where, value, *_lengths(root, location))
+        return ConfigError(
+            where,
+            f"this text has {len(str(value))} characters",
+            f"set {key(where)} to a text of that length, or remove the key; it has a default",
+            expected=f"{allowed['minLength']} to {allowed['maxLength']} characters",
+            value=value,
+        )
     return _wrong_type(where, value, wanted := _WANTED.get(kind, "another value"), wanted)
 
 
-def _wrong_length(path: Path, value: object, low: int, high: int) -> ConfigError:
-    return ConfigError(
-        path=path,
-        value=value,
-        message=f"this text has {len(str(value))} characters",
-        expected=f"{low} to {high} characters",
-        hint=f"set {key(path)} to a text of that length, or remove the key for its default",
-    )
-
-
-def _range(low: object, high: object) -> str:
-    return f"{'a whole number' if isinstance(low, int) and isinstance(high, int) else 'a number'} from {low} to {high}"
-
-
-def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]) -> ConfigError:
+def _not_known(path: Path, value: object, what: str, known: Sequence[str]) -> ConfigError:
     if (text := next((text for text in known if _is_number(text, value)), None)) is not None:
         return ConfigError(
-            path=path,
-            value=value,
-            message="this is a number, and YAML drops its trailing zeros",
+            path,
+            "this is a number, and YAML drops its trailing zeros",
+            f'write "{text}" in quotes',
             expected=listed(known),
-            hint=f'write "{text}" in quotes',
+            value=value,
         )
     # A user writes an empty text, or a word that YAML reads as false, to choose none.
     is_nothing = value is False or (isinstance(value, str) and not value.strip())
-    meant = nearest("none" if is_nothing else value, known)
     return ConfigError(
-        path=path,
-        value=_if_near(value, [*known, *_SWITCHES]),
-        message=f"unknown {what}",
+        path,
+        f"unknown {what}",
+        instead("none" if is_nothing else value, known, f"use one of: {listed(known)}"),
         expected=listed(known),
-        hint=f"did you mean {meant}?" if meant else f"use one of: {listed(known)}",
+        value=_if_near(value, [*known, *_SWITCHES]),
     )
 
 
@@ -326,21 +308,17 @@ def _is_number(text: str, value: object) -> bool:
         return False
 
 
-def _missing(path: Path, info: FieldInfo) -> ConfigError:
-    annotation = _plain(info.annotation)
-    if annotation in (int, float):
-        return _required(path, _range(*_marks(info)), f"add {path[-1]}")
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return _required(path, f"a mapping with the keys {listed(_keys(annotation))}", f"add {path[-1]}")
-    if path[-1] == "name":
-        return _required(path, "a text", "add name")
-    if annotation is Quantity:
-        return _required(path, _QUANTITIES, f"add {path[-1]}, 0 for none")
-    return _required(path, _KINDS.get(annotation, "a value"), f"add {path[-1]}")
+def _missing(path: Path, allowed: Mapping[str, Any]) -> ConfigError:
+    expected = _in_words(allowed)
+    if "minimum" in allowed:
+        remedy = "an amount, or to 0 for none" if expected == _QUANTITIES else "a number in that range"
+    else:
+        remedy = "such a mapping" if "properties" in allowed else expected
+    return _required(path, expected, f"set {key(path)} to {remedy}")
 
 
 def _required(path: Path, expected: str, hint: str) -> ConfigError:
-    return ConfigError(path=path, message="this required key is missing", expected=expected, hint=hint)
+    return ConfigError(path, "this required key is missing", hint, expected=expected)
 
 
 def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigError:
@@ -348,11 +326,7 @@ def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigE
     hint = " without quotes" if isinstance(value, str) and wanted in ("a whole number", "true or false") else ""
     hint = " in quotes" if not isinstance(value, str | list | dict) and wanted == "a text" else hint
     return ConfigError(
-        path=path,
-        value=_out_of_place(value, wanted),
-        message=f"this is {found}",
-        expected=allowed,
-        hint=f"write {wanted}{hint}",
+        path, f"this is {found}", f"write {wanted}{hint}", expected=allowed, value=_out_of_place(value, wanted)
     )
 
 
@@ -369,7 +343,7 @@ def _amount(value: object) -> object:
     return MISSING if is_strange else form(value) if isinstance(value, list | dict) else value
 
 
-def _if_near(value: object, known: typing.Iterable[str]) -> object:
+def _if_near(value: object, known: Iterable[str]) -> object:
     """Return what was written for a known word. A text or number that is similar to none may be a password."""
     if isinstance(value, list | dict):
         return form(value)
@@ -381,20 +355,9 @@ def _judged(value: object) -> object:
     return [item if isinstance(item, str) else form(item) for item in value] if isinstance(value, list) else value
 
 
-def _is_entry(root: Any, location: Path) -> bool:
-    """Whether a value is in a mapping with free keys, where any text may be a password."""
-    return any(typing.get_origin(_type_at(root, location[:end])) in (dict, Mapping) for end in range(len(location)))
-
-
-def _has_default(root: Any, location: Path) -> bool:
-    """Whether a key may be left out."""
-    fields = getattr(_type_at(root, location[:-1]), "model_fields", {}).values()
-    return any(info.alias in location[-1:] and not info.is_required() for info in fields)
-
-
 def _nothing(found: ConfigError, has_default: bool) -> ConfigError:
     """Return the error of a key without a value. found: the error of any other invalid value."""
-    hint = "add a value" + (", or remove the key for its default" if has_default else "")
+    hint = "write a value" + (", or remove the key; it has a default" if has_default else "")
     return replace(found, value=None, message="this key has no value", hint=hint)
 
 
@@ -410,67 +373,56 @@ def _quantity_hint(value: object) -> str:
     return "write digits, with one of the suffixes m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei if needed"
 
 
-def _keys(model: Any) -> Iterator[str]:
-    """Return the keys of a section that may be set."""
-    fields = model.model_fields.items()
-    return (info.alias or name for name, info in fields if info.annotation is not type(None))
-
-
-def _type_at(root: Any, location: tuple[str | int, ...]) -> Any:
-    """Return the type at a location below a type, without `| None`, annotations and lists."""
-    current = _plain(root)
-    for part in location:
-        fields = getattr(current, "model_fields", {})
-        if isinstance(part, str):
-            current = _plain(next((info.annotation for info in fields.values() if info.alias == part), str))
-    return current
-
-
-def _members(annotation: Any) -> list[str]:
-    """Return what an enumeration or a literal type allows."""
-    if typing.get_origin(annotation) is typing.Literal:
-        return [str(member) for member in typing.get_args(annotation)]
-    return [str(member) for member in annotation]
-
-
 def _words(name: str | int) -> list[str]:
     """Return the words of a key in camelCase."""
     return re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", str(name).replace("_", " ")) or [str(name)]
 
 
-def _bounds(root: Any, location: tuple[str | int, ...]) -> tuple[object, object]:
-    """Return the smallest and the largest number that a field may have."""
-    return _marks(_info_at(root, location))
+class _Generator(GenerateJsonSchema):
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
 
-def _lengths(root: Any, location: tuple[str | int, ...]) -> tuple[int, int]:
-    """Return the minimum and maximum number of characters of a text."""
-    marks = _info_at(root, location).metadata
-    return (
-        next(mark.min_length for mark in marks if isinstance(mark, MinLen)),
-        next(mark.max_length for mark in marks if isinstance(mark, MaxLen)),
-    )
+@cache
+def _schema(root: Any) -> Mapping[str, Any]:
+    return TypeAdapter(root).json_schema(schema_generator=_Generator)
 
 
-def _info_at(root: Any, location: tuple[str | int, ...]) -> FieldInfo:
-    fields: Mapping[str, FieldInfo] = _type_at(root, location[:-1]).model_fields
-    return next(info for info in fields.values() if info.alias == location[-1])
+def _allowed(root: Any, location: tuple[str | int, ...]) -> Mapping[str, Any]:
+    """Return the JSON Schema of the values at a location below a type, without null."""
+    whole = _schema(root)
+    current = _resolved(whole, whole)
+    for part in location:
+        if isinstance(part, int):
+            found = current["items"]
+        else:
+            found = current.get("properties", {}).get(part) or current.get("additionalProperties") or {}
+        current = _resolved(whole, found)
+    return current
 
 
-def _marks(info: FieldInfo) -> tuple[object, object]:
-    marks = [*info.metadata]
-    for argument in typing.get_args(info.annotation):
-        marks += getattr(argument, "__metadata__", ())
-    flat = [mark for entry in marks for mark in (getattr(entry, "metadata", None) or [entry])]
-    return next(mark.ge for mark in flat if isinstance(mark, Ge)), next(
-        mark.le for mark in flat if isinstance(mark, Le)
-    )
+def _resolved(whole: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+    # Null comes last.
+    first: Mapping[str, Any] = found.get("anyOf", [found])[0]
+    return whole["$defs"][first["$ref"].rpartition("/")[2]] if "$ref" in first else first
 
 
-def _plain(annotation: Any) -> Any:
-    if typing.get_origin(annotation) is typing.Annotated:
-        return _plain(typing.get_args(annotation)[0])
-    if typing.get_origin(annotation) in (types.UnionType, typing.Union, tuple):
-        # None, or the dots of a tuple of any length, follow.
-        return _plain(typing.get_args(annotation)[0])
-    return annotation
+def _is_optional(allowed: Mapping[str, Any], name: str | int) -> bool:
+    return name in allowed.get("properties", ()) and name not in allowed.get("required", ())
+
+
+def _has_free_keys(allowed: Mapping[str, Any]) -> bool:
+    return bool(allowed.get("additionalProperties"))
+
+
+def _in_words(allowed: Mapping[str, Any]) -> str:
+    """Return the values that a JSON Schema allows, in words."""
+    if isinstance(allowed.get("type"), list):
+        return _QUANTITIES
+    if "minimum" in allowed:
+        kind = "a whole number" if allowed["type"] == "integer" else "a number"
+        return f"{kind} from {allowed['minimum']} to {allowed['maximum']}"
+    if "properties" in allowed:
+        return f"a mapping with the keys {listed(allowed['properties'])}"
+    if _has_free_keys(allowed):
+        return "a mapping of names to texts"
+    return _TYPES.get(allowed.get("type", ""), "a value")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -12,6 +12,18 @@ from stacks.settings.model import SettingsModel
 from stacks.settings.tenancy import TeamSettings
 
 M = TypeVar("M", bound=SettingsModel)
+
+
+def texts(path: Path, value: object) -> Iterator[tuple[Path, str]]:
+    """Yield the texts in a value of the configuration, with their paths. path: of the value."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from texts((*path, name), item)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from texts((*path, index), item)
 
 
 @dataclass
@@ -48,6 +60,22 @@ class Sections:
             except (KeyError, IndexError, TypeError):
                 return MISSING
         return value
+
+    def default(self, path: Path) -> object:
+        """Return the value that the sections have at a path, or MISSING for no value or a section."""
+        value: Any = {**self.sections, "teams": self.teams}
+        for part in path:
+            fields = getattr(type(value), "model_fields", {})
+            name = next((name for name, info in fields.items() if info.alias == part), None)
+            try:
+                value = value[part] if name is None else getattr(value, name)
+            except (KeyError, IndexError, TypeError):
+                return MISSING
+        return MISSING if value in (None, ()) or isinstance(value, SettingsModel) else value
+
+    def team(self, name: str | None) -> TeamSettings | None:
+        """Return the team of a name, or None if it could not be read."""
+        return next((team for team in self.known_teams if team.name == name), None)
 
     @property
     def known_teams(self) -> list[TeamSettings]:

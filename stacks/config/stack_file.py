@@ -50,11 +50,9 @@ def _has_secret(value: object) -> bool:
 
 
 def value_of(text: str) -> Any:
-    """Return the value of a YAML text, read as the engine does. Raises ValueError, which names the line only."""
+    """Return the value of a YAML text, read as the engine does. Raises ValueError, which names only the place."""
     try:
         return engine_yaml.load(text)
     except yaml.YAMLError as error:
-        # The full message quotes the line, which may contain a secret.
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-        where = f"line {mark.line + 1}" if mark is not None else "this"
-        raise ValueError(f"{where} is not valid YAML: {problem or 'it has invalid characters'}") from None
+        problem = getattr(error, "problem", None) or "it has invalid characters"
+        raise ValueError(f"{engine_yaml.place(error)} is not valid YAML: {problem}") from None

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from components import names
 from components.tenancy import bounds
 from components.workloads.synthetic import FAILURES, Failure, Kind, SyntheticJob
-from stacks.config.errors import cut, listed, nearest
+from stacks.config.errors import cut, instead, listed
 from stacks.settings.limits import MOST_GPUS
 
 PRIORITIES: Final = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
@@ -104,7 +104,8 @@ def parse(text: str, source: str, room: Room | None = None) -> list[TraceLine]:
         for row in written:
             found.append(_line(header, row, source, rows.line_num))
             of_teams[found[-1].team] += 1
-            _check(found, of_teams, source, rows.line_num, room)
+            for wrong in _wrong(found, of_teams, room):
+                raise TraceError(source, rows.line_num, wrong)
     except csv.Error as error:
         raise TraceError(source, rows.line_num, f"this is not a line of CSV: {error}") from None
     if not found:
@@ -156,8 +157,7 @@ def _check_header(header: Sequence[str], source: str, number: int) -> None:
     required = [name for name, info in TraceLine.model_fields.items() if info.is_required()]
     for name in header:
         if name not in COLUMNS:
-            meant = nearest(name, COLUMNS)
-            hint = f"did you mean {meant}?" if meant else f"there are {listed(COLUMNS)}"
+            hint = instead(name, COLUMNS, f"there are {listed(COLUMNS)}")
             raise TraceError(source, number, f"there is no column {cut(repr(name))}; {hint}")
     if missing := [name for name in required if name not in header]:
         raise TraceError(source, number, f"the header lacks {listed(missing)}; it has {listed(COLUMNS)}")
@@ -177,13 +177,6 @@ def _line(header: Sequence[str], row: Sequence[str], source: str, number: int) -
         raise TraceError(source, number, f"{name} {value}; write {_WANTED.get(name, 'a text')}") from None
 
 
-def _check(
-    found: Sequence[TraceLine], of_teams: Mapping[str, int], source: str, number: int, room: Room | None
-) -> None:
-    for wrong in _wrong(found, of_teams, room):
-        raise TraceError(source, number, wrong)
-
-
 def _wrong(found: Sequence[TraceLine], of_teams: Mapping[str, int], room: Room | None) -> Iterator[str]:
     """Yield the errors of the last line. of_teams: number of jobs of each team so far."""
     line = found[-1]
@@ -192,10 +185,8 @@ def _wrong(found: Sequence[TraceLine], of_teams: Mapping[str, int], room: Room |
     if len(found) > 1 and line.arrival < (before := found[-2].arrival):
         yield f"arrival {line.arrival:g} is earlier than {before:g} in the line above; sort the lines by arrival"
     if line.priority not in PRIORITIES:
-        meant = nearest(line.priority, PRIORITIES)
-        yield f"unknown priority {line.priority!r}; " + (
-            f"did you mean {meant}?" if meant else f"write {listed(PRIORITIES)}"
-        )
+        hint = instead(line.priority, PRIORITIES, f"write {listed(PRIORITIES)}")
+        yield f"unknown priority {line.priority!r}; {hint}"
     failure = Failure.parse(line.failure)
     if failure.after >= line.seconds:
         yield f"the job crashes after {failure.after} s but runs for {line.seconds} s; make it crash before its end"
@@ -209,10 +200,7 @@ def _wrong(found: Sequence[TraceLine], of_teams: Mapping[str, int], room: Room |
             "finished jobs; shorten the trace, or spread it over teams"
         )
     if line.team not in room.teams:
-        meant = nearest(line.team, room.teams)
-        yield f"there is no team {line.team!r}; " + (
-            f"did you mean {meant}?" if meant else f"there are {listed(room.teams)}"
-        )
+        yield f"there is no team {line.team!r}; {instead(line.team, room.teams, f'there are {listed(room.teams)}')}"
     if line.gpus > room.gpus:
         yield f"a pod requests {line.gpus} GPUs, a node has {room.gpus}; request at most {room.gpus}"
     elif line.pods > (most := room.nodes * (room.gpus // line.gpus)):

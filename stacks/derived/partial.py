@@ -20,7 +20,7 @@ from stacks.derived.borrowing import borrowing_limits
 from stacks.derived.quotas import slack_quota, team_quotas
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.scheduling import SchedulingSettings
-from stacks.settings.tenancy import QueueingSettings, QuotaSettings
+from stacks.settings.tenancy import QueueingSettings, QuotaSettings, TeamSettings
 from stacks.targets.spec import TargetSpec
 
 
@@ -181,6 +181,14 @@ class PartialSettings(Sections):
         if self.pool is None or self.undivided is None or None in self.teams:
             return {team.name: team.quota.amounts() for team in self.known_teams if team.quota is not None}
         return team_quotas(self.known_teams, self.undivided, self.pool)
+
+    def lent(self, team: TeamSettings, resource: str) -> Quantity | None:
+        """Return how much of a resource the queues other than a team's lend, or None if that is unknown."""
+        if self.slack is None or None in self.teams:
+            return None
+        others = [other for other in self.known_teams if other is not team and other.name in self.quotas]
+        lent = (other.lending_limit.amounts().get(resource, self.quotas[other.name][resource]) for other in others)
+        return sum(lent, start=self.slack[resource])
 
     @cached_property
     def borrowing_limits(self) -> Mapping[str, Quota]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from typing import Annotated, Final, TypeAlias
 
 from stacks.config.errors import ConfigError, Path
@@ -24,25 +23,17 @@ def _network(value: str) -> str:
     try:
         loose = ipaddress.ip_network(value, strict=False)
     except ValueError:
-        reject(
-            message="this is not a network", expected=_NETWORKS, hint="write an address, a slash and the prefix length"
-        )
+        reject("this is not a network", "write an address, a slash and the prefix length", expected=_NETWORKS)
     if isinstance(loose, ipaddress.IPv6Network) and loose.network_address.ipv4_mapped is not None:
-        reject(
-            message="these are IPv4 addresses in IPv6 notation",
-            expected=_NETWORKS,
-            hint="write the IPv4 network itself",
-        )
+        reject("these are IPv4 addresses in IPv6 notation", "write the IPv4 network itself", expected=_NETWORKS)
     if "%" in value:
-        reject(message="a network has no zone", expected=_NETWORKS, hint="remove the % and what follows it")
+        reject("a network has no zone", "remove the % and what follows it", expected=_NETWORKS)
     if "/" in value and not value.split("/")[1].isdecimal():
-        reject(message="this is not a prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
+        reject("this is not a prefix length", f"did you mean {loose}?", expected=_NETWORKS)
     if "/" not in value:
-        reject(message="this is an address without a prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
+        reject("this is an address without a prefix length", f"did you mean {loose}?", expected=_NETWORKS)
     if ipaddress.ip_address(value.split("/")[0]) != loose.network_address:
-        reject(
-            message="this is the address of a machine in a network", expected=_NETWORKS, hint=f"did you mean {loose}?"
-        )
+        reject("this is the address of a machine in a network", f"did you mean {loose}?", expected=_NETWORKS)
     return str(loose)
 
 
@@ -50,22 +41,13 @@ Network = Annotated[str, matching(_network, r"[0-9a-fA-F:.]+/[0-9]+", _NETWORKS)
 """A network of either kind of address, as the ipaddress module writes it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Refusal:
-    """Why a network is not taken, in the words of a ConfigError."""
-
-    message: str
-    expected: str
-    hint: str
-
-
 def refused(
-    path: Path, networks: Iterable[str], refusal: Callable[[Addresses], Refusal | None]
+    path: Path, networks: Iterable[str], refusal: Callable[[Addresses], tuple[str, str] | None]
 ) -> Iterator[ConfigError]:
-    """Yield the errors of a list of networks. refusal: of one of them, None where it is taken."""
+    """Yield the errors of a list of networks. refusal: problem and fix of one of them, None if it is allowed."""
     for index, text in enumerate(networks):
         if (found := refusal(ipaddress.ip_network(text))) is not None:
-            yield ConfigError(path=(*path, index), value=text, **asdict(found))
+            yield ConfigError((*path, index), *found)
 
 
 def is_too_wide(network: Addresses) -> bool:

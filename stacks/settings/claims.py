@@ -29,9 +29,8 @@ class ClaimSettings(SettingsModel):
         """Hold the name to Kubernetes' rules."""
         if self.name is not None and not is_subdomain(self.name):
             yield ConfigError(
-                path=(*path, "name"),
-                value=self.name,
-                message="Kubernetes would reject this name",
+                (*path, "name"),
+                "Kubernetes would reject this name",
+                f"write another name, or remove the key; the default is {self.by_itself}",
                 expected="a-z, 0-9, - and ., with a letter or digit first and last",
-                hint=f"remove the key for {self.by_itself}, or write another one",
             )

@@ -35,9 +35,9 @@ NetworkDriverVersion: TypeAlias = Annotated[
     form(
         _NETWORK_DRIVER,
         _NETWORK_DRIVERS,
-        message="this is not a version of NVIDIA's DOCA-OFED driver",
-        hint="use the tag of nvcr.io/nvidia/mellanox/doca-driver without the suffix for the node's system, or remove "
-        "the key for the operator's own",
+        "this is not a version of NVIDIA's DOCA-OFED driver",
+        "use the tag of nvcr.io/nvidia/mellanox/doca-driver without the suffix for the node's system, or remove "
+        "the key; the default is the operator's own",
     ),
 ]
 
@@ -47,8 +47,9 @@ DriverVersion: TypeAlias = Annotated[
     form(
         _DRIVER,
         _DRIVERS,
-        message="this is not a version of NVIDIA's data center driver",
-        hint="choose one from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
+        "this is not a version of NVIDIA's data center driver",
+        "choose one from NVIDIA's list of drivers for the GPU operator, or remove the key; the default is the "
+        "operator's own driver",
     ),
 ]
 
@@ -58,8 +59,8 @@ ScratchFolder: TypeAlias = Annotated[
     form(
         _FOLDER,
         _FOLDERS,
-        message="teams' pods may mount this folder of their node, but it is outside the pool's scratch disks",
-        hint=f"remove the key for {nvme_scratch.FOLDER}",
+        "teams' pods may mount this folder of their node, but it is outside the pool's scratch disks",
+        f"remove the key; the default is {nvme_scratch.FOLDER}",
     ),
 ]
 
@@ -69,15 +70,15 @@ def _expression(value: str) -> str:
         matches_nothing = re.compile(value).fullmatch("") is None
     except re.error as error:
         reject(
-            message=f"this is not a regular expression: {error}",
+            f"this is not a regular expression: {error}",
+            "replace the invalid character with a dot",
             expected="a regular expression of Python's re module",
-            hint="replace the invalid character with a dot",
         )
     if not matches_nothing:
         reject(
-            message="this also matches disks without a model, such as network volumes",
+            "this also matches disks without a model, such as network volumes",
+            "use the model from `lsblk --output NAME,MODEL` on a node",
             expected="an expression that starts with the model of the local disks",
-            hint="use the model from `lsblk --output NAME,MODEL` on a node",
         )
     return value
 
@@ -122,10 +123,9 @@ class ScratchSettings(SettingsModel):
         """Require the disks that may be formatted."""
         if self.enabled and self.disk_model is None:
             yield ConfigError(
-                path=(*path, "diskModel"),
-                message="the disks to format are not set",
-                expected="the models of the nodes' local NVMe disks, as a regular expression",
-                hint="set it to the models from `lsblk --output NAME,MODEL` on a node",
+                (*path, "diskModel"),
+                "the disks to format are not set",
+                "set it to a regular expression of the models from `lsblk --output NAME,MODEL` on a node",
             )
 
 
@@ -178,11 +178,9 @@ class GpuSettings(SettingsModel):
         """Reject a driver version while the stack does not install the driver."""
         if not self.install_driver and self.driver_version is not None:
             yield ConfigError(
-                path=(*path, "driverVersion"),
-                value=self.driver_version,
-                message="the nodes have their own driver, so this version would not be installed",
-                expected=f"no version while {key((*path, 'installDriver'))} is false",
-                hint=f"remove the key, or set {key((*path, 'installDriver'))} to true on nodes without a driver",
+                (*path, "driverVersion"),
+                "the nodes have their own driver, so this version would not be installed",
+                f"remove the key, or set {key((*path, 'installDriver'))} to true on nodes without a driver",
             )
 
 

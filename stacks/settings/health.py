@@ -12,7 +12,7 @@ from pydantic import Field
 from components.health import autopilot
 from components.health.thresholds import Scope, Threshold
 from components.kubernetes.node_pool import NodePool
-from stacks.config.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, key, listed
 from stacks.settings import machines
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice
@@ -51,11 +51,9 @@ class CheckSettings(SettingsModel):
         """Hold the taint's effect to checks that taint."""
         if self.mode is Mode.CHECK and self.effect != "NoSchedule":
             yield ConfigError(
-                path=(*path, "effect"),
-                value=self.effect,
-                message="only a check with mode gate taints nodes",
-                expected=f"an effect together with {key((*path, 'mode'))}: gate",
-                hint=f"set {key((*path, 'mode'))} to gate, or remove the effect",
+                (*path, "effect"),
+                "only a check with mode gate taints nodes",
+                f"remove the key, or set {key((*path, 'mode'))} to gate",
             )
 
 
@@ -122,37 +120,30 @@ class AutopilotSettings(SettingsModel):
         """Hold the checks to what can run."""
         if not self.checks:
             yield ConfigError(
-                path=(*path, "checks"),
-                value=[],
-                message="without checks, every node would be marked as healthy",
+                (*path, "checks"),
+                "without checks, every node would be marked as healthy",
+                f"set {key((*path, 'enabled'))} to false, or remove the key; the default is "
+                f"{listed(autopilot.DEFAULT_CHECKS)}",
                 expected=f"some of {', '.join(autopilot.CHECKS)}",
-                hint=f"remove the key for the default checks, or set {key((*path, 'enabled'))} to false",
             )
         for index, name in enumerate(self.checks):
             if name in self.checks[:index]:
                 yield ConfigError(
-                    path=(*path, "checks", index),
-                    value=name,
-                    message="duplicate check: it would run twice in each round",
-                    expected="each check once",
-                    hint="remove it",
+                    (*path, "checks", index), "duplicate check: it would run twice in each round", "remove it"
                 )
         wanted = autopilot.PVC in self.checks
         if wanted and self.pvc_storage_class is None:
             yield ConfigError(
-                path=(*path, "pvcStorageClass"),
-                message="the check pvc creates volumes and needs a StorageClass",
+                (*path, "pvcStorageClass"),
+                "the check pvc creates volumes and needs a StorageClass",
+                f"set it to a class that `kubectl get storageclass` shows, or remove pvc from {key((*path, 'checks'))}",
                 expected="a class with ReadWriteMany and immediate binding, such as one of an NFS server",
-                hint=f"set it to a class that `kubectl get storageclass` shows, or remove pvc from "
-                f"{key((*path, 'checks'))}",
             )
         if self.pvc_storage_class is not None and not wanted:
             yield ConfigError(
-                path=(*path, "pvcStorageClass"),
-                value=self.pvc_storage_class,
-                message="only the check pvc uses this class, and it is not selected",
-                expected=f"no class, or pvc in {key((*path, 'checks'))}",
-                hint=f"add pvc to {key((*path, 'checks'))}, or remove the key",
+                (*path, "pvcStorageClass"),
+                "only the check pvc uses this class, and it is not selected",
+                f"add pvc to {key((*path, 'checks'))}, or remove the key",
             )
 
 

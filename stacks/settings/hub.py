@@ -24,15 +24,15 @@ _REVISIONS: Final = (
 def _revision(value: str) -> str:
     if re.fullmatch(_SHORTENED, value):
         reject(
-            message="this is a shortened commit hash, which the hub does not accept",
+            "this is a shortened commit hash, which the hub does not accept",
+            "write all 40 digits, from the list of commits under Files and versions",
             expected=_REVISIONS,
-            hint="write all 40 digits, from the list of commits under Files and versions",
         )
     if not _REVISION.fullmatch(value):
         reject(
-            message="this is not a valid name of a commit, branch or tag",
+            "this is not a valid name of a commit, branch or tag",
+            "use a name from the menu of branches under Files and versions, such as main",
             expected=_REVISIONS,
-            hint="use a name from the menu of branches under Files and versions, such as main",
         )
     return value
 
@@ -42,8 +42,8 @@ ModelName: TypeAlias = Annotated[
     form(
         _MODEL,
         _MODELS,
-        message="this is not a valid model name of the Hugging Face Hub",
-        hint="write it as the model's page shows it",
+        "this is not a valid model name of the Hugging Face Hub",
+        "write it as the model's page shows it",
     ),
 ]
 Revision: TypeAlias = Annotated[str, matching(_revision, _REVISION.pattern, _REVISIONS)]

@@ -26,26 +26,26 @@ def _repository(value: str) -> str:
     last = value.rpartition("/")[2]
     if "://" not in value and (":" in last or "@" in last):
         reject(
-            message="the image's name includes a tag or a digest",
+            "the image's name includes a tag or a digest",
+            "remove the tag or digest here, and write a tag into the key tag next to this one",
             expected=_REPOSITORIES,
-            hint="put the tag into the key tag",
         )
     if not _REPOSITORY.fullmatch(value):
-        reject(message=wrong(value), expected=_REPOSITORIES, hint="write the name as `docker pull` takes it")
+        reject(wrong(value), "write the name as `docker pull` takes it", expected=_REPOSITORIES)
     return value
 
 
 def _reference(value: str) -> str:
     if value.rpartition(":")[2] == "latest":
         reject(
-            message="this tag moves between images, so the running version is unknown",
+            "this tag moves between images, so the running version is unknown",
+            "use a tag that does not move, such as a version or a date",
             expected=_REFERENCES,
-            hint="use a tag that does not move, such as a version or a date",
         )
     if _REPOSITORY.fullmatch(value):
-        reject(message="the image has no tag", expected=_REFERENCES, hint="add a tag or a digest")
+        reject("the image has no tag", "add a tag or a digest", expected=_REFERENCES)
     if not _REFERENCE.fullmatch(value):
-        reject(message=wrong(value), expected=_REFERENCES, hint="write the name as `docker pull` takes it")
+        reject(wrong(value), "write the name as `docker pull` takes it", expected=_REFERENCES)
     return value
 
 

@@ -12,7 +12,7 @@ from components.tenancy.job_bounds import JobBounds
 from components.tenancy.pod_templates import COUNTED
 from components.tenancy.wrapped_kinds import FURTHER_KINDS, REFUSED_KINDS, WRAPPED_KINDS
 from components.workloads.submission import WARM_UP_SECONDS
-from stacks.config.errors import ConfigError, Path, listed, nearest
+from stacks.config.errors import ConfigError, Path, instead, listed
 from stacks.settings.model import SettingsModel
 
 _DAY: Final = 24 * 3600
@@ -102,16 +102,13 @@ class JobsSettings(SettingsModel):
             if value < smallest:
                 unit = "" if name == "retries" else " seconds"
                 yield ConfigError(
-                    path=(*path, name),
-                    value=value,
-                    message=f"{why} {smallest}{unit}",
-                    expected=f"at least {smallest}",
-                    hint=f"set it to {smallest} or more, or remove the key",
+                    (*path, name),
+                    f"{why} {smallest}{unit}",
+                    f"set it to {smallest} or more, or remove the key; the default is enough",
                 )
 
 
 def _kind(path: Path, kind: str, before: tuple[str, ...]) -> Iterator[ConfigError]:
-    known = [*FURTHER_KINDS, *WRAPPED_KINDS]
     expected = listed(FURTHER_KINDS)
     hint = "remove the entry"
     version, _, name = kind.rpartition("/")
@@ -130,6 +127,5 @@ def _kind(path: Path, kind: str, before: tuple[str, ...]) -> Iterator[ConfigErro
         message = "AppWrapper does not count the pods of this kind, so they would bypass the quota"
     else:
         message = "unknown kind, or a kind that AppWrapper cannot create or count"
-        meant = nearest(kind, known)
-        hint = f"did you mean {meant}?" if meant else hint
-    yield ConfigError(path=path, value=kind, message=message, expected=expected, hint=hint)
+        hint = instead(kind, [*FURTHER_KINDS, *WRAPPED_KINDS], hint)
+    yield ConfigError(path, message, hint, expected=expected)

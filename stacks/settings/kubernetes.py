@@ -27,9 +27,9 @@ def holds_contents(text: str) -> bool:
 def _path(value: str) -> str:
     if holds_contents(value):
         reject(
-            message="this is a kubeconfig's content: every reader of the configuration can see its credentials",
+            "this is a kubeconfig's content: every reader of the configuration can see its credentials",
+            "remove it, revoke the credentials, and name a file with new ones",
             expected=KUBECONFIGS,
-            hint="remove it, revoke the credentials, and name a file with new ones",
             secret=True,
         )
     return value

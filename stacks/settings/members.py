@@ -37,7 +37,7 @@ def check(path: Path, names: tuple[str, ...], what: str) -> Iterator[ConfigError
             wrong, hint = f"duplicate {what}", "remove the second entry"
             provided = f"each {what} once"
         if wrong:
-            yield ConfigError(path=(*path, position), value=name, message=wrong, expected=provided, hint=hint)
+            yield ConfigError((*path, position), wrong, hint, expected=provided)
 
 
 def _belongs_to_kubernetes(name: str, what: str) -> str:

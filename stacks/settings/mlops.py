@@ -23,8 +23,8 @@ Url: TypeAlias = Annotated[
     form(
         _URL,
         "https://github.com/, an owner and a name of letters, digits, _ and -, without .git and / at the end",
-        message="this is not an address of a GitHub repository",
-        hint=f"remove the key for {catalogue.MLOPS.url}",
+        "this is not an address of a GitHub repository",
+        f"remove the key; the default is {catalogue.MLOPS.url}",
     ),
 ]
 Commit: TypeAlias = Annotated[
@@ -32,8 +32,8 @@ Commit: TypeAlias = Annotated[
     form(
         _COMMIT,
         "40 of 0-9 and a-f",
-        message="this is not a commit; branches and tags can move",
-        hint="use the output of `git rev-parse` in the repository",
+        "this is not a commit; branches and tags can move",
+        "use the output of `git rev-parse` in the repository",
     ),
 ]
 Content: TypeAlias = Annotated[
@@ -41,8 +41,8 @@ Content: TypeAlias = Annotated[
     form(
         _CONTENT,
         "h1: and 44 characters of Base64",
-        message="this is not a digest of files",
-        hint="check the files, then copy the digest from the error about a different digest",
+        "this is not a digest of files",
+        "check the files, then copy the digest from the error about a different digest",
     ),
 ]
 
@@ -116,25 +116,20 @@ class MlopsSettings(SettingsModel):
         known = menu.entries(integration=self.integration)
         if self.option not in [entry.option for entry in known]:
             yield ConfigError(
-                path=(*path, "option"),
-                value=self.option,
-                message=f"the menu {'with' if self.integration else 'without'} integration does not have this number",
-                expected=", ".join(f"{entry.option} ({entry.overlay})" for entry in known),
-                hint=f"use one of these, or set {key((*path, 'integration'))} to {str(not self.integration).lower()} "
+                (*path, "option"),
+                f"the menu {'with' if self.integration else 'without'} integration does not have this number",
+                f"use one of these, or set {key((*path, 'integration'))} to {str(not self.integration).lower()} "
                 "for the other menu",
+                expected=", ".join(f"{entry.option} ({entry.overlay})" for entry in known),
             )
         if self.forwarder and not self.integration:
             yield ConfigError(
-                path=(*path, "forwarder"),
-                value=True,
-                message="only the deployments for integration have the forwarder",
-                expected=f"false, or true with {key((*path, 'integration'))}: true",
-                hint="remove the key",
+                (*path, "forwarder"), "only the deployments for integration have the forwarder", "remove the key"
             )
         if not self.source.content:
             yield ConfigError(
-                path=(*path, "digest"),
-                message="this commit needs the digest of its files",
+                (*path, "digest"),
+                "this commit needs the digest of its files",
+                "set it to that one first; the error then shows the commit's digest, to check and copy",
                 expected="the digest of the files in its folder deployment, such as " + catalogue.MLOPS.content,
-                hint="set it to that one first; the error then shows the commit's digest, to check and copy",
             )

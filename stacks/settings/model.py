@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NoReturn
 
@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from components.kubernetes.quantity import Quantity
-from stacks.config.errors import ConfigError, Path
+from stacks.config.errors import MISSING, ConfigError, Path
 
 
 class SettingsModel(BaseModel):
@@ -32,6 +32,12 @@ class SettingsModel(BaseModel):
         target that owns the sections.
         """
         return iter(())
+
+    def unused(self, path: Path, fields: Iterable[str], message: str, hint: str) -> Iterator[ConfigError]:
+        """Yield errors of fields that are set and have no effect. path: of the section."""
+        for name in fields:
+            if name in self.model_fields_set:
+                yield ConfigError((*path, to_camel(name)), message, hint, value=MISSING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +60,12 @@ def matching(check: Callable[[str], str], pattern: str, allowed: str) -> Rule:
     return Rule(AfterValidator(check), {"pattern": f"^(?:{pattern})$", "patternErrorMessage": allowed})
 
 
-def form(pattern: re.Pattern[str], allowed: str, *, message: str, hint: str) -> Rule:
+def form(pattern: re.Pattern[str], allowed: str, message: str, hint: str) -> Rule:
     """Return a validator that takes the texts that a pattern matches as a whole. allowed: the pattern in words."""
 
     def check(value: str) -> str:
         if not pattern.fullmatch(value):
-            reject(message=message, expected=allowed, hint=hint)
+            reject(message, hint, expected=allowed)
         return value
 
     return matching(check, pattern.pattern, allowed)
@@ -81,7 +87,7 @@ def choice(what: str, known: tuple[str, ...]) -> Rule:
     return Rule(BeforeValidator(check), {"enum": list(known)})
 
 
-def reject(*, message: str, expected: str, hint: str, secret: bool = False) -> NoReturn:
+def reject(message: str, hint: str, *, expected: str = "", secret: bool = False) -> NoReturn:
     """Reject the value that a validator was given; raises what becomes one ConfigError with these texts.
 
     secret: the value itself must not be shown.
@@ -113,7 +119,7 @@ def _bytes(value: Quantity) -> Quantity:
 
 def _some(value: Quantity) -> Quantity:
     if not value.nano:
-        reject(message="the amount must be greater than 0", expected="more than 0", hint="set a positive amount")
+        reject("the amount must be greater than 0", "set it to an amount above 0")
     return value
 
 

@@ -41,8 +41,8 @@ RunbooksAddress: TypeAlias = Annotated[
     form(
         re.compile(r"https?://[^\s#?@]+"),
         "an address like https://git.example.org/platform/docs/runbooks.md, without # and what follows",
-        message="this is not the address of a page with sections that alerts can link to",
-        hint="open docs/runbooks.md in your repository and copy the address, or remove the key",
+        "this is not the address of a page with sections that alerts can link to",
+        "open docs/runbooks.md in your repository and copy the address, or remove the key",
     ),
 ]
 
@@ -123,30 +123,25 @@ class MonitoringSettings(SettingsModel):
         ):
             if self.enabled and size is not None and size < _LEAST_VOLUME:
                 yield ConfigError(
-                    path=(*path, name),
-                    value=str(size),
-                    message="a volume of this size fills up soon",
-                    expected=f"at least {_LEAST_VOLUME}",
-                    hint=f"set {key((*path, name))} to {_LEAST_VOLUME} or more, or remove the key for none",
+                    (*path, name),
+                    "a volume of this size fills up soon",
+                    f"set {key((*path, name))} to {_LEAST_VOLUME} or more, or remove the key; the default is no volume",
                 )
         if self.enabled and self.storage < _LEAST:
             yield ConfigError(
-                path=(*path, "storage"),
-                value=str(self.storage),
-                message="a volume of this size fills up within hours, and Prometheus then drops new samples",
-                expected=f"at least {_LEAST}",
-                hint=f"set {key((*path, 'storage'))} to 100Gi, or remove the key",
+                (*path, "storage"),
+                "a volume of this size fills up within hours, and Prometheus then drops new samples",
+                f"set {key((*path, 'storage'))} to {_LEAST} or more, or remove the key; the default is 100Gi",
             )
 
     def _port(self, path: Path) -> Iterator[ConfigError]:
         if self.enabled and (owner := self.taken_ports.get(self.node_exporter_port)) is not None:
             default = type(self).model_fields["node_exporter_port"].default
             yield ConfigError(
-                path=(*path, "nodeExporterPort"),
-                value=self.node_exporter_port,
-                message=f"{owner} uses this port of the nodes, so the exporter cannot start",
+                (*path, "nodeExporterPort"),
+                f"{owner} uses this port of the nodes, so the exporter cannot start",
+                f"set it to another port, or remove the key; the default is {default}",
                 expected=f"a port that is free on each node, none of {listed(sorted(self.taken_ports))}",
-                hint=f"remove the key for {default}, or set it to another one",
             )
 
     def _repeated(self, path: Path) -> Iterator[ConfigError]:
@@ -154,9 +149,7 @@ class MonitoringSettings(SettingsModel):
         for index, kind in enumerate(kinds):
             if kind in kinds[:index]:
                 yield ConfigError(
-                    path=(*path, "receivers", index, "kind"),
-                    value=kind,
-                    message="duplicate kind: both receivers would use one secret",
-                    expected="each kind once",
-                    hint="remove one of the two",
+                    (*path, "receivers", index, "kind"),
+                    "duplicate kind: both receivers would use one secret",
+                    "remove this receiver, or set its kind to another one",
                 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, TypeAlias
 
 from stacks.config.errors import MISSING, ConfigError, Path, another_name
-from stacks.settings.model import form
+from stacks.settings.model import Rule, form
 
 LABEL_LENGTH: Final = 63
 SUBDOMAIN_LENGTH: Final = 253
@@ -35,41 +35,35 @@ def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]
         prefix, _, own = name.rpartition("/")
         if not _QUALIFIED.fullmatch(own) or ("/" in name and not is_subdomain(prefix)):
             yield ConfigError(
-                path=(*path, name),
-                message="Kubernetes would reject this label's name",
+                (*path, name),
+                "Kubernetes would reject this label's name",
+                "write the label as `kubectl get nodes --show-labels` shows it",
                 expected=_NAMES,
-                hint="write the label as `kubectl get nodes --show-labels` shows it",
+                value=MISSING,
             )
         elif not _VALUE.fullmatch(value):
             yield ConfigError(
-                path=(*path, name),
-                message="Kubernetes would reject this label's value",
+                (*path, name),
+                "Kubernetes would reject this label's value",
+                "write the value as `kubectl get nodes --show-labels` shows it",
                 expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last",
-                hint="write the value as `kubectl get nodes --show-labels` shows it",
+                value=MISSING,
             )
 
 
 _CLASSES: Final = f"1 to {SUBDOMAIN_LENGTH} of a-z, 0-9, - and ., with a letter or digit first and last"
 _BOUNDED: Final = re.compile(rf"(?=.{{1,{SUBDOMAIN_LENGTH}}}$){_SUBDOMAIN.pattern}")
-ClassName: TypeAlias = Annotated[
-    str,
-    form(
-        _BOUNDED,
-        _CLASSES,
-        message="this cannot be the name of a storage class",
-        hint="write it as `kubectl get storageclass` shows it, or remove the key",
-    ),
-]
+
+
+def _class(what: str, kind: str) -> Rule:
+    """Return a validator of the name of a cluster-wide class. kind: as `kubectl` takes it."""
+    hint = f"write it as `kubectl get {kind}` shows it, or remove the key"
+    return form(_BOUNDED, _CLASSES, f"this cannot be the name of a {what}", hint)
+
+
+ClassName: TypeAlias = Annotated[str, _class("storage class", "storageclass")]
 """A storage class's name."""
-RuntimeClassName: TypeAlias = Annotated[
-    str,
-    form(
-        _BOUNDED,
-        _CLASSES,
-        message="this cannot be the name of a RuntimeClass",
-        hint="write it as `kubectl get runtimeclass` shows it, or remove the key",
-    ),
-]
+RuntimeClassName: TypeAlias = Annotated[str, _class("RuntimeClass", "runtimeclass")]
 """A RuntimeClass's name."""
 
 
@@ -84,11 +78,11 @@ def qualified_errors(path: Path, name: str, value: object = MISSING) -> Iterator
     prefix, _, own = name.rpartition("/")
     if not _QUALIFIED.fullmatch(own) or ("/" in name and not is_subdomain(prefix)):
         yield ConfigError(
-            path=path,
-            value=value,
-            message="Kubernetes would reject this name",
+            path,
+            "Kubernetes would reject this name",
+            "write the name as `kubectl` shows it",
             expected=_NAMES,
-            hint="write the name as `kubectl` shows it",
+            value=value,
         )
 
 
@@ -98,11 +92,10 @@ def service_error(path: Path, name: str, longest: int = LABEL_LENGTH) -> Iterato
         return
     simpler = re.sub(r"[^a-z0-9]+", "-", name.lower()).lstrip("-0123456789")[:longest].strip("-")
     yield ConfigError(
-        path=path,
-        value=name,
-        message="Kubernetes would reject objects named after this",
+        path,
+        "Kubernetes would reject objects named after this",
+        another_name(name, simpler),
         expected=f"at most {longest} of a-z, 0-9 and -, with a letter first and no - at the end (RFC 1035 label)",
-        hint=another_name(name, simpler),
     )
 
 
@@ -132,9 +125,8 @@ def label_error(path: Path, name: str) -> Iterator[ConfigError]:
     simpler = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LABEL_LENGTH].strip("-")
     reason = f"it has {len(name)} characters" if len(name) > LABEL_LENGTH else "it has invalid characters"
     yield ConfigError(
-        path=path,
-        value=name,
-        message=f"Kubernetes would reject this name: {reason}",
+        path,
+        f"Kubernetes would reject this name: {reason}",
+        another_name(name, simpler),
         expected=f"at most {LABEL_LENGTH} of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)",
-        hint=another_name(name, simpler),
     )

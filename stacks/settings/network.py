@@ -9,8 +9,8 @@ from pydantic import Field
 
 from components import names
 from components.kubernetes.network import DNS_PODS, DNS_PORTS, METADATA_ADDRESSES, TRANSLATED
-from stacks.config.errors import ConfigError, Path
-from stacks.settings.cidr import Addresses, Network, Refusal, is_too_wide, overlapping, refused
+from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.settings.cidr import Addresses, Network, is_too_wide, overlapping, refused
 from stacks.settings.model import SettingsModel
 from stacks.settings.names import label_error, label_errors
 
@@ -28,28 +28,19 @@ LOCAL_RESOLVERS: Final = ("169.254.20.10/32", "169.254.25.10/32", "169.254.10.10
 cluster/addons/dns/nodelocaldns), Kubespray's (kubernetes-sigs/kubespray, nodelocaldns_ip) and AKS LocalDNS
 (learn.microsoft.com/azure/aks/localdns-custom)."""
 
-_EVERYBODY: Final = Refusal(
-    message="this contains almost all addresses",
-    expected="smaller networks",
-    hint="list the networks of the intended peers",
+_EVERYBODY: Final = ("this contains almost all addresses", "list the networks of the intended peers")
+_METADATA_TOO: Final = (
+    "this contains almost all addresses, including the nodes' metadata service",
+    "set the key internet next to addresses to true for all internet addresses, and list private networks here",
 )
-_METADATA_TOO: Final = Refusal(
-    message="this contains almost all addresses, including the nodes' metadata service",
-    expected="smaller networks",
-    hint="set internet to true for all internet addresses, and list private networks here",
+_IPV4: Final = (
+    "this IPv6 network maps to IPv4 addresses, including clouds' metadata services",
+    "list the intended IPv4 networks",
 )
-_IPV4: Final = Refusal(
-    message="this IPv6 network maps to IPv4 addresses, including clouds' metadata services",
-    expected="networks that do not map to other addresses",
-    hint="list the intended IPv4 networks",
-)
-_ALL_DENIED: Final = Refusal(
-    message="this contains all addresses", expected="networks on the internet", hint="set internet to false"
-)
-_NO_RESOLVER: Final = Refusal(
-    message="this lets teams' pods send data to all addresses in DNS queries",
-    expected="addresses of resolvers",
-    hint="list them, each with /32 or /128",
+_ALL_DENIED: Final = ("this contains all addresses", "set the key internet next to denied to false")
+_NO_RESOLVER: Final = (
+    "this lets teams' pods send data to all addresses in DNS queries",
+    "list them, each with /32 or /128",
 )
 
 
@@ -67,7 +58,7 @@ class PeerSettings(SettingsModel):
             yield from label_error((*path, "namespaces", index), name)
         yield from refused((*path, "addresses"), self.addresses, self.refusal)
 
-    def refusal(self, network: Addresses) -> Refusal | None:
+    def refusal(self, network: Addresses) -> tuple[str, str] | None:
         """Return why one of the addresses is rejected."""
         return _EVERYBODY if is_too_wide(network) else None
 
@@ -79,16 +70,14 @@ class IngressSettings(PeerSettings):
 class EgressPeerSettings(PeerSettings):
     """Additional destinations of this team's pods."""
 
-    def refusal(self, network: Addresses) -> Refusal | None:
+    def refusal(self, network: Addresses) -> tuple[str, str] | None:
         """Also reject networks that contain a metadata service."""
         if is_too_wide(network):
             return _METADATA_TOO
         if (found := overlapping(network, METADATA_ADDRESSES)) is not None:
-            return Refusal(
-                message=f"it contains {found.split('/')[0]}, where a cloud gives the node's own credentials to "
-                "any client",
-                expected="networks without the addresses of metadata services",
-                hint="list smaller networks without it",
+            return (
+                f"it contains {found.split('/')[0]}, where a cloud gives the node's own credentials to any client",
+                "list smaller networks that do not contain this address",
             )
         return _IPV4 if overlapping(network, TRANSLATED) is not None else None
 
@@ -107,11 +96,9 @@ class EgressSettings(EgressPeerSettings):
         yield from refused((*path, "denied"), self.denied, lambda network: None if network.prefixlen else _ALL_DENIED)
         if self.denied and not self.internet:
             yield ConfigError(
-                path=(*path, "denied"),
-                value=list(self.denied),
-                message="internet is not true, so all its addresses are denied anyway",
-                expected="denied networks with internet: true",
-                hint="remove them, or set internet to true",
+                (*path, "denied"),
+                "internet is not true, so all its addresses are denied anyway",
+                f"remove the key, or set {key((*path, 'internet'))} to true",
             )
 
 
@@ -148,29 +135,25 @@ class DnsSettings(SettingsModel):
         for index, port in enumerate(self.ports):
             if port not in _PORTS:
                 yield ConfigError(
-                    path=(*path, "ports", index),
-                    value=port,
-                    message="this is not a port",
+                    (*path, "ports", index),
+                    "this is not a port",
+                    "use the container port of your DNS pods",
                     expected=f"a number from {_PORTS[0]} to {_PORTS[-1]}",
-                    hint="use the container port of your DNS pods",
                 )
         yield from refused(
             (*path, "addresses"), self.addresses, lambda network: _NO_RESOLVER if is_too_wide(network) else None
         )
         if not self.addresses and not self.pods:
             yield ConfigError(
-                path=path,
-                message="teams' pods would have no DNS server",
-                expected="pods or addresses of DNS servers",
-                hint="remove the empty lists, or list your own resolvers",
+                path,
+                "teams' pods would have no DNS server",
+                f"remove {key((*path, 'pods'))} and {key((*path, 'addresses'))}, or list your own resolvers",
             )
         elif self.pods and not self.ports:
             yield ConfigError(
-                path=(*path, "ports"),
-                value=[],
-                message="teams' pods could not reach these DNS pods",
-                expected="the container ports of these pods",
-                hint="remove the key for the default ports",
+                (*path, "ports"),
+                "teams' pods could not reach these DNS pods",
+                f"remove the key; the default is {listed(DNS_PORTS)}",
             )
 
 

@@ -35,21 +35,16 @@ def check(path: Path, pools: Sequence[FurtherPoolSettings]) -> Iterator[ConfigEr
     """Yield errors of invalid and duplicate names of flavors. path: of the list."""
     if len(pools) >= _MOST:
         yield ConfigError(
-            path=path,
-            value=len(pools),
-            message=f"a queue can have at most {_MOST} flavors",
-            expected=f"at most {_MOST - 1} pools after the first",
-            hint="merge pools with the same machine type and price",
+            path, f"a queue can have at most {_MOST} flavors", "merge pools with the same machine type and price"
         )
     taken = [names.FLAVOR]
     for index, pool in enumerate(pools):
         if not is_label(pool.name) or pool.name in taken:
             yield ConfigError(
-                path=(*path, index, "name"),
-                value=pool.name,
-                message="another pool has this name" if pool.name in taken else "this name is invalid for a flavor",
+                (*path, index, "name"),
+                "another pool has this name" if pool.name in taken else "this name is invalid for a flavor",
+                "for example spot",
                 expected="a unique name of at most 63 of a-z, 0-9 and -, with a letter or digit first and last",
-                hint="for example spot",
             )
         taken.append(pool.name)
 
@@ -61,11 +56,10 @@ def overlapping(groups: Mapping[Path, NodeGroup]) -> Iterator[ConfigError]:
         for other, nodes in before:
             if not any(nodes.node_selector.get(label, value) != value for label, value in group.node_selector.items()):
                 yield ConfigError(
-                    path=(*where, "nodeSelector"),
-                    value=dict(group.node_selector),
-                    message=f"a node could match these labels and {key((*other, 'nodeSelector'))}, and would count "
+                    (*where, "nodeSelector"),
+                    f"a node could match these labels and {key((*other, 'nodeSelector'))}, and would count "
                     "for both pools",
-                    expected="a label in both pools, with different values",
-                    hint="add a label such as nvidia.com/gpu.product, or the provider's node pool label, to both",
+                    "add a label such as nvidia.com/gpu.product, or the provider's node pool label, to both, with "
+                    "different values",
                 )
         before.append((where, group))

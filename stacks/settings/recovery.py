@@ -39,10 +39,8 @@ class RecoverySettings(SettingsModel):
         if self.recovery_timeout_seconds <= self.retry_pause_seconds:
             pause = key((*path, "retryPauseSeconds"))
             yield ConfigError(
-                path=(*path, "recoveryTimeoutSeconds"),
-                value=self.recovery_timeout_seconds,
-                message="a job would be requeued before AppWrapper recreates its pods, which takes at least "
+                (*path, "recoveryTimeoutSeconds"),
+                "a job would be requeued before AppWrapper recreates its pods, which takes at least "
                 f"{self.retry_pause_seconds} seconds",
-                expected=f"more than {pause}, plus the time that pods need to end and start",
-                hint=f"set it to {self.retry_pause_seconds + 60} or more, or lower {pause}",
+                f"set it to {self.retry_pause_seconds + 60} or more, or lower {pause}",
             )

@@ -28,7 +28,7 @@ _LEVEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LEVELS: Final = "letters, digits, -, _ and ., with a letter or digit first and last"
 
 
-Name = Annotated[str, form(_LEVEL, _LEVELS, message="this name is invalid in a topology", hint="for example rack-0")]
+Name = Annotated[str, form(_LEVEL, _LEVELS, "this name is invalid in a topology", "for example rack-0")]
 
 
 class CoschedulingSettings(SettingsModel):
@@ -61,11 +61,10 @@ class SakkaraSettings(SettingsModel):
         """Require unique names of levels, and at least two levels."""
         if len(set(self.levels)) < len(self.levels) or len(self.levels) < _LEAST_LEVELS:
             yield ConfigError(
-                path=(*path, "levels"),
-                value=list(self.levels),
-                message="a topology needs at least two levels with different names, and the last one is the nodes",
+                (*path, "levels"),
+                "a topology needs at least two levels with different names, and the last one is the nodes",
+                "remove the key; the default is [rack, node]",
                 expected="for example [rack, node] or [block, rack, node]",
-                hint="remove the key for racks of nodes",
             )
 
     def topology(self) -> Topology | None:
@@ -97,19 +96,13 @@ class TopologySettings(SettingsModel):
             yield from (replace(error, path=at, value=level) for error in label_errors(at, {level: ""}))
             if level == names.HOST or level in self.levels[:index]:
                 yield ConfigError(
-                    path=at,
-                    value=level,
-                    message="the node is always the last level" if level == names.HOST else "duplicate level",
-                    expected="each label once, without the node's own",
-                    hint="remove it",
+                    at, "the node is always the last level" if level == names.HOST else "duplicate level", "remove it"
                 )
         if len(self.levels) > _MOST_LEVELS:
             yield ConfigError(
-                path=(*path, "levels"),
-                value=len(self.levels),
-                message=f"a Kueue Topology has at most {_MOST_LEVELS + 1} levels, including the node",
-                expected=f"at most {_MOST_LEVELS} labels",
-                hint="remove labels that have the same value on all nodes",
+                (*path, "levels"),
+                f"a Kueue Topology has at most {_MOST_LEVELS + 1} levels, including the node",
+                "remove labels that have the same value on all nodes",
             )
 
 
@@ -145,10 +138,10 @@ class SchedulingSettings(SettingsModel):
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Reject options of a packing mode that is not selected."""
         for packing in (Packing.COSCHEDULING, Packing.SAKKARA, Packing.TOPOLOGY):
-            if packing in self.model_fields_set and packing is not self.packing:
-                yield ConfigError(
-                    path=(*path, str(packing)),
-                    message=f"this has no effect: {key((*path, 'packing'))} is {self.packing}",
-                    expected=f"no key, or {key((*path, 'packing'))}: {packing}",
-                    hint=f"remove the key, or set {key((*path, 'packing'))} to {packing}",
+            if packing is not self.packing:
+                yield from self.unused(
+                    path,
+                    [packing],
+                    f"this has no effect: {key((*path, 'packing'))} is {self.packing}",
+                    f"remove the key, or set {key((*path, 'packing'))} to {packing}",
                 )

@@ -21,17 +21,17 @@ def load(value: str, *, allowed: str, new: str) -> tuple[str, SSHPublicKeyTypes]
 
     if "PRIVATE KEY" in value:
         reject(
-            message="this is a private key, and the stack's configuration now shows it to every reader",
+            "this is a private key, and the stack's configuration now shows it to every reader",
+            "remove it, create a new key pair, and write the content of the .pub file here",
             expected=allowed,
-            hint="remove it, create a new key pair, and write the content of the .pub file here",
             secret=True,
         )
     text = value.strip()
     if len(text.splitlines()) > 1:
-        reject(message="this has several lines", expected=allowed, hint=new, secret=True)
+        reject("this has several lines", new, expected=allowed, secret=True)
     if not text.replace("\t", " ").isprintable():
-        reject(message="this contains invisible characters", expected=allowed, hint=new, secret=True)
+        reject("this contains invisible characters", new, expected=allowed, secret=True)
     try:
         return text, load_ssh_public_key(text.encode())
     except (ValueError, UnsupportedAlgorithm):
-        reject(message="this is not a public key in OpenSSH format", expected=allowed, hint=new, secret=True)
+        reject("this is not a public key in OpenSSH format", new, expected=allowed, secret=True)

@@ -20,9 +20,9 @@ _PRIORITIES: Final = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRI
 def _one_gang(value: object) -> object:
     if isinstance(value, list):
         reject(
-            message="a workload can have only one submission mode",
+            "a workload can have only one submission mode",
+            "choose one; for two modes, run two workloads",
             expected=", ".join(SubmissionMode),
-            hint="choose one; for two modes, run two workloads",
         )
     return value
 
@@ -70,20 +70,13 @@ class WorkloadSettings(SettingsModel):
         for name, value in (("team", self.submission.team), ("user", self.submission.user)):
             if value is not None and not self.queued:
                 yield ConfigError(
-                    path=(*where, name),
-                    value=value,
-                    message=f"a {name} submits jobs through a queue, which gang: {gang} bypasses; the two exclude "
-                    "each other",
-                    expected=f"a {name} with gang: mlbatch, none with gang: {gang}",
-                    hint=f"remove the {name}, or set {key((*where, 'gang'))} to mlbatch",
+                    (*where, name),
+                    f"a {name} submits jobs through a queue, which gang: {gang} bypasses; the two exclude each other",
+                    f"remove the key, or set {key((*where, 'gang'))} to mlbatch",
                 )
         if gang is SubmissionMode.VOLCANO and self.no_volcano:
             yield ConfigError(
-                path=(*where, "gang"),
-                value=str(gang),
-                message=self.no_volcano,
-                expected="mlbatch, none",
-                hint=f"set {key((*where, 'gang'))} to mlbatch",
+                (*where, "gang"), self.no_volcano, f"set {key((*where, 'gang'))} to mlbatch", expected="mlbatch, none"
             )
 
 
@@ -91,9 +84,8 @@ def name_error(path: Path, name: str, section: str) -> Iterator[ConfigError]:
     """Yield the error of an invalid workload name. section: its key, which the fix suggests."""
     if not _NAME.fullmatch(name):
         yield ConfigError(
-            path=path,
-            value=name,
-            message="Kubernetes would reject this name, or names that are derived from it",
+            path,
+            "Kubernetes would reject this name, or names that are derived from it",
+            f"for example {section}",
             expected="at most 40 of a-z, 0-9 and -, with a letter first and a letter or digit last",
-            hint=f"for example {section}",
         )

@@ -13,7 +13,7 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.bounds import Bounds
 from components.tenancy.pod_policy import GRACE_SECONDS
 from components.tenancy.promises import Promise
-from stacks.config.errors import ConfigError, Path, key
+from stacks.config.errors import MISSING, ConfigError, Path, key
 from stacks.settings import members
 from stacks.settings.jobs import JobsSettings
 from stacks.settings.model import Bytes, Cores, SettingsModel, WholeQuantity, choice
@@ -203,11 +203,10 @@ class QueueingSettings(SettingsModel):
         """Hold the cohort's name to Kubernetes' rules."""
         if not is_subdomain(self.cohort):
             yield ConfigError(
-                path=(*path, "cohort"),
-                value=self.cohort,
-                message="Kubernetes would reject this name",
+                (*path, "cohort"),
+                "Kubernetes would reject this name",
+                "for example 'default-cohort'",
                 expected=f"at most {SUBDOMAIN_LENGTH} of a-z, 0-9, - and ., with a letter or digit first and last",
-                hint="for example 'default-cohort'",
             )
 
 
@@ -248,11 +247,9 @@ class TenancySettings(SettingsModel):
         killed, grace = self.jobs.forced_deletion_grace_seconds, key((*path, "longestGraceSeconds"))
         if killed < self.longest_grace_seconds:
             yield ConfigError(
-                path=(*path, "jobs", "forcedDeletionGraceSeconds"),
-                value=killed,
-                message=f"pods have {self.longest_grace_seconds} seconds to end ({grace}) and would be killed earlier",
-                expected=f"at least {self.longest_grace_seconds}",
-                hint=f"raise it, or lower {grace}",
+                (*path, "jobs", "forcedDeletionGraceSeconds"),
+                f"pods have {self.longest_grace_seconds} seconds to end ({grace}) and would be killed earlier",
+                f"raise it, or lower {grace}",
             )
 
 
@@ -270,11 +267,9 @@ class TeamServicesSettings(SettingsModel):
         """Require that load balancers do not exceed the number of all Services."""
         if self.load_balancers > self.total:
             yield ConfigError(
-                path=(*path, "loadBalancers"),
-                value=self.load_balancers,
-                message=f"load balancers count as Services, and the team may have {self.total} Services",
-                expected=f"a number from 0 to {self.total}",
-                hint=f"lower it, or raise {key((*path, 'total'))}",
+                (*path, "loadBalancers"),
+                f"load balancers count as Services, and the team may have {self.total} Services",
+                f"lower it, or raise {key((*path, 'total'))}",
             )
 
 
@@ -294,11 +289,10 @@ class TeamStorageSettings(SettingsModel):
         """Reject a disk that is too small for containers' logs."""
         if self.disk < _LEAST_DISK:
             yield ConfigError(
-                path=(*path, "disk"),
-                value=str(self.disk),
-                message="this is too small: logs alone would get containers evicted",
+                (*path, "disk"),
+                "this is too small: logs alone would get containers evicted",
+                f"remove the key; the default is {Bounds.disk}",
                 expected=f"at least {_LEAST_DISK}",
-                hint=f"remove the key for {Bounds.disk}",
             )
 
 
@@ -377,29 +371,26 @@ class TeamSettings(SettingsModel):
         """Check members' names, and require either a quota or a share. Names are checked with all teams."""
         if not {"users", "groups"} & self.model_fields_set:
             yield ConfigError(
-                path=(*path, "users"),
-                message="the team has no users and no groups",
-                expected="a list of users or groups, which may be empty",
-                hint="add users, such as [alice], or groups, or users: [] for an empty team",
+                (*path, "users"),
+                "the team has no users and no groups",
+                f"set it to a list such as [alice], or set {key((*path, 'groups'))}; for an empty team, set this to []",
             )
         yield from members.check((*path, "users"), self.users, members.USER)
         yield from members.check((*path, "groups"), self.groups, members.GROUP)
         if self.user_fair_sharing and not self.users:
             yield ConfigError(
-                path=(*path, "userFairSharing"),
-                value=True,
-                message="this counts the usage of listed users, and the team lists none",
-                expected="false, or a list of users",
-                hint=f"remove the key, or list the users in {key((*path, 'users'))}",
+                (*path, "userFairSharing"),
+                "this counts the usage of listed users, and the team lists none",
+                f"remove the key, or list the users in {key((*path, 'users'))}",
             )
         if self.quota is not None and self.share is not None:
             yield _both(path)
         elif self.quota is None and self.share is None:
             yield ConfigError(
-                path=path,
-                message=f"{_EITHER}, and this team has neither",
-                expected=_ONE_OF,
-                hint="add share: 1, or a quota",
+                path,
+                f"{_EITHER}, and this team has neither",
+                f"set {key((*path, 'share'))} to 1, or set {key((*path, 'quota'))}",
+                value=MISSING,
             )
 
     def of_pool(self, name: str) -> TeamSettings:
@@ -413,5 +404,8 @@ class TeamSettings(SettingsModel):
 
 def _both(path: Path) -> ConfigError:
     return ConfigError(
-        path=path, message=f"{_EITHER}, and this team has both", expected=_ONE_OF, hint="remove one of the two"
+        path,
+        f"{_EITHER}, and this team has both",
+        f"remove {key((*path, 'quota'))} or {key((*path, 'share'))}",
+        value=MISSING,
     )

@@ -11,7 +11,7 @@ from pydantic import Field
 from components import names
 from components.kubernetes.quantity import Quantity
 from components.workloads import vllm
-from stacks.config.errors import ConfigError, Path
+from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.claims import ClaimSettings
 from stacks.settings.hub import ModelName, Revision
 from stacks.settings.images import Reference
@@ -101,17 +101,15 @@ class VllmSettings(WorkloadSettings):
             return
         if not is_subdomain(self.claim) and self.cache.name is None:
             yield ConfigError(
-                path=(*path, "cache", "name"),
-                message=f"Kubernetes would reject the claim's name that follows from the model, {self.claim!r}",
+                (*path, "cache", "name"),
+                f"Kubernetes would reject the claim's name that follows from the model, {self.claim!r}",
+                "name the claim",
                 expected="a-z, 0-9, - and ., with a letter or digit first and last",
-                hint="name the claim",
             )
         if self.bounded and self.deadline_seconds <= self.start_seconds:
             yield ConfigError(
-                path=(*path, "deadlineSeconds"),
-                value=self.deadline_seconds,
-                message=f"the server may take {self.start_seconds} seconds until it answers: the job could end before "
+                (*path, "deadlineSeconds"),
+                f"the server may take {self.start_seconds} seconds until it answers: the job could end before "
                 "its first request",
-                expected=f"more than {self.start_seconds}",
-                hint="raise it, or lower startSeconds",
+                f"raise it, or lower {key((*path, 'startSeconds'))}",
             )

@@ -36,17 +36,15 @@ class VolcanoSettings(SettingsModel):
         """Check that the queue's name is valid, and that Volcano does not create a queue with that name."""
         if self.queue in _OWN_QUEUES:
             yield ConfigError(
-                path=(*path, "queue"),
-                value=self.queue,
-                message="Volcano itself creates a queue with this name when it starts",
+                (*path, "queue"),
+                "Volcano itself creates a queue with this name when it starts",
+                f"write another name, or remove the key; the default is {volcano.QUEUE}",
                 expected=f"any name but {listed(_OWN_QUEUES)}",
-                hint=f"remove the key for {volcano.QUEUE}, or write another name",
             )
         if not is_label(self.queue):
             yield ConfigError(
-                path=(*path, "queue"),
-                value=self.queue,
-                message="Kubernetes would reject this name",
+                (*path, "queue"),
+                "Kubernetes would reject this name",
+                "for example workloads",
                 expected="at most 63 of a-z, 0-9 and -, with a letter or digit first and last",
-                hint="for example workloads",
             )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field
-from pydantic.alias_generators import to_camel
 
 from components import catalogue, names
 from components.catalogue import NotebookImage, NotebookVersion
@@ -17,7 +16,7 @@ from components.kubernetes.quantity import Quantity
 from components.workbench.notebook import SIZES
 from components.workbench.ray_cluster import DEMOS
 from components.workbench.ray_job import PROGRAMS
-from stacks.config.errors import ConfigError, Path, key, listed, nearest
+from stacks.config.errors import ConfigError, Path, instead, key, listed
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice, form
 from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, label_error, service_error
 
@@ -30,7 +29,7 @@ _BUCKETS: Final = "3 to 63 of a-z, 0-9, - and ., with a letter or digit first an
 _WORD: Final = re.compile(r"[!-~]+")
 _WORDS: Final = "letters, digits and signs without spaces"
 Word: TypeAlias = Annotated[
-    str, form(_WORD, _WORDS, message="an object store would reject this", hint="copy it from the store's console")
+    str, form(_WORD, _WORDS, "an object store would reject this", "copy it from the store's console")
 ]
 DEFAULT_IMAGE: Final = "Standard Data Science"
 DEFAULT_VERSION: Final = "2024.1"
@@ -67,7 +66,7 @@ class ObjectStoreSettings(SettingsModel):
     bucket: (
         Annotated[
             str,
-            form(_BUCKET, _BUCKETS, message="this name is invalid for a bucket", hint="for example demo-checkpoints"),
+            form(_BUCKET, _BUCKETS, "this name is invalid for a bucket", "for example demo-checkpoints"),
         ]
         | None
     ) = None
@@ -94,37 +93,27 @@ class ObjectStoreSettings(SettingsModel):
         for name, value in (("endpoint", self.endpoint), ("accessKey", self.access_key), ("region", self.region)):
             if value is not None and not external:
                 yield ConfigError(
-                    path=(*path, name),
-                    value=value,
-                    message=f"the stack runs the store, {self.kind}, and sets this itself",
-                    expected="no key, or kind: external",
-                    hint=f"remove the key, or set {key((*path, 'kind'))} to external",
+                    (*path, name),
+                    f"the stack runs the store, {self.kind}, and sets this itself",
+                    f"remove the key, or set {key((*path, 'kind'))} to external",
                 )
         for name, value in (("endpoint", self.endpoint), ("accessKey", self.access_key)):
             if value is None and external:
                 yield ConfigError(
-                    path=(*path, name),
-                    message="an external store needs this key",
-                    expected="an address and an access key",
-                    hint=f"set it, or {key((*path, 'kind'))} to {Store.SEAWEEDFS}",
+                    (*path, name),
+                    "an external store needs this key",
+                    f"set it, or {key((*path, 'kind'))} to {Store.SEAWEEDFS}",
                 )
-        for name in _OF_OWN if external else ():
-            if name in self.model_fields_set:
-                yield ConfigError(
-                    path=(*path, to_camel(name)),
-                    message="this key is for a store that the stack runs, and the store is external",
-                    expected=f"no key, or {key((*path, 'kind'))}: {Store.SEAWEEDFS}",
-                    hint="remove the key",
-                )
+        if external:
+            wrong = "this key is for a store that the stack runs, and the store is external"
+            yield from self.unused(path, _OF_OWN, wrong, "remove the key")
         if external and self.endpoint is not None:
             yield from _address((*path, "endpoint"), self.endpoint)
         if self.guide_credentials and self.kind is not Store.MINIO:
             yield ConfigError(
-                path=(*path, "guideCredentials"),
-                value=True,
-                message=f"the guide's credentials are for MinIO, and the store is {self.kind}",
-                expected=f"false, or true with kind: {Store.MINIO}",
-                hint="remove the key; the stack then generates credentials and has them as a secret output",
+                (*path, "guideCredentials"),
+                f"the guide's credentials are for MinIO, and the store is {self.kind}",
+                "remove the key; the stack then generates credentials and has them as a secret output",
             )
 
 
@@ -208,45 +197,34 @@ class WorkbenchSettings(SettingsModel):
             yield from label_error((*path, name), value)
         if len(f"{self.name}-{self.namespace}") > LABEL_LENGTH:
             yield ConfigError(
-                path=(*path, "name"),
-                value=self.name,
-                message=f"the notebook's address would start with {self.name}-{self.namespace}, which is too long for "
+                (*path, "name"),
+                f"the notebook's address would start with {self.name}-{self.namespace}, which is too long for "
                 "a host name",
-                expected=f"a name and a namespace of at most {LABEL_LENGTH - 1} characters together",
-                hint="shorten the name or the namespace",
+                f"shorten the name or the namespace: they can have {LABEL_LENGTH - 1} characters together",
             )
         versions = [each.name for each in self.notebook_image.versions]
         if self.notebook_version is None:
-            meant = nearest(self.version, versions)
             yield ConfigError(
-                path=(*path, "version"),
-                value=self.version,
-                message=f"{self.image} does not have this version",
+                (*path, "version"),
+                f"{self.image} does not have this version",
+                instead(self.version, versions, f"use {versions[0]}"),
                 expected=listed(versions),
-                hint=f"did you mean {meant}?" if meant else f"use {versions[0]}",
             )
         elif self.ray_clusters and self.notebook_version.python != catalogue.RAY_PYTHON:
             yield self._shut_out(path, self.notebook_version.python)
         yield from self._unfitting(path)
         if self.namespace == self.object_store.kind.value:
-            yield ConfigError(
-                path=(*path, "namespace"),
-                value=self.namespace,
-                message="the object store uses this namespace",
-                expected=f"any but {self.namespace}",
-                hint="name another one",
-            )
+            yield ConfigError((*path, "namespace"), "the object store uses this namespace", "name another one")
 
     def _shut_out(self, path: Path, python: str) -> ConfigError:
         """Return the error of a notebook whose Python version does not match the Ray clusters."""
         fitting = [each.name for each in self.notebook_image.versions if each.python == catalogue.RAY_PYTHON]
         return ConfigError(
-            path=(*path, "rayClusters"),
-            value=list(self.ray_clusters),
-            message=f"a notebook of version {self.version} has Python {python}, but these Ray clusters have "
+            (*path, "rayClusters"),
+            f"a notebook of version {self.version} has Python {python}, but these Ray clusters have "
             f"{catalogue.RAY_PYTHON}, and Ray rejects clients with another Python",
+            "remove the key; the notebook creates its own clusters",
             expected=f"none, or {key((*path, 'version'))}: {listed(fitting)}",
-            hint="remove the key; the notebook creates its own clusters",
         )
 
     def _unfitting(self, path: Path) -> Iterator[ConfigError]:
@@ -255,17 +233,17 @@ class WorkbenchSettings(SettingsModel):
         A job may wait for another job, which ends, but not for a cluster, which does not end.
         """
         left = dict(self.queue.amounts())
-        for position, name in enumerate(self.ray_clusters):
-            where = (*path, "rayClusters", position)
-            if found := _twice(where, name, self.ray_clusters[:position]) or self._waiting(where, name, left):
-                yield found
-                return
-            left |= {resource: left[resource] - amount for resource, amount in DEMOS[name].requests().items()}
-        for position, name in enumerate(self.ray_jobs):
-            where = (*path, "rayJobs", position)
-            if found := _twice(where, name, self.ray_jobs[:position]) or self._waiting(where, name, left):
-                yield found
-                return
+        for field, demos in (("rayClusters", self.ray_clusters), ("rayJobs", self.ray_jobs)):
+            for position, name in enumerate(demos):
+                where = (*path, field, position)
+                if name in demos[:position]:
+                    yield ConfigError(where, "duplicate entry", "remove the entry")
+                    return
+                if found := self._waiting(where, name, left):
+                    yield found
+                    return
+                if field == "rayClusters":
+                    left |= {resource: left[resource] - amount for resource, amount in DEMOS[name].requests().items()}
 
     def _waiting(self, path: Path, name: str, left: Mapping[str, Quantity]) -> ConfigError | None:
         """Return the first resource that a demo would wait for. left: what the queue has for it."""
@@ -273,26 +251,12 @@ class WorkbenchSettings(SettingsModel):
         for resource, amount in DEMOS[name].requests().items():
             if left[resource] < amount:
                 return ConfigError(
-                    path=path,
-                    value=name,
-                    message=f"it requests {amount} {resource}, but the queue has {left[resource]} of "
+                    path,
+                    f"it requests {amount} {resource}, but the queue has {left[resource]} of "
                     f"{whole[resource]} left: it would stay pending",
-                    expected=f"clusters that together request at most {whole[resource]} {resource}",
-                    hint=f"remove it, or raise {key((*path[:-2], 'queue'))}",
+                    f"remove it, or raise {key((*path[:-2], 'queue'))}",
                 )
         return None
-
-
-def _twice(path: Path, name: str, before: Sequence[str]) -> ConfigError | None:
-    if name not in before:
-        return None
-    return ConfigError(
-        path=path,
-        value=name,
-        message="duplicate entry",
-        expected="each at most once",
-        hint="remove the entry",
-    )
 
 
 def _address(path: Path, address: str) -> Iterator[ConfigError]:
@@ -310,10 +274,4 @@ def _address(path: Path, address: str) -> Iterator[ConfigError]:
         wrong, hint = "this is not an address of a store", "write only https://, a host and, if needed, a port"
     else:
         return
-    yield ConfigError(
-        path=path,
-        value=address if not has_password else "(not shown)",
-        message=wrong,
-        expected="an address such as https://s3.example.org",
-        hint=hint,
-    )
+    yield ConfigError(path, wrong, hint, expected="an address such as https://s3.example.org")

@@ -50,25 +50,20 @@ _MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def _tag(value: str) -> str:
     if value == _MOVES:
         reject(
-            message="this tag moves between images, so the running version is unknown",
-            expected="a tag that does not move, such as a version or a date",
-            hint="push the image with such a tag and set it",
+            "this tag moves between images, so the running version is unknown",
+            "push the image with such a tag, and set this key to it",
         )
     if not _TAG.fullmatch(value):
-        reject(
-            message="this is not an image tag",
-            expected=_TAGS,
-            hint="write only the tag, without the image's name",
-        )
+        reject("this is not an image tag", "write only the tag, without the image's name", expected=_TAGS)
     return value
 
 
 def _model_size(value: str) -> str:
     if value not in metaseq.SIZES:
         reject(
-            message="there is no model of this size",
+            "there is no model of this size",
+            f"set it to {_nearest_size(value)}, the nearest size",
             expected=", ".join(metaseq.SIZES),
-            hint=f"the nearest is {_nearest_size(value)}",
         )
     return value
 
@@ -88,9 +83,8 @@ def _weights(name: str) -> float:
 
 def _no_token(value: object) -> object:
     reject(
-        message="this token is in plain text, which every reader of the repository can see",
-        expected="no key here; the token is a separate secret",
-        hint="remove it here, and run `pulumi config set --secret mlbatch:jupyterToken`",
+        "this token is in plain text, which every reader of the repository can see",
+        "remove it here, and run `pulumi config set --secret mlbatch:jupyterToken`",
         secret=True,
     )
 
@@ -101,8 +95,8 @@ MessageSize: TypeAlias = Annotated[
     form(
         _MESSAGE,
         _MESSAGES,
-        message="this is not a message size of nccl-tests",
-        hint=f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
+        "this is not a message size of nccl-tests",
+        f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
     ),
 ]
 
@@ -170,11 +164,9 @@ class NcclSettings(JobSettings):
         yield from super().check(path)
         if self.enabled and _bytes(self.smallest) > _bytes(self.largest):
             yield ConfigError(
-                path=(*path, "smallest"),
-                value=self.smallest,
-                message=f"the smallest message is larger than the largest, {self.largest}",
-                expected=f"at most {self.largest}",
-                hint="lower it, or raise largest",
+                (*path, "smallest"),
+                f"the smallest message is larger than the largest, {self.largest}",
+                f"lower it, or raise {key((*path, 'largest'))}",
             )
 
 
@@ -229,11 +221,9 @@ class MetaseqSettings(JobSettings):
         for name, parts, what, whole in rules:
             if whole % parts:
                 yield ConfigError(
-                    path=(*path, name),
-                    value=parts,
-                    message=f"{what} {whole} is not a multiple of {parts}",
-                    expected=f"a number that divides {whole}",
-                    hint=f"the next smaller one is {_next_divisor(parts, whole)}",
+                    (*path, name),
+                    f"{what} {whole} is not a multiple of {parts}",
+                    f"set it to {_next_divisor(parts, whole)}, the next smaller one",
                 )
                 return
 
@@ -244,7 +234,7 @@ class OlmoSettings(JobSettings):
     name: str = "olmo"
     training: Annotated[
         str,
-        form(_FILE, _FILES, message="this is not a valid file path in the image", hint=f"for example {olmo.TRAINING}"),
+        form(_FILE, _FILES, "this is not a valid file path in the image", f"for example {olmo.TRAINING}"),
     ] = olmo.TRAINING
     """Path of the training configuration in the image."""
     stop_at: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
@@ -323,11 +313,9 @@ class PretrainingSettings(NodeWorkloadSettings):
         yield from super().check(path)
         if self.enabled and self.embedding % self.heads:
             yield ConfigError(
-                path=(*path, "heads"),
-                value=self.heads,
-                message=f"embedding {self.embedding} is not a multiple of {self.heads}",
-                expected=f"a number that divides {self.embedding}",
-                hint=f"the next smaller one is {_next_divisor(self.heads, self.embedding)}",
+                (*path, "heads"),
+                f"embedding {self.embedding} is not a multiple of {self.heads}",
+                f"set it to {_next_divisor(self.heads, self.embedding)}, the next smaller one",
             )
 
 
@@ -366,20 +354,18 @@ class JupyterLabSettings(NodeWorkloadSettings):
         if self.exposure is Exposure.CLUSTER:
             if self.source_ranges:
                 yield ConfigError(
-                    path=(*path, "sourceRanges"),
-                    value=list(self.source_ranges),
-                    message="without a load balancer, address ranges have no effect",
-                    expected="address ranges with exposure internal or public",
-                    hint=f"remove them, or set {key((*path, 'exposure'))}",
+                    (*path, "sourceRanges"),
+                    "without a load balancer, address ranges have no effect",
+                    f"remove the key, or set {key((*path, 'exposure'))} to internal or public",
                 )
             return
         if not self.source_ranges:
             yield ConfigError(
-                path=(*path, "sourceRanges"),
-                message=f"exposure {self.exposure} without address ranges gives everyone who can reach the load "
+                (*path, "sourceRanges"),
+                f"exposure {self.exposure} without address ranges gives everyone who can reach the load "
                 "balancer a shell on GPU nodes",
+                f"add them, or set {key((*path, 'exposure'))} to cluster and use a port-forward",
                 expected="a list of CIDR blocks, such as 203.0.113.0/24",
-                hint=f"add them, or set {key((*path, 'exposure'))} to cluster and use a port-forward",
             )
         yield from _ranges((*path, "sourceRanges"), self.source_ranges, self.exposure)
 
@@ -466,7 +452,8 @@ class WorkloadsSettings(SettingsModel):
 
     def every(self) -> Mapping[str, WorkloadSettings]:
         """Return everything that is submitted, by key."""
-        return {**self.node_workloads(), "vllm": self.vllm, "finetuning": self.finetuning}
+        served = {**self.jobs(), "jupyterlab": self.jupyterlab, "vllm": self.vllm}
+        return {**served, "pretraining": self.pretraining, "finetuning": self.finetuning}
 
     def without(self, keys: Collection[str]) -> WorkloadsSettings:
         """Return the same with some of what is submitted switched off. keys: of it."""
@@ -501,21 +488,19 @@ class WorkloadsSettings(SettingsModel):
         ):
             if viewer.enabled and not (training.enabled and writes):
                 yield ConfigError(
-                    path=(*path, name, "enabled"),
-                    value=True,
-                    message="the training does not write logs for this viewer",
-                    expected=f"true with {key((*path, 'metaseq', option))}: true",
-                    hint=f"enable metaseq and set {option} to true, or switch {name} off",
+                    (*path, name, "enabled"),
+                    "the training does not write logs for this viewer",
+                    f"set {key((*path, 'metaseq', 'enabled'))} and {key((*path, 'metaseq', option))} to true, or "
+                    "this to false",
                 )
 
 
 def no_tag(path: Path, image: str) -> ConfigError:
     """Return the error of an image without a tag."""
     return ConfigError(
-        path=path,
-        message=f"the tag of image {image} is not set, and there is no public image",
-        expected="a tag of an image that you have built and pushed",
-        hint="build it (docs/aks.md says how) and set the tag",
+        path,
+        f"the tag of image {image} is not set, and there is no public image",
+        "build the image (docs/aks.md, Images), and set this key to its tag",
     )
 
 
@@ -538,19 +523,13 @@ def _ranges(path: Path, ranges: tuple[str, ...], exposure: Exposure) -> Iterator
         return
     if wide := addresses.too_wide(ranges):
         yield ConfigError(
-            path=path,
-            value=list(ranges),
-            message=f"together these are {wide[0]}, which contains almost all addresses",
-            expected="the addresses of its users",
-            hint="list your own network's range",
+            path, f"together these are {wide[0]}, which contains almost all addresses", "list your own network's range"
         )
     elif exposure is Exposure.PUBLIC and all(addresses.within(value, addresses.NOT_PUBLIC) for value in ranges):
         yield ConfigError(
-            path=path,
-            value=list(ranges),
-            message="these networks do not exist on the internet, so no client could connect",
-            expected="public networks, or exposure: internal",
-            hint="list the public addresses of your network, or set exposure to internal",
+            path,
+            "these networks do not exist on the internet, so no client could connect",
+            f"list the public addresses of your network, or set {key((*path[:-1], 'exposure'))} to internal",
         )
 
 
@@ -569,4 +548,4 @@ def _range(path: Path, value: str) -> Iterator[ConfigError]:
             wrong, hint = "this contains almost all addresses", "list your own network's range"
         else:
             return
-    yield ConfigError(path=path, value=value, message=wrong, expected="a CIDR block, such as 203.0.113.0/24", hint=hint)
+    yield ConfigError(path, wrong, hint, expected="a CIDR block, such as 203.0.113.0/24")

@@ -57,6 +57,11 @@ class Planned:
         return self.kind, self.namespace, self.name
 
 
+def shared_sections(*left_out: str) -> tuple[str, ...]:
+    """Return the sections that targets share, except some. Each target adds `kubernetes` and its own."""
+    return tuple(name for name in PlatformSettings.model_fields if name not in ("target", "kubernetes", *left_out))
+
+
 class UnansweredError(Exception):
     """The cloud of a target did not answer. problem: the reason and the fix."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from components.tenancy.quota import Quota
 from components.workloads import metaseq, pretraining
 from components.workloads.interface import Exposure
 from components.workloads.submission import SubmissionMode
-from stacks.config.errors import MISSING, ConfigError, Path, key, listed, nearest
+from stacks.config.errors import ConfigError, Path, instead, key, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.gpu import GpuSettings
@@ -32,6 +32,8 @@ from stacks.settings.workloads import (
     PretrainingSettings,
     WorkloadsSettings,
 )
+from stacks.validation.names import usable_teams
+from stacks.validation.walk import apply
 
 _VLLM: Final[Path] = ("workloads", "vllm")
 _GPU_MEMORY: Final = re.compile(r"-(\d+)GB")
@@ -60,37 +62,33 @@ class Job:
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of jobs that could never run."""
-    yield from _sample(partial)
-    settings = partial.section(WorkloadsSettings)
-    if settings is None:
-        return
+    return apply(partial, _sample, _workloads)
+
+
+def _workloads(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[ConfigError]:
     hopeless = _hopeless(partial, settings)
     yield from hopeless.values()
     settings = settings.without({*hopeless, *(settings.node_workloads() if _shares(partial) else ())})
-    for name, workload in settings.node_workloads().items():
+    for name, workload in settings.every().items():
+        path: Path = ("workloads", name)
         if workload.enabled:
-            path: Path = ("workloads", name)
             yield from _submission(partial, path, workload)
+        if workload.enabled and isinstance(workload, NodeWorkloadSettings):
             yield from no_image(partial, path, workload)
             yield from _runs(partial, settings, path, workload)
+    training, tuning = settings.pretraining, settings.finetuning
     if settings.vllm.enabled:
-        yield from _submission(partial, _VLLM, settings.vllm)
         yield from _batch(partial, settings.vllm)
     if settings.metaseq.enabled and partial.pool is not None:
         yield from _training(partial, settings.metaseq, partial.pool)
     if settings.olmo.enabled:
         yield from _data(partial, settings, ("workloads", "olmo"), settings.olmo, settings.olmo.data)
-    training = settings.pretraining
     if training.enabled:
-        yield from _in_team(partial, "pretraining", training)
         operator = "trainer" if training.kind is pretraining.Kind.TRAIN_JOB else "trainingOperator"
-        yield from _operator(partial, "pretraining", operator, f"{training.what} is a {training.kind}")
-        yield from _model(partial, training)
-    tuning = settings.finetuning
+        yield from _operator(partial, "pretraining", training, operator, training.kind)
+        yield from _model(partial, settings, training)
     if tuning.enabled:
-        yield from _submission(partial, ("workloads", "finetuning"), tuning)
-        yield from _in_team(partial, "finetuning", tuning)
-        yield from _operator(partial, "finetuning", "kuberay", f"{tuning.what} is a RayJob")
+        yield from _operator(partial, "finetuning", tuning, "kuberay", "RayJob")
         yield from _tuning(partial, tuning)
     yield from _exposure(partial, settings.jupyterlab)
     if training.enabled and training.data is not None:
@@ -107,19 +105,15 @@ def _hopeless(partial: PartialSettings, settings: WorkloadsSettings) -> Mapping[
     if pool is not None and pool.count and not pool.shape.resources[names.GPU].nano:
         for name, workload in settings.every().items():
             found[name] = ConfigError(
-                path=("workloads", name, "enabled"),
-                value=True,
-                message=f"{workload.what} requests GPUs, but the nodes have none",
-                expected="false, or nodes with GPUs",
-                hint=f"set it to false, or {target.gpu_advice}",
+                ("workloads", name, "enabled"),
+                f"{workload.what} requests GPUs, but the nodes have none",
+                f"set it to false, or {target.gpu_advice}",
             )
     if not target.has_volumes:
         found["olmo"] = ConfigError(
-            path=("workloads", "olmo", "enabled"),
-            value=True,
-            message=f"{settings.olmo.what} reads its data from a volume, but target {target.name} has none",
-            expected="false",
-            hint="set it to false, or run it on a target that has volumes",
+            ("workloads", "olmo", "enabled"),
+            f"{settings.olmo.what} reads its data from a volume, but target {target.name} has none",
+            "set it to false, or run the job on a target that has volumes",
         )
     return {name: error for name, error in found.items() if settings.every()[name].enabled}
 
@@ -140,11 +134,9 @@ def no_image(partial: PartialSettings, path: Path, workload: NodeWorkloadSetting
         return
     registry = key(partial.target.registry_key) if partial.target.registry_key else None
     yield ConfigError(
-        path=(*path, "image"),
-        message=f"the image {workload.repository} has no registry to pull from",
-        expected="an image's name with its registry"
-        + (f", or a registry of all such images in {registry}" if registry else ""),
-        hint=f"set {key((*path, 'image'))}" + (f" or {registry}" if registry else ""),
+        (*path, "image"),
+        f"the image {workload.repository} has no registry to pull from",
+        f"set {key((*path, 'image'))}" + (f" or {registry}" if registry else ""),
     )
 
 
@@ -159,19 +151,17 @@ def _more_room(partial: PartialSettings) -> str:
     return f"use a larger {count_key(partial)}" if larger else f"raise {count_key(partial)}"
 
 
-def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
-    samples = partial.section(SamplesSettings)
-    gang = samples.gang if samples is not None else None
+def _sample(partial: PartialSettings, samples: SamplesSettings) -> Iterator[ConfigError]:
+    gang = samples.gang
     if gang is None or not gang.enabled:
         return
     path: Path = ("samples", "gang")
     if not partial.team_names and (missing := _missing_layers(partial)):
+        switches = listed((key((layer, "enabled")) for layer in missing), " and ")
         yield ConfigError(
-            path=(*path, "enabled"),
-            value=True,
-            message="there are no team queues to submit it to",
-            expected=f"false without {listed((key((layer, 'enabled')) for layer in missing), ' and ')}",
-            hint="remove the gang",
+            (*path, "enabled"),
+            "there are no team queues to submit it to",
+            f"set it to false, or {switches} to true",
         )
         return
     job = Job(
@@ -188,17 +178,16 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
         },
     )
     yield from admitted(partial, job)
-    teams = [team for team in partial.teams if team is not None]
-    members = {user: team.name for team in teams for user in team.users}
-    own = next((team for team in teams if team.name == gang.team), None)
+    members = {user: team.name for team in partial.known_teams for user in team.users}
+    own = partial.team(gang.team)
     if gang.user is not None and own is not None and not may_be_member(gang.user, own):
         other = members.get(gang.user)
         yield ConfigError(
-            path=("samples", "gang", "user"),
-            value=gang.user,
-            message=f"this user is in team {other}, not in {gang.team}" if other else "this user is in no team",
+            ("samples", "gang", "user"),
+            f"this user is in team {other}, not in {gang.team}" if other else "this user is in no team",
+            f"add {gang.user} to {key(('teams', partial.teams.index(own), 'users'))}"
+            + (", or set it to one of these" if own.users else ""),
             expected=listed(own.users),
-            hint=f"add {gang.user} to the users of {gang.team}, or name one of those",
         )
 
 
@@ -226,24 +215,19 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
         return
     if not pool.count:
         yield ConfigError(
-            path=(*job.path, job.size),
-            value=job.pods,
-            message="there are no GPU nodes",
-            expected="false while there are no GPU nodes",
-            hint=f"switch it off, or raise {count_key(partial)}",
+            (*job.path, job.size),
+            "there are no GPU nodes",
+            f"set {key((*job.path, 'enabled'))} to false, or raise {count_key(partial)}",
         )
         return
     scarce = min(per_node, key=lambda resource: per_node[resource])
     blamed = job.asks.get(scarce) if not per_node[scarce] else None
     yield ConfigError(
-        path=blamed or (*job.path, job.size),
-        value=str(job.requests[scarce]) if blamed else job.pods,
-        message=f"{pool.count} nodes fit {fitting} such pods at once: {_has(pool, scarce)}, a pod requests "
+        blamed or (*job.path, job.size),
+        f"{pool.count} nodes fit {fitting} such pods at once: {_has(pool, scarce)}, a pod requests "
         f"{job.requests[scarce]}",
+        "lower it, or use larger nodes" if blamed else f"request fewer or smaller pods, or {_more_room(partial)}",
         expected=f"at most {fitting} pods" if fitting else f"pods that request at most {available[scarce]} {scarce}",
-        hint="request less, or use larger nodes"
-        if blamed
-        else f"request fewer or smaller pods, or {_more_room(partial)}",
     )
 
 
@@ -257,13 +241,12 @@ def _team(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     known = [name for name in partial.team_names if isinstance(name, str)]
     if job.team is not None and (job.team in known or len(known) < len(partial.team_names)):
         return
-    meant = nearest(job.team, known) if job.team else None
+    known = usable_teams(partial)
     yield ConfigError(
-        path=job.submitter or (*job.path, "team"),
-        value=MISSING if job.team is None else job.team,
-        message="a team is required for the job" if job.team is None else "there is no such team",
+        job.submitter or (*job.path, "team"),
+        "a team is required for the job" if job.team is None else "there is no such team",
+        instead(job.team or "", known, _first_team(known)),
         expected=listed(known),
-        hint=f"did you mean {meant}?" if meant else _first_team(known),
     )
 
 
@@ -273,56 +256,38 @@ def _first_team(known: Sequence[str]) -> str:
 
 def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     needs = {resource: amount * job.pods for resource, amount in job.requests.items()}
-    for short in _beyond(partial, job.team, {**needs, names.PODS: Quantity.parse(job.pods)}):
-        blamed = job.asks.get(short.resource) if job.pods == 1 else None
-        yield short.error(blamed or (*job.path, job.size), str(short.need) if blamed else job.pods, job.what)
+    size = (*job.path, job.size)
+    asks = job.asks if job.pods == 1 else {}
+    places = {resource: asks.get(resource, size) for resource in (*needs, names.PODS)}
+    yield from _beyond(partial, job.team, {**needs, names.PODS: Quantity.parse(job.pods)}, job.what, places)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Short:
-    """A resource whose request exceeds the team's quota and borrowing limit."""
+def _beyond(
+    partial: PartialSettings, name: str | None, needs: Quota, what: str, places: Mapping[str, Path]
+) -> Iterator[ConfigError]:
+    """Yield errors of resources that a team can never have enough of for a job.
 
-    team: str
-    resource: str
-    need: Quantity
-    own: Quantity
-    borrowed: Quantity
-
-    def error(self, path: Path, value: object, what: str) -> ConfigError:
-        """Return the error. path: the key to reduce, with its value. what: the job in words."""
-        most = self.own + self.borrowed
-        return ConfigError(
-            path=path,
-            value=value,
-            message=f"{what} needs {self.need} {self.resource}, but team {self.team} can have at most {most}: a quota "
-            f"of {self.own}, and {self.borrowed} borrowed",
-            expected=f"a job that requests at most {most} {self.resource} in total",
-            hint="request less, raise the team's quota, or raise the borrowing and lending limits",
-        )
-
-
-def _beyond(partial: PartialSettings, name: str | None, needs: Quota) -> Iterator[_Short]:
-    """Yield the resources that a team can never have enough of. name: of the team, as written."""
-    team = next((team for team in partial.teams if team is not None and team.name == name), None)
-    known = partial.quotas
-    if team is None or None in partial.teams or team.name not in known or partial.slack is None:
+    name: of the team, as written. what: the job in words. places: the keys to lower, by resource.
+    """
+    team = partial.team(name)
+    if team is None or team.name not in partial.quotas:
         return
-    others: list[tuple[Quota, Quota]] = [(partial.slack, {})]
-    others += [(known[other.name], other.lending_limit.amounts()) for other in _others(partial, team)]
-    own, borrowing = known[team.name], partial.borrowing_limits[team.name]
+    own, borrowing = partial.quotas[team.name], partial.borrowing_limits[team.name]
+    where = partial.team_key(partial.teams.index(team))
     for resource, need in needs.items():
-        lent = _sum(lending.get(resource, quota[resource]) for quota, lending in others)
+        lent = partial.lent(team, resource)
+        if lent is None:
+            return
         borrowed = min(lent, borrowing.get(resource, lent))
-        if own[resource] + borrowed < need:
-            yield _Short(team=team.name, resource=resource, need=need, own=own[resource], borrowed=borrowed)
-
-
-def _others(partial: PartialSettings, team: TeamSettings) -> Iterator[TeamSettings]:
-    return (other for other in partial.teams if other is not None and other is not team)
-
-
-def _sum(amounts: Iterable[Quantity]) -> Quantity:
-    return sum(amounts, start=ZERO)
+        most = own[resource] + borrowed
+        if most < need:
+            quota = key((*where, "quota", resource) if team.share is None else (*where, "share"))
+            yield ConfigError(
+                places[resource],
+                f"{what} needs {need} {resource}, but team {team.name} can have at most {most}: a quota of "
+                f"{own[resource]}, and {borrowed} borrowed",
+                f"lower it, raise {quota}, or raise the borrowing and lending limits of the teams",
+            )
 
 
 def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings) -> Iterator[ConfigError]:
@@ -330,44 +295,36 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
     where: Path = (*path, "submission")
     submission, gang = workload.submission, workload.submission.gang
     volcano = partial.section(VolcanoSettings)
-    if gang is SubmissionMode.VOLCANO and not workload.no_volcano and volcano is not None and not volcano.enabled:
+    asks_volcano = gang is SubmissionMode.VOLCANO and not workload.no_volcano
+    if asks_volcano and volcano is not None and not volcano.enabled:
         yield ConfigError(
-            path=(*where, "gang"),
-            value=str(gang),
-            message="Volcano is not installed",
+            (*where, "gang"),
+            "Volcano is not installed",
+            "set mlbatch:volcano.enabled to true, or use another gang",
             expected="mlbatch, none; volcano where it is installed",
-            hint=f"set {key(('volcano', 'enabled'))} to true, or use another gang",
         )
-    if gang is SubmissionMode.VOLCANO and not workload.no_volcano and not _offers(partial, "volcano"):
+    if asks_volcano and not _offers(partial, "volcano"):
         yield ConfigError(
-            path=(*where, "gang"),
-            value=str(gang),
-            message="Volcano is not installed on this target",
+            (*where, "gang"),
+            "Volcano is not installed on this target",
+            "set it to one of these",
             expected="mlbatch, none",
-            hint="use one of these",
         )
     if gang is SubmissionMode.MLBATCH and (missing := _missing_layers(partial)):
         yield ConfigError(
-            path=(*where, "gang"),
-            value=str(gang),
-            message="there are no team queues" if missing == ["tenancy"] else "there are no queues",
+            (*where, "gang"),
+            "there are no team queues" if missing == ["tenancy"] else "there are no queues",
+            f"set {listed((key((layer, 'enabled')) for layer in missing), ' and ')} to true, or use another gang",
             expected="none, and volcano where it is installed; mlbatch with queues",
-            hint=f"set {listed((key((layer, 'enabled')) for layer in missing), ' and ')} to true, or use another gang",
         )
-    team = next((team for team in partial.teams if team is not None and team.name == submission.team), None)
-    if (
-        gang is SubmissionMode.MLBATCH
-        and team is not None
-        and submission.user is not None
-        and not may_be_member(submission.user, team)
-    ):
-        meant = nearest(submission.user, team.users)
+    team, user = partial.team(submission.team), submission.user
+    if gang is SubmissionMode.MLBATCH and team is not None and user is not None and not may_be_member(user, team):
+        users = key(("teams", partial.teams.index(team), "users"))
         yield ConfigError(
-            path=(*where, "user"),
-            value=submission.user,
-            message=f"this user is not in team {team.name}",
+            (*where, "user"),
+            f"this user is not in team {team.name}",
+            instead(user, team.users, f"add {user} to {users}"),
             expected=listed(team.users),
-            hint=f"did you mean {meant}?" if meant else f"add {submission.user} to the users of {team.name}",
         )
 
 
@@ -408,19 +365,14 @@ def _too_many(partial: PartialSettings, path: Path, nodes: int, count: int) -> C
     """Return the error of a job on more nodes than exist. path: of the job."""
     if partial.target is not None and partial.target.is_one_node:
         return ConfigError(
-            path=(*path, "nodes"),
-            value=nodes,
-            message=f"{nodes} nodes requested, but target {partial.target.name} has one machine with a cluster of one "
-            "node",
-            expected="1",
-            hint="set it to 1, or run the job on a target with several nodes",
+            (*path, "nodes"),
+            f"{nodes} nodes requested, but target {partial.target.name} has one machine with a cluster of one node",
+            "set it to 1, or run the job on a target with several nodes",
         )
     return ConfigError(
-        path=(*path, "nodes"),
-        value=nodes,
-        message=f"{nodes} nodes requested, but there are {count} GPU nodes",
-        expected=f"a whole number from 1 to {count}" if count else "no job while there are no GPU nodes",
-        hint=f"request fewer, or raise {count_key(partial)}",
+        (*path, "nodes"),
+        f"{nodes} nodes requested, but there are {count} GPU nodes",
+        f"request fewer, or raise {count_key(partial)}",
     )
 
 
@@ -438,13 +390,7 @@ def _placed(
     elif pool is not None:
         yield from _on_nodes(partial, job)
     elif queued and job.team is None:
-        known = [name for name in partial.team_names if isinstance(name, str)]
-        yield ConfigError(
-            path=job.submitter or (*job.path, "team"),
-            message="a team is required for the job",
-            expected=listed(known),
-            hint=_first_team(known),
-        )
+        yield from _team(partial, job)
 
 
 def _is_queued(partial: PartialSettings, workload: WorkloadSettings) -> bool:
@@ -469,23 +415,20 @@ def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) ->
     if job.batch is not None and replicas * metaseq.SEQUENCE_LENGTH > job.batch:
         least = replicas * metaseq.SEQUENCE_LENGTH
         yield ConfigError(
-            path=(*path, "batch"),
-            value=job.batch,
-            message=f"{replicas} groups of {size.model_parallel} GPUs use {metaseq.SEQUENCE_LENGTH} tokens "
+            (*path, "batch"),
+            f"{replicas} groups of {size.model_parallel} GPUs use {metaseq.SEQUENCE_LENGTH} tokens "
             f"each in one update, {least} in total",
-            expected=f"at least {least}",
-            hint=f"raise it, or lower {key((*path, 'nodes'))}",
+            f"raise it, or lower {key((*path, 'nodes'))}",
         )
         return
     try:
         metaseq.layout(size, job.nodes * gpus)
     except ValueError as error:
         yield ConfigError(
-            path=(*path, "nodes"),
-            value=job.nodes,
-            message=f"{job.size} cannot be trained on these nodes: {error}",
+            (*path, "nodes"),
+            f"{job.size} cannot be trained on these nodes: {error}",
+            f"change the number of nodes, or {key((*path, 'size'))}",
             expected=f"nodes of {gpus} GPUs each that together divide into groups of {size.model_parallel} GPUs",
-            hint=f"change the number of nodes, or {key((*path, 'size'))}",
         )
         return
     memory = gpu_bytes(pool)
@@ -503,14 +446,13 @@ def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) ->
         what = f"{job.size} with this {' and '.join(parts)}" if parts else job.size
         usable = metaseq.USABLE_MEMORY * memory / (1 << 30)
         yield ConfigError(
-            path=(*path, parts[0] if parts else "size"),
-            value=getattr(job, parts[0]) if parts else job.size,
-            message=f"weights, gradients and optimizer of {what} need {needed:.0f} GB of GPU memory, but "
+            (*path, parts[0] if parts else "size"),
+            f"weights, gradients and optimizer of {what} need {needed:.0f} GB of GPU memory, but "
             f"{job.nodes * gpus} GPUs have {usable:.0f} GiB each for them",
-            expected=f"{what} on {fewest} nodes or more" + ("" if parts else f"; on {job.nodes}: {listed(fitting)}"),
-            hint=f"set {key((*path, 'nodes'))} to {fewest}"
+            f"set {key((*path, 'nodes'))} to {fewest}"
             + (f" and {count_key(partial)} to as many" if fewest > pool.count else "")
             + (", or lower it" if parts else f", or use {fitting[-1]}" if fitting else ""),
+            expected=f"{what} on {fewest} nodes or more" + ("" if parts else f"; on {job.nodes}: {listed(fitting)}"),
         )
 
 
@@ -520,11 +462,9 @@ def _exposure(partial: PartialSettings, lab: JupyterLabSettings) -> Iterator[Con
     if target is None or target.has_load_balancers or not lab.enabled or lab.exposure is Exposure.CLUSTER:
         return
     yield ConfigError(
-        path=("workloads", "jupyterlab", "exposure"),
-        value=str(lab.exposure),
-        message=f"target {target.name} has no load balancers: the Service would never get an address",
-        expected=str(Exposure.CLUSTER),
-        hint="remove the key and sourceRanges, and use a port-forward",
+        ("workloads", "jupyterlab", "exposure"),
+        f"target {target.name} has no load balancers: the Service would never get an address",
+        "remove the key and mlbatch:workloads.jupyterlab.sourceRanges, and use a port-forward",
     )
 
 
@@ -540,15 +480,15 @@ def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[
         if wants:
             switch = key(("gpu", "nvmeScratch", "enabled")) if _offers(partial, "gpu") else None
             yield ConfigError(
-                path=path,
-                value=True,
-                message="the pods mount the nodes' local disks, which no layer prepares: the pods would stay pending",
-                expected=f"true with {switch}: true" if switch else "false",
-                hint=f"set {switch} to true, or this to false" if switch else "set it to false",
+                path,
+                "the pods mount the nodes' local disks, which no layer prepares: the pods would stay pending",
+                f"set {switch} to true, or this to false" if switch else "set it to false",
             )
 
 
-def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[ConfigError]:
+def _model(
+    partial: PartialSettings, settings: WorkloadsSettings, training: PretrainingSettings
+) -> Iterator[ConfigError]:
     """Yield the error of a model that does not fit into a GPU's memory, or else not into its volume or pod."""
     path: Path = ("workloads", "pretraining")
     memory = gpu_bytes(partial.pool) if partial.pool is not None else None
@@ -556,47 +496,42 @@ def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[
     needed = pretraining.BYTES_PER_WEIGHT * weights
     if memory is not None and needed > memory:
         yield ConfigError(
-            path=(*path, "embedding"),
-            value=training.embedding,
-            message=f"weights, gradients and optimizer of the model need {needed / 1e9:.0f} GB on each GPU, and a GPU "
+            (*path, "embedding"),
+            f"weights, gradients and optimizer of the model need {needed / 1e9:.0f} GB on each GPU, and a GPU "
             f"has {memory / (1 << 30):.0f} GiB",
+            f"lower it, or lower {key((*path, 'layers'))}",
             expected=f"a model of at most {memory / pretraining.BYTES_PER_WEIGHT / 1e9:.1f} billion weights",
-            hint=f"lower it, or {key((*path, 'layers'))}",
         )
     elif size.nano < training.model.checkpoint_bytes * 10**9:
         least = f"{math.ceil(training.model.checkpoint_bytes / (1 << 30))}Gi"
         yield ConfigError(
-            path=(*path, "checkpoints", "size"),
-            value=str(size),
-            message=f"a model of {weights / 1e6:.0f} million weights has {pretraining.CHECKPOINTS_AT_A_TIME} "
+            (*path, "checkpoints", "size"),
+            f"a model of {weights / 1e6:.0f} million weights has {pretraining.CHECKPOINTS_AT_A_TIME} "
             f"checkpoints of {pretraining.CHECKPOINT_BYTES_PER_WEIGHT * weights / 1e9:.1f} GB at a time",
-            expected=f"{least} or more",
-            hint=f"set it to {least}, or train a smaller model",
+            f"set it to {least}, or train a smaller model",
         )
     elif partial.pool is not None:
-        yield from _going_on(partial, training, partial.pool)
+        yield from _going_on(settings, training, partial.pool)
 
 
-def _going_on(partial: PartialSettings, training: PretrainingSettings, pool: NodePool) -> Iterator[ConfigError]:
+def _going_on(settings: WorkloadsSettings, training: PretrainingSettings, pool: NodePool) -> Iterator[ConfigError]:
     """Yield the error of memory that is enough to start a training but not to resume it: each GPU has one process."""
-    settings = partial.section(WorkloadsSettings)
-    memory = training.memory or (settings.memory if settings is not None else None)
+    memory = training.memory or settings.memory
     processes = pool.shape.resources[names.GPU].nano // 10**9
     each = pretraining.CHECKPOINT_BYTES_PER_WEIGHT * training.model.weights
-    if memory is None or memory.nano >= processes * each * 10**9:
+    if memory.nano >= processes * each * 10**9:
         return
     path: Path = ("workloads", "pretraining", "memory") if training.memory is not None else ("workloads", "memory")
     least, room = math.ceil(processes * each / (1 << 30)), pool.for_jobs[names.MEMORY] // _GIB
     more = f"{2 * least}Gi or more" if room >= 2 * least else f"{room}Gi"
     yield ConfigError(
-        path=path,
-        value=str(memory),
-        message=f"a pod has {processes} processes, each of which reads a checkpoint of {each / 1e9:.1f} GB when the "
+        path,
+        f"a pod has {processes} processes, each of which reads a checkpoint of {each / 1e9:.1f} GB when the "
         "restart: the job could not resume",
-        expected=f"{least}Gi or more",
-        hint=f"set it to {more}, or train a smaller model"
+        f"set it to {more}, or train a smaller model"
         if room >= least
         else f"train a smaller model, or use larger nodes: {_has(pool, names.MEMORY)}",
+        expected=f"{least}Gi or more",
     )
 
 
@@ -613,11 +548,9 @@ def _together(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[
     """
     if _shares(partial) and tuning.workers != 1:
         yield ConfigError(
-            path=("workloads", "finetuning", "workers"),
-            value=tuning.workers,
-            message="workers that share a GPU cannot train together: NCCL needs a separate GPU for each",
-            expected="1",
-            hint=f"set it to 1, or remove {key(('nvshare', 'enabled'))}",
+            ("workloads", "finetuning", "workers"),
+            "workers that share a GPU cannot train together: NCCL needs a separate GPU for each",
+            "set it to 1, or set mlbatch:nvshare.enabled to false",
         )
 
 
@@ -648,21 +581,20 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
         fitting = sum(alone) - taken
         if fitting < tuning.workers:
             yield ConfigError(
-                path=(*path, "workers"),
-                value=tuning.workers,
-                message=f"{pool.count} nodes fit {fitting} such workers next to the head: {_has(pool, scarce)}, a "
+                (*path, "workers"),
+                f"{pool.count} nodes fit {fitting} such workers next to the head: {_has(pool, scarce)}, a "
                 f"worker requests {worker[scarce]} and the head {head.get(scarce, ZERO)}",
+                ("request fewer workers, or less" if fitting else "request less")
+                + f" for each or for the head, or {_more_room(partial)}",
                 expected=f"at most {fitting} workers"
                 if fitting
                 else f"a worker and a head that together request at most {room[scarce]} {scarce}",
-                hint=("request fewer workers, or less" if fitting else "request less")
-                + f" for each or for the head, or {_more_room(partial)}",
             )
     if _is_queued(partial, tuning):
         needs = {name: amount * tuning.workers + head.get(name, ZERO) for name, amount in worker.items()}
         needs[names.PODS] = Quantity.parse(tuning.workers + 1)
-        for short in _beyond(partial, tuning.submission.team, needs):
-            yield short.error((*path, "workers"), tuning.workers, f"{tuning.what} with its head")
+        places: Mapping[str, Path] = dict.fromkeys(needs, (*path, "workers"))
+        yield from _beyond(partial, tuning.submission.team, needs, f"{tuning.what} with its head", places)
 
 
 def _rooms(partial: PartialSettings, pool: NodePool) -> list[Quota]:
@@ -686,23 +618,21 @@ def _workers(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[C
     yield from _placed(partial, job, tuning, partial.pool)
 
 
-def _in_team(partial: PartialSettings, workload: str, job: WorkloadSettings) -> Iterator[ConfigError]:
-    """Yield the error of a job outside teams' namespaces, where its operator has no access (operator_scope.py)."""
-    tenancy = partial.section(TenancySettings)
+def _operator(
+    partial: PartialSettings, workload: str, job: WorkloadSettings, operator: str, kind: str
+) -> Iterator[ConfigError]:
+    """Yield errors of a job whose operator is off, or cannot act where the job is.
+
+    Operators have access to teams' namespaces only (operator_scope.py). operator: its section. kind: of the job.
+    """
+    tenancy, queueing = partial.section(TenancySettings), partial.section(QueueingSettings)
     if job.submission.gang is SubmissionMode.NONE and tenancy is not None and tenancy.enabled:
         path: Path = ("workloads", workload, "submission", "gang")
         yield ConfigError(
-            path=path,
-            value=str(job.submission.gang),
-            message="the operator that makes its pods works in team namespaces only",
-            expected=str(SubmissionMode.MLBATCH),
-            hint=f"set {key(path)} to mlbatch, and name a team",
+            path,
+            "the operator that makes its pods works in team namespaces only",
+            f"set {key(path)} to mlbatch, and name a team",
         )
-
-
-def _operator(partial: PartialSettings, workload: str, operator: str, what: str) -> Iterator[ConfigError]:
-    """Yield the error of a job whose operator is off. operator: its section. what: job and kind."""
-    queueing = partial.section(QueueingSettings)
     if queueing is None or partial.target is None or not partial.target.installs_operators(partial):
         return
     switched_on = {
@@ -714,11 +644,9 @@ def _operator(partial: PartialSettings, workload: str, operator: str, what: str)
         return
     switch = key(("queueing", *([operator] if queueing.enabled else []), "enabled"))
     yield ConfigError(
-        path=("workloads", workload, "enabled"),
-        value=True,
-        message=f"{what}, and its operator is not installed",
-        expected=f"true with {switch}: true",
-        hint=f"set {switch} to true, or this to false",
+        ("workloads", workload, "enabled"),
+        f"{job.what} is a {kind}, and its operator is not installed",
+        f"set {switch} to true, or this to false",
     )
 
 
@@ -731,34 +659,29 @@ def _data(
         return
     if not partial.target.has_volumes:
         yield ConfigError(
-            path=(*path, "data"),
-            value=data,
-            message=f"target {partial.target.name} has no volumes with data",
-            expected="no key: the job then trains on generated texts",
-            hint="remove the key",
+            (*path, "data"),
+            f"target {partial.target.name} has no volumes with data",
+            "remove the key; the job then trains on generated texts",
         )
         return
     namespace = job.submission.team if job.queued else settings.namespace
     usable = [name for name, home in volumes.items() if home == namespace]
     allowed = listed(usable) if usable else _elsewhere(volumes, namespace)
     if data is None or data not in volumes:
-        meant = nearest(data, volumes) if data else None
         first = f"set it to {usable[0]}" if usable else f"add a volume of namespace {namespace or 'its team'}"
         yield ConfigError(
-            path=(*path, "data"),
-            value=MISSING if data is None else data,
-            message=f"{job.what} reads its data from a volume, but "
+            (*path, "data"),
+            f"{job.what} reads its data from a volume, but "
             + ("no volume is named" if data is None else "there is no such volume"),
+            instead(data or "", volumes, first),
             expected=allowed,
-            hint=f"did you mean {meant}?" if meant else first,
         )
     elif namespace is not None and data not in usable:
         yield ConfigError(
-            path=(*path, "data"),
-            value=data,
-            message=f"this volume is in namespace {volumes[data]}, the job in {namespace}",
+            (*path, "data"),
+            f"this volume is in namespace {volumes[data]}, the job in {namespace}",
+            f"set the volume's namespace to {namespace}, or add one there",
             expected=allowed,
-            hint=f"set the volume's namespace to {namespace}, or add one there",
         )
 
 

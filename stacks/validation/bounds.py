@@ -35,12 +35,10 @@ def _exposure(partial: PartialSettings, index: int, team: TeamSettings) -> Itera
     if exposure is not Exposure.CLUSTER:
         allowed = key(("teams", index, "services", "loadBalancers"))
         yield ConfigError(
-            path=("workloads", "jupyterlab", "exposure"),
-            value=str(exposure),
-            message=f"this needs a load balancer in the namespace of team {team.name}, whose limit is 0: a member "
+            ("workloads", "jupyterlab", "exposure"),
+            f"this needs a load balancer in the namespace of team {team.name}, whose limit is 0: a member "
             "could replace it with another one",
-            expected=f"cluster, or a team that may have load balancers ({allowed})",
-            hint=f"set {allowed} to 1, or this to cluster and use a port-forward",
+            f"set {allowed} to 1, or this to cluster and use a port-forward",
         )
 
 
@@ -52,19 +50,15 @@ def _storage(index: int, team: TeamSettings, claims: list[Claim]) -> Iterator[Co
     keys = listed(key(claim.path) for claim in claims)
     if team.storage.size < total:
         yield ConfigError(
-            path=(*path, "size"),
-            value=str(team.storage.size),
-            message=f"the stack's own volumes in the team's namespace request {total} in total: {keys}",
-            expected=f"at least {total}",
-            hint=f"raise {key((*path, 'size'))} to fit these and the team's own volumes, or make these smaller",
+            (*path, "size"),
+            f"the stack's own volumes in the team's namespace request {total} in total: {keys}",
+            f"raise {key((*path, 'size'))} to fit these and the team's own volumes, or make these smaller",
         )
     if team.storage.claims < len(claims):
         yield ConfigError(
-            path=(*path, "claims"),
-            value=team.storage.claims,
-            message=f"the stack itself has {len(claims)} volumes in the team's namespace: {keys}",
-            expected=f"at least {len(claims)}",
-            hint=f"raise {key((*path, 'claims'))} to fit these and the team's own volumes",
+            (*path, "claims"),
+            f"the stack itself has {len(claims)} volumes in the team's namespace: {keys}",
+            f"raise {key((*path, 'claims'))} to fit these and the team's own volumes",
         )
 
 
@@ -72,12 +66,9 @@ def _services(partial: PartialSettings, index: int, team: TeamSettings) -> Itera
     own = [item for item in objects.planned(partial) if (item.kind, item.namespace) == ("Service", team.name)]
     if team.services.total < len(own):
         yield ConfigError(
-            path=("teams", index, "services", "total"),
-            value=team.services.total,
-            message=f"the stack itself has {len(own)} Services in the team's namespace: "
-            + listed(item.name for item in own),
-            expected=f"at least {len(own)}",
-            hint=f"raise {key(('teams', index, 'services', 'total'))} to fit these and those of the team's jobs",
+            ("teams", index, "services", "total"),
+            f"the stack itself has {len(own)} Services in the team's namespace: " + listed(item.name for item in own),
+            f"raise {key(('teams', index, 'services', 'total'))} to fit these and those of the team's jobs",
         )
 
 
@@ -89,17 +80,15 @@ def _claims(partial: PartialSettings) -> Iterator[Claim]:
     if workloads is None:
         return
     lab, training = workloads.jupyterlab, workloads.metaseq
-    if (team := _team(lab)) is not None:
-        size = Quantity.parse(f"{lab.fs_size}Ti")
-        yield Claim(path=("workloads", "jupyterlab", "fsSize"), namespace=team, size=size)
-    if (team := _team(workloads.vllm)) is not None:
-        yield Claim(path=("workloads", "vllm", "cache", "size"), namespace=team, size=workloads.vllm.cache.size)
-    if (team := _team(workloads.pretraining)) is not None:
-        size = workloads.pretraining.checkpoints.size
-        yield Claim(path=("workloads", "pretraining", "checkpoints", "size"), namespace=team, size=size)
-    if (team := _team(workloads.finetuning)) is not None:
-        size = workloads.finetuning.result.size
-        yield Claim(path=("workloads", "finetuning", "result", "size"), namespace=team, size=size)
+    sizes: tuple[tuple[Path, WorkloadSettings, Quantity], ...] = (
+        (("jupyterlab", "fsSize"), lab, Quantity.parse(f"{lab.fs_size}Ti")),
+        (("vllm", "cache", "size"), workloads.vllm, workloads.vllm.cache.size),
+        (("pretraining", "checkpoints", "size"), workloads.pretraining, workloads.pretraining.checkpoints.size),
+        (("finetuning", "result", "size"), workloads.finetuning, workloads.finetuning.result.size),
+    )
+    for path, workload, size in sizes:
+        if (team := _team(workload)) is not None:
+            yield Claim(path=("workloads", *path), namespace=team, size=size)
     if workloads.logs_needed() and training.queued and (team := training.submission.team) is not None:
         yield Claim(path=("workloads", "logs", "size"), namespace=team, size=workloads.logs.size)
 

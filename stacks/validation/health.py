@@ -16,11 +16,9 @@ from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation.admission import count_key, no_image
 
 
-def check(partial: PartialSettings) -> Iterator[ConfigError]:
+def check(partial: PartialSettings, settings: HealthSettings) -> Iterator[ConfigError]:
     """Yield errors of the health checks."""
-    settings, pool = partial.section(HealthSettings), partial.pool
-    if settings is None:
-        return
+    pool = partial.pool
     for name, item in settings.checks().items():
         if pool is not None and item.enabled:
             yield from _nodes(partial, ("health", name), item, pool)
@@ -44,31 +42,23 @@ def _deep_check(item: AutopilotSettings, pool: NodePool) -> Iterator[ConfigError
     gpus, wanted = pool.shape.resources[names.GPU], autopilot.DEEP_CHECK_GPUS
     if item.deep_check_hours and gpus.nano < wanted * 10**9:
         yield ConfigError(
-            path=("health", "autopilot", "deepCheckHours"),
-            value=item.deep_check_hours,
-            message=f"Autopilot's deep check requests {wanted} GPUs, but a node has {gpus}: the check could not start "
+            ("health", "autopilot", "deepCheckHours"),
+            f"Autopilot's deep check requests {wanted} GPUs, but a node has {gpus}: the check could not start "
             "and would block the nodes",
-            expected="0 on nodes with fewer GPUs",
-            hint="set it to 0; the regular checks still run",
+            "set it to 0; the regular checks still run",
         )
 
 
 def _nodes(partial: PartialSettings, path: Path, item: CheckSettings, pool: NodePool) -> Iterator[ConfigError]:
     if item.nodes is not None and item.nodes > pool.count:
         yield ConfigError(
-            path=(*path, "nodes"),
-            value=item.nodes,
-            message=f"there are {pool.count} GPU nodes",
-            expected=f"a whole number from 1 to {pool.count}" if pool.count else "false while there are no GPU nodes",
-            hint=f"remove the key for all nodes, or raise {count_key(partial)}",
+            (*path, "nodes"),
+            f"there are {pool.count} GPU nodes",
+            f"raise {count_key(partial)}, or remove the key; the default is all nodes",
         )
     elif pool.count == 0:
         yield ConfigError(
-            path=(*path, "enabled"),
-            value=True,
-            message="there are no GPU nodes to check",
-            expected="false while the pool is empty",
-            hint=f"switch the check off, or raise {count_key(partial)}",
+            (*path, "enabled"), "there are no GPU nodes to check", f"set it to false, or raise {count_key(partial)}"
         )
 
 
@@ -88,20 +78,17 @@ def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[Config
         for name, value in (("warnGbs", item.warn_gbs), ("failGbs", item.fail_gbs)):
             if value is None:
                 yield ConfigError(
-                    path=(*path, name),
-                    message=f"there is no default all-reduce bandwidth for {pool.shape.instance_type}",
-                    expected="a bus bandwidth in GB/s",
-                    hint=f"measure your machines and set {key((*path, name))} to the result, less a tolerance",
+                    (*path, name),
+                    f"there is no default all-reduce bandwidth for {pool.shape.instance_type}",
+                    f"measure your machines and set {key((*path, name))} to the result in GB/s, less a tolerance",
                 )
     for name, value in (("failGbs", item.fail_gbs), ("warnGbs", item.warn_gbs)):
         if value is not None and known is not None and value > known.expected:
             yield ConfigError(
-                path=(*path, name),
-                value=value,
-                message=f"a healthy machine of this type reaches {known.expected:g} GB/s: every node would fail or "
+                (*path, name),
+                f"a healthy machine of this type reaches {known.expected:g} GB/s: every node would fail or "
                 "get a warning",
-                expected=f"at most {known.expected:g}",
-                hint="lower it, or remove the key for the machine type's own",
+                "lower it, or remove the key; the default is the machine type's own",
             )
             return
     warn = item.warn_gbs if item.warn_gbs is not None else known.warn if known else None
@@ -109,11 +96,9 @@ def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[Config
     if warn is not None and fail is not None and warn < fail:
         named = "warnGbs" if item.warn_gbs is not None else "failGbs"
         yield ConfigError(
-            path=(*path, named),
-            value=item.warn_gbs if item.warn_gbs is not None else item.fail_gbs,
-            message=f"failGbs ({fail:g} GB/s) is above warnGbs ({warn:g})",
-            expected=f"at least {fail:g}" if named == "warnGbs" else f"at most {warn:g}",
-            hint="raise warnGbs or lower failGbs",
+            (*path, named),
+            f"failGbs ({fail:g} GB/s) is above warnGbs ({warn:g})",
+            "raise mlbatch:health.ncclGate.warnGbs or lower mlbatch:health.ncclGate.failGbs",
         )
 
 
@@ -121,38 +106,32 @@ def _fabric(partial: PartialSettings, item: NcclGateSettings, pool: NodePool | N
     path: Path = ("health", "ncclGate")
     own = partial.target.node_check_image(partial) if partial.target is not None else None
     workloads = partial.section(WorkloadsSettings)
+    lacks_tag = workloads is not None and workloads.nccl.tag is None
     if item.scope is not Scope.FABRIC:
-        if own is None and workloads is not None and workloads.nccl.tag is None:
+        if own is None and lacks_tag:
             yield ConfigError(
-                path=("workloads", "nccl", "tag"),
-                message="the gate runs the NCCL test's image, which has no tag",
-                expected="a tag of that image",
-                hint=f"set {key(('workloads', 'nccl', 'tag'))}, or switch the gate off",
+                ("workloads", "nccl", "tag"),
+                "the gate runs the NCCL test's image, which has no tag",
+                "set mlbatch:workloads.nccl.tag, or mlbatch:health.ncclGate.enabled to false",
             )
         return
     if partial.fabric is not None and partial.fabric.resource is None:
         yield ConfigError(
-            path=(*path, "scope"),
-            value=str(item.scope),
-            message="the check measures an RDMA network between the nodes, and there is none",
-            expected="node, or fabric with nodes whose network devices pods may ask for",
-            hint=f"set {key((*path, 'scope'))} to node, or switch the network on",
+            (*path, "scope"),
+            "the check measures an RDMA network between the nodes, and there is none",
+            "set mlbatch:health.ncclGate.scope to node, or mlbatch:gpu.fabric.enabled to true",
         )
         return
     count = item.nodes if item.nodes is not None else pool.count if pool is not None else None
     if count is not None and count < 2:
         yield ConfigError(
-            path=(*path, "scope"),
-            value=str(item.scope),
-            message="a fabric test needs at least two nodes: on one node it is skipped, and does not pass",
-            expected="fabric with two or more nodes; node with one",
-            hint=f"set {key((*path, 'scope'))} to node, or test more nodes",
+            (*path, "scope"),
+            "a fabric test needs at least two nodes: on one node it is skipped, and does not pass",
+            "set mlbatch:health.ncclGate.scope to node, or test at least 2 nodes (mlbatch:health.ncclGate.nodes)",
         )
-    workloads = partial.section(WorkloadsSettings)
-    if workloads is not None and workloads.nccl.tag is None:
+    if lacks_tag:
         yield ConfigError(
-            path=("workloads", "nccl", "tag"),
-            message="the gate over several nodes runs the NCCL test's image, which has no tag",
-            expected="a tag of that image",
-            hint=f"set {key(('workloads', 'nccl', 'tag'))}, or {key((*path, 'scope'))} to node",
+            ("workloads", "nccl", "tag"),
+            "the gate over several nodes runs the NCCL test's image, which has no tag",
+            "set mlbatch:workloads.nccl.tag, or mlbatch:health.ncclGate.scope to node",
         )

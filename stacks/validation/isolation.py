@@ -13,27 +13,25 @@ from stacks.validation.network import has_teams
 _ACCEPT = ("tenancy", "acceptUnenforced")
 
 
-def check(partial: PartialSettings) -> Iterator[ConfigError]:
+def check(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[ConfigError]:
     """Yield the promises that a cluster without admission policies cannot enforce, except the accepted ones."""
-    tenancy = _tenancy(partial)
-    if tenancy is None or partial.has_admission_policies is not False:
+    if not has_teams(partial) or partial.has_admission_policies is not False:
         return
     broken = [promise for promise in Promise if promise not in tenancy.accept_unenforced]
     if broken:
         yield ConfigError(
-            path=("teams",),
-            message="this cluster has no ValidatingAdmissionPolicy and cannot enforce these promises to teams: "
+            ("teams",),
+            "this cluster has no ValidatingAdmissionPolicy and cannot enforce these promises to teams: "
             + listed(broken),
+            f"to continue without them, set {key(_ACCEPT)} to [{listed(Promise)}]",
             expected="Kubernetes 1.30 or later with that API on, or no teams, or all of these promises in "
             + key(_ACCEPT),
-            hint=f"to continue without them, set {key(_ACCEPT)} to [{listed(Promise)}]",
         )
 
 
-def warnings(partial: PartialSettings) -> list[str]:
+def warnings(partial: PartialSettings, tenancy: TenancySettings) -> list[str]:
     """Return a warning about the promises that the settings give up."""
-    tenancy = _tenancy(partial)
-    if tenancy is None or not tenancy.accept_unenforced:
+    if not has_teams(partial) or not tenancy.accept_unenforced:
         return []
     accepted = listed(tenancy.accept_unenforced)
     if partial.has_admission_policies is not False:
@@ -47,14 +45,9 @@ def unenforced(partial: PartialSettings) -> Sequence[str]:
     Without admission policies these are all promises. Otherwise they are those about operators that the stack does
     not install.
     """
-    if _tenancy(partial) is None:
+    if not has_teams(partial):
         return ()
     if partial.has_admission_policies is False:
         return tuple(str(promise) for promise in Promise)
     own = partial.target is None or partial.target.installs_operators(partial)
     return () if own else tuple(str(promise) for promise in Promise.of_operators())
-
-
-def _tenancy(partial: PartialSettings) -> TenancySettings | None:
-    """Return the section if the stack has teams."""
-    return partial.section(TenancySettings) if has_teams(partial) else None

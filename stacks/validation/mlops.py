@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.mlops.menu import Deployment
-from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.config.errors import ConfigError, Path, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.mlops import MlopsSettings
 from stacks.settings.monitoring import MonitoringSettings
@@ -34,36 +34,34 @@ _TRAINS: Final = frozenset({"kubeflow", "kubeflow-monitoring", "integration-kube
 """Deployments that include a training operator."""
 
 
-def check(partial: PartialSettings) -> Iterator[ConfigError]:
+def check(partial: PartialSettings, settings: MlopsSettings) -> Iterator[ConfigError]:
     """Yield errors of namespaces with two owners, and of a second operator for the same jobs."""
-    settings, queueing = partial.section(MlopsSettings), partial.section(QueueingSettings)
-    if settings is None or not settings.enabled:
+    queueing = partial.section(QueueingSettings)
+    if not settings.enabled:
         return
     yield from _namespaces(partial)
     deployment = chosen(settings)
     trains = deployment is not None and deployment.overlay in _TRAINS
     if trains and deployment is not None and queueing is not None and queueing.training_operator.enabled:
         yield ConfigError(
-            path=("queueing", "trainingOperator", "enabled"),
-            value=True,
-            message=f"the deployment {deployment.overlay} includes a training operator: two would act on each job",
-            expected=f"false, or a deployment without Kubeflow ({key(('mlops', 'option'))})",
-            hint="remove the key",
+            ("queueing", "trainingOperator", "enabled"),
+            f"the deployment {deployment.overlay} includes a training operator: two would act on each job",
+            "remove the key",
         )
 
 
-def warnings(partial: PartialSettings) -> Iterator[str]:
+def warnings(partial: PartialSettings, settings: MlopsSettings) -> Iterator[str]:
     """Yield warnings: teams must trust the platform, and the cluster is newer than upstream's tests.
 
     Source: the roles knative-serving-core and cert-manager-controller-certificates in the repository's
     deployment/kubeflow/manifests/common, at the pinned commit.
     """
-    settings, version = partial.section(MlopsSettings), partial.kubernetes_version
-    if settings is None or not settings.enabled:
+    version = partial.kubernetes_version
+    if not settings.enabled:
         return
     if partial.known_teams:
         yield (
-            f"{key(('mlops', 'enabled'))} is true on a cluster with teams: its controllers, such as those of "
+            "mlbatch:mlops.enabled is true on a cluster with teams: its controllers, such as those of "
             "cert-manager and Knative, can read and write the Secrets of all namespaces. An attacker who controls one "
             "of them gets the teams' Secrets. Use a separate cluster to protect them"
         )
@@ -93,9 +91,8 @@ def _namespaces(partial: PartialSettings) -> Iterator[ConfigError]:
     for path, name in given.items():
         if name in NAMESPACES:
             yield ConfigError(
-                path=path,
-                value=name,
-                message="this namespace belongs to the OSS MLOps platform",
+                path,
+                "this namespace belongs to the OSS MLOps platform",
+                "name another one, or set mlbatch:mlops.enabled to false",
                 expected=f"any but {listed(sorted(NAMESPACES))}",
-                hint=f"name another one, or set {key(('mlops', 'enabled'))} to false",
             )

@@ -13,10 +13,9 @@ from stacks.settings.health import HealthSettings
 from stacks.settings.monitoring import MonitoringSettings
 
 
-def check(partial: PartialSettings) -> Iterator[ConfigError]:
+def check(partial: PartialSettings, monitoring: MonitoringSettings) -> Iterator[ConfigError]:
     """Yield errors of receivers without secrets, dashboards without data and duplicate sources."""
-    monitoring = partial.section(MonitoringSettings)
-    if monitoring is None or not monitoring.enabled:
+    if not monitoring.enabled:
         return
     yield from _unreachable(partial, monitoring)
     gpu, health = partial.section(GpuSettings), partial.section(HealthSettings)
@@ -27,10 +26,9 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _empty(monitoring, gpu, health)
 
 
-def warnings(partial: PartialSettings) -> Iterator[str]:
+def warnings(partial: PartialSettings, monitoring: MonitoringSettings) -> Iterator[str]:
     """Yield warnings about unused secrets, and about missing alerts and dashboards."""
-    monitoring = partial.section(MonitoringSettings)
-    if monitoring is None or not monitoring.enabled:
+    if not monitoring.enabled:
         return
     kinds = {receiver.kind for receiver in monitoring.receivers}
     receivers = key(("monitoring", "receivers"))
@@ -39,14 +37,14 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
             yield f"{key((name,))} is set but unused: {receivers} has no receiver of kind {kind}"
     if kinds and not monitoring.alerts:
         yield (
-            f"{key(('monitoring', 'alerts'))} is false: {receivers} get only the alerts of the chart "
+            f"mlbatch:monitoring.alerts is false: {receivers} get only the alerts of the chart "
             "kube-prometheus-stack, and none about GPUs, queues and health checks"
         )
     if (monitoring.alerts or monitoring.dashboards) and _lacks_gpu_metrics(partial, monitoring):
         yield (
             "Prometheus has no GPU metrics: the GPU dashboard and the alerts on single GPUs are left out. "
-            f"Set {key(('monitoring', 'gpuOperatorNamespace'))} to the namespace of the cluster's GPU operator, such "
-            f"as gpu-operator, or let the stack install one ({key(('gpu', 'operator'))})"
+            "Set mlbatch:monitoring.gpuOperatorNamespace to the namespace of the cluster's GPU operator, such "
+            "as gpu-operator, or let the stack install one (mlbatch:gpu.operator)"
         )
 
 
@@ -61,11 +59,10 @@ def _unreachable(partial: PartialSettings, monitoring: MonitoringSettings) -> It
     for index, receiver in enumerate(monitoring.receivers):
         if (name := ALERT_ADDRESSES[receiver.kind]) not in partial.secrets:
             yield ConfigError(
-                path=("monitoring", "receivers", index, "kind"),
-                value=receiver.kind,
-                message=f"this receiver needs the secret {key((name,))}, which is missing",
-                expected="a receiver with its secret",
-                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for it, or remove the receiver",
+                ("monitoring", "receivers", index, "kind"),
+                f"this receiver needs the secret {key((name,))}, which is missing",
+                f"run `pulumi config set --secret {key((name,))}`, which asks for it, or remove "
+                f"{key(('monitoring', 'receivers', index))}",
             )
 
 
@@ -74,16 +71,15 @@ def _empty(monitoring: MonitoringSettings, gpu: GpuSettings, health: HealthSetti
     operator = key(("monitoring", "gpuOperatorNamespace"))
     sources = {
         key(("health", "autopilot", "enabled")): health.autopilot.enabled,
-        f"{key(('gpu', 'operator'))} (or {operator} where the cluster has one)": monitoring.has_gpu_metrics(gpu),
+        f"mlbatch:gpu.operator (or {operator} where the cluster has one)": monitoring.has_gpu_metrics(gpu),
     }
     if lacking := [name for name, is_there in sources.items() if not is_there]:
         yield ConfigError(
-            path=("monitoring", "publishedDashboards"),
-            value=True,
-            message="dashboards 23123 and 12239 need Autopilot's checks and the GPU operator's metrics, and one of "
+            ("monitoring", "publishedDashboards"),
+            "dashboards 23123 and 12239 need Autopilot's checks and the GPU operator's metrics, and one of "
             "the two is missing",
+            f"set {lacking[0]} to true, or remove the key; the platform's own dashboards show the available metrics",
             expected=" and ".join(lacking),
-            hint="set that, or remove the key: the platform's own dashboards show the available metrics",
         )
 
 
@@ -93,17 +89,13 @@ def _twice(partial: PartialSettings, monitoring: MonitoringSettings, gpu: GpuSet
         return
     if gpu.brings_metrics:
         yield ConfigError(
-            path=("monitoring", "gpuOperatorNamespace"),
-            value=monitoring.gpu_operator_namespace,
-            message=f"the stack installs a GPU operator ({key(('gpu', 'operator'))}) and already reads its metrics",
-            expected="no key if the stack installs the operator",
-            hint="remove the key, or switch the operator off if the cluster has its own",
+            ("monitoring", "gpuOperatorNamespace"),
+            "the stack installs a GPU operator (mlbatch:gpu.operator) and already reads its metrics",
+            "remove the key, or set mlbatch:gpu.operator to false if the cluster has its own operator",
         )
     if monitoring.gpu_operator_namespace in partial.team_names:
         yield ConfigError(
-            path=("monitoring", "gpuOperatorNamespace"),
-            value=monitoring.gpu_operator_namespace,
-            message="this is a team's namespace, where members could fake GPU metrics",
-            expected="the namespace of the cluster's GPU operator",
-            hint="write the namespace that `kubectl get clusterpolicies,daemonsets --all-namespaces` shows",
+            ("monitoring", "gpuOperatorNamespace"),
+            "this is a team's namespace, where members could fake GPU metrics",
+            "write the namespace that `kubectl get clusterpolicies,daemonsets --all-namespaces` shows",
         )

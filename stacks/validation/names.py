@@ -15,6 +15,7 @@ from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.names import label_error
 from stacks.settings.workloads import WorkloadsSettings
+from stacks.validation.walk import apply
 
 _OWN: Final = frozenset(
     {
@@ -36,9 +37,15 @@ _RESERVED_PREFIXES: Final = ("kube-", "openshift-")
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of namespace names that are taken."""
-    yield from _teams(partial)
-    yield from _workloads(partial)
-    yield from _monitoring(partial)
+    yield from apply(partial, _teams, _workloads, _monitoring)
+
+
+def usable_teams(partial: PartialSettings) -> list[str]:
+    """Return the teams' names that are not rejected."""
+    rejected = {error.path[1] for error in _teams(partial)}
+    return [
+        str(name) for index, name in enumerate(partial.team_names) if isinstance(name, str) and index not in rejected
+    ]
 
 
 def reserved(partial: PartialSettings) -> tuple[str, ...]:
@@ -63,68 +70,44 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
         )
         if name == names.SLACK_TEAM:
             yield ConfigError(
-                path=path,
-                value=name,
-                message=f"the team's queue would be {names.SLACK_QUEUE}, which is the slack queue's name",
-                expected=f"any name but {names.SLACK_TEAM}",
-                hint="give the team another name; the slack quota is set in mlbatch:queueing.slack",
+                path,
+                f"the team's queue would be {names.SLACK_QUEUE}, which is the slack queue's name",
+                "give the team another name; the slack quota is set in mlbatch:queueing.slack",
             )
         if name in first:
             yield ConfigError(
-                path=path,
-                value=name,
-                message=f"duplicate team name: {key(('teams', first[name], 'name'))} is {name!r} too",
-                expected="a name that no other team has",
-                hint="rename one of the two, or merge the teams",
+                path,
+                f"duplicate team name: {key(('teams', first[name], 'name'))} is {name!r} too",
+                "rename one of the two teams, or merge them",
             )
         first.setdefault(name, index)
 
 
-def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
-    settings = partial.section(WorkloadsSettings)
-    if settings is not None:
-        name, path = settings.namespace, ("workloads", "namespace")
-        yield from label_error(path, name)
-        yield from not_reserved(
-            partial,
-            path,
-            name,
-            message="this namespace belongs to the cluster or to another layer of the platform",
-            hint="name another namespace, or remove the key",
-        )
-    teams = [name for name in partial.team_names if isinstance(name, str)]
-    if settings is None or settings.namespace not in teams:
-        return
+def _workloads(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[ConfigError]:
     path, message = ("workloads", "namespace"), "jobs there that bypass its queue would exceed its quota"
+    yield from label_error(path, settings.namespace)
+    yield from not_reserved(partial, path, settings.namespace)
+    teams = [name for name in partial.team_names if isinstance(name, str)]
+    if settings.namespace not in teams:
+        return
     if partial.written(path) is MISSING:
         yield ConfigError(
-            path=("teams", partial.team_names.index(settings.namespace), "name"),
-            value=settings.namespace,
-            message=f"this is the namespace of workloads without a team: {message}",
-            expected=f"any name but {settings.namespace}, while {key(path)} is its default",
-            hint=f"give the team another name, or name another namespace in {key(path)}",
+            ("teams", partial.team_names.index(settings.namespace), "name"),
+            f"this is the namespace of workloads without a team: {message}",
+            f"give the team another name, or name another namespace in {key(path)}",
         )
         return
     yield ConfigError(
-        path=path,
-        value=settings.namespace,
-        message=f"this is a team's namespace: {message}",
+        path,
+        f"this is a team's namespace: {message}",
+        "name another namespace, or give the team another name",
         expected=f"any but {listed(teams)}",
-        hint="name another namespace, or give the team another name",
     )
 
 
-def _monitoring(partial: PartialSettings) -> Iterator[ConfigError]:
-    settings = partial.section(MonitoringSettings)
-    if settings is not None and settings.enabled:
-        yield from not_reserved(
-            partial,
-            ("monitoring", "namespace"),
-            settings.namespace,
-            message="this namespace belongs to the cluster or to another layer of the platform",
-            hint="name another namespace, or remove the key",
-            own=_of_target(partial),
-        )
+def _monitoring(partial: PartialSettings, settings: MonitoringSettings) -> Iterator[ConfigError]:
+    if settings.enabled:
+        yield from not_reserved(partial, ("monitoring", "namespace"), settings.namespace, own=_of_target(partial))
 
 
 def _of_target(partial: PartialSettings) -> Collection[str]:
@@ -132,7 +115,13 @@ def _of_target(partial: PartialSettings) -> Collection[str]:
 
 
 def not_reserved(
-    partial: PartialSettings, path: Path, name: str, *, message: str, hint: str, own: Collection[str] | None = None
+    partial: PartialSettings,
+    path: Path,
+    name: str,
+    *,
+    message: str = "this namespace belongs to the cluster or to another layer of the platform",
+    hint: str = "name another namespace, or remove the key",
+    own: Collection[str] | None = None,
 ) -> Iterator[ConfigError]:
     """Yield the error of a name that is taken.
 
@@ -144,9 +133,8 @@ def not_reserved(
     taken, prefixes = _RESERVED.union(own), reserved(partial)
     if name in taken or name.startswith(prefixes):
         yield ConfigError(
-            path=path,
-            value=name,
-            message=message,
+            path,
+            message,
+            hint,
             expected=f"any but {listed(sorted(taken))}, and none that starts with {listed(prefixes)}",
-            hint=hint,
         )

@@ -23,19 +23,16 @@ def has_teams(partial: PartialSettings) -> bool:
     return bool(partial.teams and tenancy and tenancy.enabled and queueing and queueing.enabled)
 
 
-def check(partial: PartialSettings) -> Iterator[ConfigError]:
+def check(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[ConfigError]:
     """Reject teams' namespaces as operators' namespaces: a team cannot reach another team's pods."""
-    tenancy = partial.section(TenancySettings)
-    if tenancy is not None and tenancy.network.enabled:
+    if tenancy.network.enabled:
         yield from _denied(partial, tenancy)
-    for index, name in enumerate(tenancy.network.ray_operators if tenancy is not None else ()):
+    for index, name in enumerate(tenancy.network.ray_operators):
         if name in partial.team_names:
             yield ConfigError(
-                path=("tenancy", "network", "rayOperators", index),
-                value=name,
-                message=f"this is the namespace of team {name}, and a team cannot reach another team's pods",
-                expected="namespaces of operators",
-                hint="name the namespace in which KubeRay's operator runs, or rename the team",
+                ("tenancy", "network", "rayOperators", index),
+                f"this is the namespace of team {name}, and a team cannot reach another team's pods",
+                "name the namespace in which KubeRay's operator runs, or rename the team",
             )
 
 
@@ -52,18 +49,14 @@ def _denied(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[Conf
             if found is not None:
                 own = key(("tenancy", "network", "egress", "denied"))
                 yield ConfigError(
-                    path=(*path, position),
-                    value=text,
-                    message=f"{own} denies {found}, which overlaps it, and an allowed network overrides a denied one",
-                    expected="networks that are not denied",
-                    hint="remove one of the two, or make them smaller so that they do not overlap",
+                    (*path, position),
+                    f"{own} denies {found}, which overlaps it, and an allowed network overrides a denied one",
+                    "remove one of the two, or make them smaller so that they do not overlap",
                 )
 
 
-def warnings(partial: PartialSettings) -> list[str]:
-    """Return warnings about promises that need NetworkPolicies."""
-    tenancy = partial.section(TenancySettings)
-    if tenancy is None or tenancy.network.enabled or not has_teams(partial):
-        return []
-    given_up = "any pod can reach all teams' pods, which can reach the platform and the nodes' metadata service"
-    return [f"{key(('tenancy', 'network', 'enabled'))} is false: {given_up}"]
+def warnings(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[str]:
+    """Yield warnings about promises that need NetworkPolicies."""
+    if not tenancy.network.enabled and has_teams(partial):
+        given_up = "any pod can reach all teams' pods, which can reach the platform and the nodes' metadata service"
+        yield f"mlbatch:tenancy.network.enabled is false: {given_up}"

@@ -9,12 +9,12 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
 from stacks.config.errors import ConfigError, Path, key
 from stacks.derived.partial import PartialSettings
-from stacks.settings.health import HealthSettings
+from stacks.settings.health import CheckSettings, HealthSettings
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.samples import SamplesSettings
-from stacks.settings.tenancy import LimitSettings, QuotaSettings, TeamPoolSettings, TeamSettings
-from stacks.settings.workloads import WorkloadsSettings
-from stacks.validation.versions import quotas_given
+from stacks.settings.tenancy import LimitSettings, QuotaSettings
+from stacks.settings.workloads import NodeWorkloadSettings, WorkloadsSettings
+from stacks.validation.walk import sections
 
 _SWITCH: Path = ("nvshare", "enabled")
 _STRATEGY = "nvidia.com/gpu.sharing-strategy"
@@ -27,8 +27,9 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of amounts of a resource that no node offers, and of nodes whose GPUs cannot be shared."""
     settings = partial.section(NvshareSettings)
     is_on = settings is not None and settings.enabled
-    for path, amounts in _amounts(partial):
-        yield from _offered(path, amounts, is_on)
+    for path, amounts in sections(partial):
+        if isinstance(amounts, QuotaSettings | LimitSettings):
+            yield from _offered(path, amounts, is_on)
     if is_on:
         yield from _nodes(partial)
         yield from _whole_nodes(partial)
@@ -51,29 +52,15 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
         )
 
 
-def _amounts(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings | LimitSettings]]:
-    yield from quotas_given(partial)
-    for index, team in enumerate(partial.teams):
-        parts: list[tuple[Path, TeamSettings | TeamPoolSettings]] = []
-        if team is not None:
-            parts = [(("teams", index), team)]
-            parts += [(("teams", index, "pools", position), pool) for position, pool in enumerate(team.pools)]
-        for path, part in parts:
-            yield (*path, "borrowingLimit"), part.borrowing_limit
-            yield (*path, "lendingLimit"), part.lending_limit
-
-
 def _offered(path: Path, amounts: QuotaSettings | LimitSettings, is_on: bool) -> Iterator[ConfigError]:
     given: Mapping[str, Quantity | None] = {names.GPU: amounts.gpu, names.SHARED_GPU: amounts.shared_gpu}
     wrong, right = (names.GPU, names.SHARED_GPU) if is_on else (names.SHARED_GPU, names.GPU)
     amount = given[wrong]
     if amount is not None and amount.nano:
         yield ConfigError(
-            path=(*path, wrong),
-            value=str(amount),
-            message=f"pods request {right} on these nodes: {key(_SWITCH)} is {str(is_on).lower()}",
-            expected=f"0, and an amount of {right}",
-            hint=f"move the amount to {right}, or set {key(_SWITCH)} to {str(not is_on).lower()}",
+            (*path, wrong),
+            f"pods request {right} on these nodes: {key(_SWITCH)} is {str(is_on).lower()}",
+            f"move the amount to {right}, or set {key(_SWITCH)} to {str(not is_on).lower()}",
         )
 
 
@@ -85,12 +72,10 @@ def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
     pool = next((each for each in partial.pools if _has_several(each)), None)
     if pool is not None:
         yield ConfigError(
-            path=_SWITCH,
-            value=True,
-            message=f"NVshare supports only the first GPU of a node, and these nodes have "
+            _SWITCH,
+            f"NVshare supports only the first GPU of a node, and these nodes have "
             f"{pool.shape.resources[names.GPU]} each",
-            expected="nodes with one GPU each",
-            hint="remove the key; jobs can request single GPUs of a node",
+            "remove the key; jobs can request single GPUs of a node",
         )
     for node in partial.facts.nodes if partial.facts is not None else ():
         parts = [resource for resource in node.allocatable if resource.startswith(_MIG)]
@@ -98,38 +83,28 @@ def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
         if parts or strategy != "none":
             how = f"divided by MIG ({parts[0]})" if parts else f"shared by {strategy} ({_STRATEGY})"
             yield ConfigError(
-                path=_SWITCH,
-                value=True,
-                message=f"the GPUs of node {node.name} are already {how}, and NVshare needs whole GPUs",
-                expected="nodes whose GPUs are neither divided nor shared",
-                hint="remove the key, or switch time slicing, MPS and MIG off in the GPU operator's ClusterPolicy",
+                _SWITCH,
+                f"the GPUs of node {node.name} are already {how}, and NVshare needs whole GPUs",
+                "remove the key, or switch time slicing, MPS and MIG off in the GPU operator's ClusterPolicy",
             )
             return
 
 
 def _whole_nodes(partial: PartialSettings) -> Iterator[ConfigError]:
     """Reject jobs and checks that need all GPUs of a node for themselves."""
-    workloads, health = partial.section(WorkloadsSettings), partial.section(HealthSettings)
-    wanted: list[Path] = []
-    if workloads is not None:
-        wanted += [("workloads", name) for name, job in workloads.node_workloads().items() if job.enabled]
-    if health is not None:
-        wanted += [("health", name) for name, item in health.checks().items() if item.enabled]
-    for path in wanted:
-        yield ConfigError(
-            path=(*path, "enabled"),
-            value=True,
-            message="this needs whole nodes, but NVshare shares their GPUs among many pods",
-            expected=f"false while {key(_SWITCH)} is true",
-            hint=f"set it to false, or remove {key(_SWITCH)}",
-        )
+    for path, section in sections(partial):
+        if isinstance(section, NodeWorkloadSettings | CheckSettings) and section.enabled:
+            yield ConfigError(
+                (*path, "enabled"),
+                "this needs whole nodes, but NVshare shares their GPUs among many pods",
+                f"set it to false, or remove {key(_SWITCH)}",
+            )
+    health = partial.section(HealthSettings)
     if health is not None and health.autopilot.enabled and health.autopilot.deep_check_hours:
         yield ConfigError(
-            path=("health", "autopilot", "deepCheckHours"),
-            value=health.autopilot.deep_check_hours,
-            message=f"Autopilot's deep check requests {names.GPU}, but NVshare uses them all",
-            expected="0 if GPUs are shared",
-            hint="set it to 0; the checks of each round run all the same",
+            ("health", "autopilot", "deepCheckHours"),
+            f"Autopilot's deep check requests {names.GPU}, but NVshare uses them all",
+            "set it to 0; the checks of each round run all the same",
         )
 
 
@@ -144,9 +119,5 @@ def _several(partial: PartialSettings) -> Iterator[ConfigError]:
     for path, number in asked.items():
         if number != 1:
             yield ConfigError(
-                path=path,
-                value=number,
-                message=f"one {names.SHARED_GPU} gives a pod the whole GPU, and several do not give more",
-                expected="1",
-                hint="set it to 1",
+                path, f"one {names.SHARED_GPU} gives a pod the whole GPU, and several do not give more", "set it to 1"
             )

@@ -6,8 +6,7 @@ that Volcano's plugins create for a job. Tests compare it with the program's reg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 
 from components.kubernetes.network import NAME as BOUNDARY
 from components.passwords import GRAFANA, MLOPS
@@ -20,15 +19,19 @@ from components.workloads.volcano_job import LAUNCHER_ACCOUNT
 from stacks.config.errors import ConfigError, Path, key
 from stacks.config.secrets import GRAFANA_PASSWORD, JUPYTER_TOKEN, MLOPS_PASSWORD
 from stacks.derived.partial import PartialSettings
+from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.mlops import MlopsSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.samples import SamplesSettings
 from stacks.settings.scheduling import SchedulingSettings
+from stacks.settings.submission import WorkloadSettings
 from stacks.settings.tenancy import TenancySettings
+from stacks.settings.vllm import VllmSettings
 from stacks.settings.volcano import VolcanoSettings
-from stacks.settings.workloads import JobSettings, WorkloadsSettings
+from stacks.settings.workloads import JobSettings, JupyterLabSettings, PretrainingSettings, WorkloadsSettings
 from stacks.targets.spec import PLATFORM, Planned
 from stacks.validation import network
+from stacks.validation.walk import apply
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -43,21 +46,20 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield _taken(item, taken)
 
 
-def planned(partial: PartialSettings) -> Iterable[Planned]:
-    """Return the objects whose names come from settings, and the platform's own objects."""
-    return chain(_platform(partial), _members(partial), _workloads(partial), _sample(partial), _target(partial))
+def planned(partial: PartialSettings) -> Iterator[Planned]:
+    """Yield the objects whose names come from settings, and the platform's own objects."""
+    yield from apply(partial, _platform, _members, _workloads, _viewers, _sample)
+    if partial.target is not None:
+        yield from partial.target.planned(partial)
 
 
 def _taken(item: Planned, by: Path) -> ConfigError:
     whose = "of the platform's own" if by == PLATFORM else f"that {key(by)} names"
     where = f" in namespace {item.namespace}" if item.namespace else ""
     return ConfigError(
-        path=item.path,
-        value=item.name,
-        message=f"there would be two objects of kind {item.kind} with the name {item.name}{where}: this one and one "
-        + whose,
-        expected="a unique name, also for objects that are named after it",
-        hint="give one of the two another name",
+        item.path,
+        f"there would be two objects of kind {item.kind} with the name {item.name}{where}: this one and one " + whose,
+        "give one of the two another name",
     )
 
 
@@ -84,30 +86,50 @@ def _members(partial: PartialSettings) -> Iterator[Planned]:
     if not network.has_teams(partial):
         return
     for index, team in enumerate(partial.teams):
-        for field, kind, members in (
-            ("users", Subject.USER, team.users if team is not None else ()),
-            ("groups", Subject.GROUP, team.groups if team is not None else ()),
-        ):
+        if team is None:
+            continue
+        for field, kind, members in (("users", Subject.USER, team.users), ("groups", Subject.GROUP, team.groups)):
             for position, member in enumerate(dict.fromkeys(members)):
                 path: Path = ("teams", index, field, position)
-                yield Planned("RoleBinding", team.name if team else "", binding_name(member, kind), path)
+                yield Planned("RoleBinding", team.name, binding_name(member, kind), path)
 
 
-def _workloads(partial: PartialSettings) -> Iterator[Planned]:
-    settings = partial.section(WorkloadsSettings)
-    if settings is None:
-        return
-    for section, job in settings.jobs().items():
-        if job.enabled:
-            yield from _job(partial, settings, job, ("workloads", section, "name"))
-    if settings.jupyterlab.enabled:
-        yield from _jupyterlab(partial, settings)
-    if settings.vllm.enabled:
-        yield from _vllm(partial, settings)
-    if settings.pretraining.enabled:
-        yield from _pretraining(settings)
-    if settings.finetuning.enabled:
-        yield from _finetuning(partial, settings)
+def _workloads(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
+    for section, workload in settings.every().items():
+        if workload.enabled:
+            path: Path = ("workloads", section, "name")
+            yield Planned("Workload", "", workload.name, path)
+            yield from _of_workload(partial, workload, settings.home(workload) or "", path)
+
+
+def _of_workload(partial: PartialSettings, workload: WorkloadSettings, namespace: str, path: Path) -> Iterator[Planned]:
+    name = workload.name
+    match workload:
+        case JobSettings():
+            yield from _job(partial, workload, namespace, path)
+        case JupyterLabSettings():
+            yield from _jupyterlab(partial, workload, namespace, path)
+        case VllmSettings():
+            yield Planned("Job", namespace, name, path)
+            yield Planned("PersistentVolumeClaim", namespace, workload.claim, ("workloads", "vllm", "cache", "name"))
+            if workload.queued:
+                yield Planned("AppWrapper", namespace, name, path)
+        case PretrainingSettings():
+            yield Planned(workload.kind, namespace, name, path)
+            yield Planned("ConfigMap", namespace, files_name(name), path)
+            named = path if workload.checkpoints.name is None else (*path[:-1], "checkpoints", "name")
+            yield Planned("PersistentVolumeClaim", namespace, workload.claim, named)
+            if workload.queued and workload.kind is Kind.PYTORCH_JOB:
+                yield Planned("AppWrapper", namespace, name, path)
+        case FinetuningSettings():
+            yield Planned("RayJob", namespace, name, path)
+            yield Planned("ConfigMap", namespace, files_name(name), path)
+            yield Planned("PersistentVolumeClaim", namespace, workload.claim, path)
+            if workload.queued:
+                yield from _gang(partial, namespace, name, path)
+
+
+def _viewers(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
     home = settings.home(settings.metaseq) or ""
     for section, viewer in settings.viewers().items():
         if viewer.enabled:
@@ -118,9 +140,8 @@ def _workloads(partial: PartialSettings) -> Iterator[Planned]:
         yield Planned("PersistentVolumeClaim", home, settings.logs.name, ("workloads", "logs", "name"))
 
 
-def _job(partial: PartialSettings, settings: WorkloadsSettings, job: JobSettings, path: Path) -> Iterator[Planned]:
-    namespace, name, mode = settings.home(job) or "", job.name, job.submission.gang
-    yield Planned("Workload", "", name, path)
+def _job(partial: PartialSettings, job: JobSettings, namespace: str, path: Path) -> Iterator[Planned]:
+    name, mode = job.name, job.submission.gang
     if path[1] != "olmo" and not (path[1] == "nccl" and mode is SubmissionMode.VOLCANO):
         yield Planned("ConfigMap", namespace, files_name(name), path)
     if path[1] != "nccl":
@@ -157,10 +178,8 @@ def _gang(partial: PartialSettings, namespace: str, name: str, path: Path) -> It
         yield Planned("PodGroup", namespace, name, path)
 
 
-def _jupyterlab(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
-    lab, tenancy = settings.jupyterlab, partial.section(TenancySettings)
-    namespace, name, path = settings.home(lab) or "", lab.name, ("workloads", "jupyterlab", "name")
-    yield Planned("Workload", "", name, path)
+def _jupyterlab(partial: PartialSettings, lab: JupyterLabSettings, namespace: str, path: Path) -> Iterator[Planned]:
+    name, tenancy = lab.name, partial.section(TenancySettings)
     if JUPYTER_TOKEN not in partial.secrets:
         yield Planned("RandomPassword", "", name, path)
     for kind in ("Deployment", "Service", "PodDisruptionBudget"):
@@ -173,47 +192,9 @@ def _jupyterlab(partial: PartialSettings, settings: WorkloadsSettings) -> Iterat
         yield Planned("AppWrapper", namespace, name, path)
 
 
-def _vllm(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
-    batch = settings.vllm
-    namespace, path = settings.home(batch) or "", ("workloads", "vllm", "name")
-    yield Planned("Workload", "", batch.name, path)
-    yield Planned("Job", namespace, batch.name, path)
-    yield Planned("PersistentVolumeClaim", namespace, batch.claim, ("workloads", "vllm", "cache", "name"))
-    if batch.queued:
-        yield Planned("AppWrapper", namespace, batch.name, path)
-
-
-def _pretraining(settings: WorkloadsSettings) -> Iterator[Planned]:
-    job, path = settings.pretraining, ("workloads", "pretraining", "name")
-    namespace = settings.home(job) or ""
-    yield Planned("Workload", "", job.name, path)
-    yield Planned(job.kind, namespace, job.name, path)
-    yield Planned("ConfigMap", namespace, files_name(job.name), path)
-    named = path if job.checkpoints.name is None else ("workloads", "pretraining", "checkpoints", "name")
-    yield Planned("PersistentVolumeClaim", namespace, job.claim, named)
-    if job.queued and job.kind is Kind.PYTORCH_JOB:
-        yield Planned("AppWrapper", namespace, job.name, path)
-
-
-def _finetuning(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
-    job, path = settings.finetuning, ("workloads", "finetuning", "name")
-    namespace = settings.home(job) or ""
-    yield Planned("Workload", "", job.name, path)
-    yield Planned("RayJob", namespace, job.name, path)
-    yield Planned("ConfigMap", namespace, files_name(job.name), path)
-    yield Planned("PersistentVolumeClaim", namespace, job.claim, path)
-    if job.queued:
-        yield from _gang(partial, namespace, job.name, path)
-
-
-def _sample(partial: PartialSettings) -> Iterator[Planned]:
-    samples = partial.section(SamplesSettings)
-    gang = samples.gang if samples is not None else None
+def _sample(partial: PartialSettings, samples: SamplesSettings) -> Iterator[Planned]:
+    gang = samples.gang
     if gang is not None and gang.enabled and gang.team is not None:
         path: Path = ("samples", "gang", "name")
         yield Planned("Job", gang.team, gang.name, path)
         yield from _wrapped(partial, gang.team, gang.name, path)
-
-
-def _target(partial: PartialSettings) -> Iterable[Planned]:
-    return partial.target.planned(partial) if partial.target is not None else ()

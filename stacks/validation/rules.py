@@ -5,12 +5,13 @@ Checks skip invalid sections.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Protocol
+from types import ModuleType
+from typing import Any, Final
 
 from stacks.config.engine_yaml import date_hint
-from stacks.config.errors import MISSING, ConfigError
+from stacks.config.errors import MISSING, UNKNOWN, ConfigError
 from stacks.derived.partial import PartialSettings
 from stacks.targets.aks import rules as aks
 from stacks.targets.cpouta import rules as cpouta
@@ -35,7 +36,7 @@ from stacks.validation import (
     topology,
     versions,
 )
-from stacks.validation.walk import sections
+from stacks.validation.walk import apply, sections
 
 _MODULES: Final = (
     capacity,
@@ -51,26 +52,17 @@ _MODULES: Final = (
     monitoring,
     nvshare,
     mlops,
+    switches,
+    dates,
 )
-
-
-class TargetRules(Protocol):
-    """The rules of a target: a module `stacks.targets.<target>.rules`."""
-
-    def check(self, partial: PartialSettings) -> Iterable[ConfigError]:
-        """Return errors between the target's sections and others, or with its cluster or cloud."""
-
-    def warnings(self, partial: PartialSettings) -> Iterable[str]:
-        """Return warnings about allowed settings on the target that may be unintended."""
-
-
-OF_TARGETS: Final[Mapping[str, TargetRules]] = {
+"""The modules of rules. Each has `check`, `warnings` or both."""
+OF_TARGETS: Final[Mapping[str, ModuleType]] = {
     "aks": aks,
     "existing": existing,
     "openshift": openshift,
     "cpouta": cpouta,
 }
-"""The rules of each target that has any."""
+"""The rules of each target that has any: `check` and `warnings`."""
 
 
 def check(partial: PartialSettings) -> list[ConfigError]:
@@ -79,46 +71,37 @@ def check(partial: PartialSettings) -> list[ConfigError]:
     errors += names.check(partial)
     refused = {error.path for error in errors}
     errors += (error for error in objects.check(partial) if error.path not in refused)
-    for module in _MODULES:
-        errors += module.check(partial)
+    errors += apply(partial, *_functions("check"))
     if (own := _of_target(partial)) is not None:
         errors += own.check(partial)
-    return [_as_written(partial, error) for error in errors]
+    return [as_written(partial, error) for error in errors]
 
 
 def warnings(partial: PartialSettings) -> list[str]:
     """Return warnings about allowed settings that may be unintended or that give up a promise."""
     own = _of_target(partial)
-    return [
-        *versions.warnings(partial),
-        *capacity.warnings(partial),
-        *network.warnings(partial),
-        *isolation.warnings(partial),
-        *jobs.warnings(partial),
-        *switches.warnings(partial),
-        *scheduling.warnings(partial),
-        *topology.warnings(partial),
-        *monitoring.warnings(partial),
-        *nvshare.warnings(partial),
-        *mlops.warnings(partial),
-        *dates.warnings(partial),
-        *(own.warnings(partial) if own is not None else ()),
-    ]
+    found = apply(partial, *_functions("warnings"))
+    return [*found, *(own.warnings(partial) if own is not None else ())]
 
 
-def _of_target(partial: PartialSettings) -> TargetRules | None:
+def _functions(name: str) -> list[Callable[..., Iterable[Any]]]:
+    return [getattr(module, name) for module in _MODULES if hasattr(module, name)]
+
+
+def _of_target(partial: PartialSettings) -> ModuleType | None:
     """Return the rules of the target, or None if it is unknown or has none."""
     return OF_TARGETS.get(partial.target.name) if partial.target is not None else None
 
 
-def _as_written(partial: PartialSettings, error: ConfigError) -> ConfigError:
-    """Return an error with its value from the configuration, or marked as the default."""
+def as_written(partial: PartialSettings, error: ConfigError) -> ConfigError:
+    """Return an error with its value from the configuration, or with the default."""
     value = partial.written(error.path)
     error = replace(error, hint=date_hint(value) or error.hint)
     if error.value is MISSING:
         return error
     if value is MISSING:
-        return replace(error, is_default=True)
+        default = partial.default(error.path) if error.value is UNKNOWN else error.value
+        return replace(error, value=default, is_default=True)
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     is_section = any(isinstance(item, Mapping | list) for item in items)
-    return replace(error, value=MISSING if is_section else value)
+    return replace(error, value=MISSING if is_section or value is None else value)

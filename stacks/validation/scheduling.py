@@ -14,35 +14,35 @@ from stacks.settings.tenancy import QueueingSettings
 from stacks.targets.spec import TargetSpec
 
 
-def check(partial: PartialSettings) -> Iterator[ConfigError]:
+def check(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
     """Yield errors that prevent queued jobs from being created or scheduled."""
-    scheduling, queueing = partial.section(SchedulingSettings), partial.section(QueueingSettings)
-    if scheduling is None or (queueing is not None and not queueing.enabled):
+    queueing = partial.section(QueueingSettings)
+    if queueing is not None and not queueing.enabled:
         return
     if not scheduling.priority_classes:
         yield from _ranks(partial)
     if scheduling.packing is Packing.COSCHEDULING:
-        yield from _version(partial, scheduling)
+        yield from _version(partial)
     if scheduling.packing is Packing.TOPOLOGY:
-        yield from _growing(partial, scheduling)
+        yield from _growing(partial)
 
 
-def warnings(partial: PartialSettings) -> Iterator[str]:
+def warnings(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[str]:
     """Yield warnings about Sakkara: it is experimental, and made for older clusters."""
-    scheduling, queueing = partial.section(SchedulingSettings), partial.section(QueueingSettings)
-    if scheduling is None or scheduling.packing is not Packing.SAKKARA or (queueing and not queueing.enabled):
+    queueing = partial.section(QueueingSettings)
+    if scheduling.packing is not Packing.SAKKARA or (queueing and not queueing.enabled):
         return
     first, last = SAKKARA_KUBERNETES
     version = partial.kubernetes_version
     if version is not None and not goes_with(SAKKARA_KUBERNETES, version):
         yield (
             f"Sakkara is made for Kubernetes {first} to {last}, and this cluster has {version}, where it is untested. "
-            f"Set {key(('scheduling', 'packing'))} to {Packing.COSCHEDULING} for a scheduler that supports it"
+            f"Set mlbatch:scheduling.packing to {Packing.COSCHEDULING} for a scheduler that supports it"
         )
     yield (
         "Sakkara preempts other gangs' pods, of any team, for a gang of higher priority, and members choose the "
         "priority: quotas do not protect a team from that. "
-        f"Set {key(('scheduling', 'packing'))} to {Packing.COSCHEDULING} to enforce quotas"
+        f"Set mlbatch:scheduling.packing to {Packing.COSCHEDULING} to enforce quotas"
     )
 
 
@@ -58,28 +58,25 @@ def _ranks(partial: PartialSettings) -> Iterator[ConfigError]:
     missing = [name for name in PRIORITIES if name not in there]
     if missing:
         yield ConfigError(
-            path=("scheduling", "priorityClasses"),
-            value=False,
-            message=f"the cluster has no priority class {listed(missing)}, which jobs and the rules for teams use",
-            expected=f"true, or a cluster that has {listed(PRIORITIES)} already",
-            hint="remove the key",
+            ("scheduling", "priorityClasses"),
+            f"the cluster has no priority class {listed(missing)}, which jobs and the rules for teams use",
+            "remove the key",
         )
 
 
-def _growing(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
+def _growing(partial: PartialSettings) -> Iterator[ConfigError]:
     """Reject topology-aware admission on an autoscaled pool: Kueue and the autoscaler would wait for each other."""
     if any(pool.minimum is not None and pool.minimum < pool.count for pool in partial.pools):
         yield ConfigError(
-            path=("scheduling", "packing"),
-            value=str(scheduling.packing),
-            message="Kueue does not admit a job before its nodes exist, and the autoscaler does not add nodes before "
+            ("scheduling", "packing"),
+            "Kueue does not admit a job before its nodes exist, and the autoscaler does not add nodes before "
             "the job is admitted",
+            f"set it to {Packing.COSCHEDULING}, or give the pool a fixed number of nodes",
             expected=listed([Packing.COSCHEDULING, Packing.NONE]),
-            hint=f"set it to {Packing.COSCHEDULING}, or give the pool a fixed number of nodes",
         )
 
 
-def _version(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
+def _version(partial: PartialSettings) -> Iterator[ConfigError]:
     """Reject a second scheduler that is newer than the cluster's API server, or too old for it."""
     version, kubernetes = partial.scheduler_version, partial.kubernetes_version
     if kubernetes is None or goes_with(SCHEDULER_PLUGINS_KUBERNETES[version], kubernetes):
@@ -87,9 +84,9 @@ def _version(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterat
     suited = [known for known, minors in SCHEDULER_PLUGINS_KUBERNETES.items() if goes_with(minors, kubernetes)]
     first, last = SCHEDULER_PLUGINS_KUBERNETES[version]
     other = (
-        f"set {key(('scheduling', 'schedulerVersion'))} to {suited[0]}"
+        f"set mlbatch:scheduling.schedulerVersion to {suited[0]}"
         if suited
-        else f"set {key(('scheduling', 'packing'))} to {Packing.TOPOLOGY} or {Packing.NONE}"
+        else f"set mlbatch:scheduling.packing to {Packing.TOPOLOGY} or {Packing.NONE}"
     )
     target = partial.target or TargetSpec
     upgraded = next((known for known in target.kubernetes_versions if goes_with((first, last), known)), None)
@@ -97,9 +94,9 @@ def _version(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterat
     if upgraded is not None or not target.kubernetes_versions:
         other += f", or {kubernetes_key} to {upgraded or last}"
     yield ConfigError(
-        path=("scheduling", "schedulerVersion"),
+        ("scheduling", "schedulerVersion"),
+        f"scheduler-plugins {version} supports Kubernetes {first} to {last}, this cluster has {kubernetes}",
+        other,
         value=version,
-        message=f"scheduler-plugins {version} supports Kubernetes {first} to {last}, this cluster has {kubernetes}",
         expected=listed(suited) if suited else f"a cluster with Kubernetes {first} to {last}",
-        hint=other,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from components.scheduling.packing import Packing
-from stacks.config.errors import ConfigError, Path, key, listed, nearest
+from stacks.config.errors import ConfigError, Path, instead, key, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.scheduling import SakkaraSettings, SchedulingSettings
 
@@ -17,14 +17,12 @@ _MOST_NAMED = 5
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of Kueue levels without labeled nodes, and of Sakkara groups that are not a tree of the nodes."""
     scheduling = partial.section(SchedulingSettings)
-    for index, (level, without, every) in enumerate(_unlabelled(partial)):
+    for index, (_, without, every) in enumerate(_unlabelled(partial)):
         if without and every:
             yield ConfigError(
-                path=(*_LEVELS, index),
-                value=level,
-                message=f"these GPU nodes lack this label: {_some(without)}; Kueue would not admit any job",
-                expected="a label of GPU nodes",
-                hint="label the nodes, or remove the level",
+                (*_LEVELS, index),
+                f"these GPU nodes lack this label: {_some(without)}; Kueue would not admit any job",
+                "label the nodes, or remove the level",
             )
     if scheduling is None or scheduling.packing is not Packing.SAKKARA or not scheduling.sakkara.groups:
         return
@@ -70,21 +68,15 @@ def _twice(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
         path: Path = (*_GROUPS, index, "name")
         if first.setdefault(group.name, path) != path:
             yield ConfigError(
-                path=path,
-                value=group.name,
-                message=f"{key(first[group.name])} already has this name",
-                expected="one group of each name",
-                hint="merge the two groups, or rename one",
+                path, f"{key(first[group.name])} already has this name", "merge the two groups, or rename one"
             )
             continue
         for position, member in enumerate(group.members):
             if member in homes:
                 yield ConfigError(
-                    path=(*_GROUPS, index, "members", position),
-                    value=member,
-                    message=f"this member is already in {homes[member]}",
-                    expected="each node, and each group, in one group",
-                    hint=f"remove it here, or from {homes[member]}",
+                    (*_GROUPS, index, "members", position),
+                    f"this member is already in {homes[member]}",
+                    f"remove it here, or from {homes[member]}",
                 )
             homes.setdefault(member, group.name)
 
@@ -101,11 +93,9 @@ def _cycles(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
         if ring and not told & {*ring}:
             told |= {*ring}
             yield ConfigError(
-                path=(*_GROUPS, index, "members"),
-                value=list(group.members),
-                message=f"{' is in '.join([*reversed(ring), ring[-1]])}: a group cannot contain itself",
-                expected="groups of nodes, and groups of such groups",
-                hint=f"remove {ring[1] if len(ring) > 1 else ring[0]} from {group.name}",
+                (*_GROUPS, index, "members"),
+                f"{' is in '.join([*reversed(ring), ring[-1]])}: a group cannot contain itself",
+                f"remove {ring[1] if len(ring) > 1 else ring[0]} from {group.name}",
             )
 
 
@@ -139,11 +129,10 @@ def _levels(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
         if at[group.name] >= depth or (nodes and not lowest) or (lowest and len(nodes) < len(group.members)):
             level = sakkara.levels[at[group.name] - 1] if at[group.name] <= depth else "below the nodes"
             yield ConfigError(
-                path=(*_GROUPS, index, "members"),
-                value=list(group.members),
-                message=f"this group is at level {level}, and the levels are {listed(sakkara.levels)}",
+                (*_GROUPS, index, "members"),
+                f"this group is at level {level}, and the levels are {listed(sakkara.levels)}",
+                "put groups between, take some out, or name other mlbatch:scheduling.sakkara.levels",
                 expected=f"nodes in groups of level {sakkara.levels[-2]}, and groups in all others",
-                hint=f"put groups between, take some out, or name other {key(('scheduling', 'sakkara', 'levels'))}",
             )
 
 
@@ -153,21 +142,17 @@ def _nodes(sakkara: SakkaraSettings, known: Sequence[str]) -> Iterator[ConfigErr
     for index, group in enumerate(sakkara.groups):
         for position, member in enumerate(group.members):
             if member not in members and member not in known:
-                meant = nearest(member, known)
                 yield ConfigError(
-                    path=(*_GROUPS, index, "members", position),
-                    value=member,
-                    message="there is no GPU node and no group with this name",
+                    (*_GROUPS, index, "members", position),
+                    "there is no GPU node and no group with this name",
+                    instead(member, known, "write it as `kubectl get nodes` shows it"),
                     expected=_some(known),
-                    hint=f"did you mean {meant}?" if meant else "write it as `kubectl get nodes` shows it",
                 )
     leaves = {member for names in members.values() for member in names}
     left = [name for name in known if name not in leaves]
     if left:
         yield ConfigError(
-            path=_GROUPS,
-            message=f"these GPU nodes are in no group: {_some(left)}; quotas count them, and no job would be placed "
-            "there",
-            expected="each GPU node in one group",
-            hint="add them to their groups",
+            _GROUPS,
+            f"these GPU nodes are in no group: {_some(left)}; quotas count them, and no job would be placed there",
+            "add them to their groups",
         )

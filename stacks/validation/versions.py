@@ -18,33 +18,26 @@ from components.compatibility import (
 )
 from components.images import Reference
 from components.nodes.network_operator import DevicePlugin
-from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.config.errors import MISSING, ConfigError, key, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings, QuotaSettings
 from stacks.settings.volcano import VolcanoSettings
+from stacks.validation.walk import apply, sections
 
 _VERSION = "the cluster's Kubernetes version"
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of versions that do not work together."""
-    yield from _combination(partial)
-    yield from _too_old_for_kueue(partial)
-    yield from _older_kueue(partial)
-    yield from _too_old_for_monitoring(partial)
-    yield from _quotas_for_ports(partial)
-    volcano = partial.section(VolcanoSettings)
-    if volcano is not None and volcano.enabled and partial.kubernetes_version is not None:
-        problem = volcano_error(volcano.version, partial.kubernetes_version)
-        if problem is not None:
-            yield problem
+    yield from apply(partial, _combination, _too_old_for_kueue, _older_kueue, _too_old_for_monitoring)
+    yield from apply(partial, _quotas_for_ports, _volcano)
 
 
-def warnings(partial: PartialSettings) -> list[str]:
-    """Return warnings about combinations that are untested or work only partly."""
-    return [*_network_driver(partial), *_unknown(partial)]
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield warnings about combinations that are untested or work only partly."""
+    return apply(partial, _network_driver, _unknown)
 
 
 def _unknown(partial: PartialSettings) -> Iterator[str]:
@@ -54,15 +47,14 @@ def _unknown(partial: PartialSettings) -> Iterator[str]:
         yield f"{_format(combination)}: {assessment.reason}; {assessment.fix}"
 
 
-def _network_driver(partial: PartialSettings) -> Iterator[str]:
-    gpu = partial.section(GpuSettings)
-    if gpu is None or not gpu.fabric.enabled or gpu.fabric.driver_version is None:
+def _network_driver(partial: PartialSettings, gpu: GpuSettings) -> Iterator[str]:
+    if not gpu.fabric.enabled or gpu.fabric.driver_version is None:
         return
     own = Reference.parse(catalogue.find_nic_software(gpu.fabric.operator_version).driver).tag
     if gpu.fabric.driver_version != own:
         yield (
             f"network operator {gpu.fabric.operator_version} was released with driver {own} and is untested with "
-            f"{gpu.fabric.driver_version}. Remove {key(('gpu', 'fabric', 'driverVersion'))} to use driver {own}"
+            f"{gpu.fabric.driver_version}. Remove mlbatch:gpu.fabric.driverVersion to use driver {own}"
         )
 
 
@@ -72,43 +64,38 @@ def _combination(partial: PartialSettings) -> Iterator[ConfigError]:
         return
     combination, assessment = found
     yield ConfigError(
-        path=("gpu", "operatorVersion"),
-        value=combination.gpu_operator,
-        message=f"{_format(combination)} are known not to work: {assessment.reason}",
+        ("gpu", "operatorVersion"),
+        f"{_format(combination)} are known not to work: {assessment.reason}",
+        assessment.fix,
         expected=f"a combination that works; see {assessment.source}",
-        hint=assessment.fix,
     )
 
 
-def _too_old_for_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
+def _too_old_for_kueue(partial: PartialSettings, queueing: QueueingSettings) -> Iterator[ConfigError]:
     """Reject a cluster that Kueue does not support, even if the settings accept unenforced promises."""
-    queueing, cluster = partial.section(QueueingSettings), partial.kubernetes_version
-    if queueing is None or not queueing.enabled or cluster is None:
+    cluster = partial.kubernetes_version
+    if not queueing.enabled or cluster is None:
         return
     first = KUEUE_KUBERNETES[queueing.kueue_version]
     if is_older(cluster, first):
         yield ConfigError(
-            path=("queueing", "kueueVersion"),
-            value=queueing.kueue_version,
-            message=f"Kueue {queueing.kueue_version} needs Kubernetes {first} or later, and this cluster has {cluster}",
-            expected=f"a cluster of Kubernetes {first} or later, or no queues",
-            hint=f"upgrade the cluster, or set {key(('queueing', 'enabled'))} to false and remove the teams",
+            ("queueing", "kueueVersion"),
+            f"Kueue {queueing.kueue_version} needs Kubernetes {first} or later, and this cluster has {cluster}",
+            "upgrade the cluster, or set mlbatch:queueing.enabled to false and remove the teams",
         )
 
 
-def _too_old_for_monitoring(partial: PartialSettings) -> Iterator[ConfigError]:
+def _too_old_for_monitoring(partial: PartialSettings, monitoring: MonitoringSettings) -> Iterator[ConfigError]:
     """Reject a cluster if Helm would reject the chart for it late in the deployment."""
-    monitoring, cluster = partial.section(MonitoringSettings), partial.kubernetes_version
-    if monitoring is None or not monitoring.enabled or cluster is None:
+    cluster = partial.kubernetes_version
+    if not monitoring.enabled or cluster is None:
         return
     if is_older(cluster, MONITORING_KUBERNETES):
         yield ConfigError(
-            path=("monitoring", "enabled"),
-            value=True,
-            message=f"kube-prometheus-stack {monitoring.version} needs Kubernetes {MONITORING_KUBERNETES} or later, "
+            ("monitoring", "enabled"),
+            f"kube-prometheus-stack {monitoring.version} needs Kubernetes {MONITORING_KUBERNETES} or later, "
             f"and this cluster has {cluster}",
-            expected=f"false, or a cluster of Kubernetes {MONITORING_KUBERNETES} or later",
-            hint="set it to false, or upgrade the cluster",
+            "set it to false, or upgrade the cluster",
         )
 
 
@@ -129,7 +116,7 @@ def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None
         kubernetes=partial.kubernetes_version,
     )
     path = partial.target.version_path if partial.target is not None else ()
-    return combination, assess(combination, kubernetes=".".join(map(str, path)) or _VERSION)
+    return combination, assess(combination, kubernetes=key(path) if path else _VERSION)
 
 
 def _format(combination: Combination) -> str:
@@ -146,21 +133,6 @@ def offers_ports(partial: PartialSettings) -> bool:
     return partial.pool is not None and partial.pool.shape.resources[names.INFINIBAND].nano > 0
 
 
-def quotas_given(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings]]:
-    """Yield every quota of the settings, of slack queues and teams, in all pools, with its path."""
-    for each in partial.every_pool or [partial]:
-        if each.slack_given is not None:
-            yield each.slack_key, each.slack_given
-    for index, team in enumerate(partial.teams):
-        if team is None:
-            continue
-        if team.quota is not None:
-            yield ("teams", index, "quota"), team.quota
-        for position, pool in enumerate(team.pools):
-            if pool.quota is not None:
-                yield ("teams", index, "pools", position, "quota"), pool.quota
-
-
 def _older_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of settings that need Kueue v0.19.
 
@@ -171,45 +143,39 @@ def _older_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
     version = partial.target.kueue_version(partial) if partial.target is not None else None
     if partial.target is None or version is None or reclaims_while_borrowing(version):
         return
-    hint = f"remove it, or use a newer Kueue ({key(('queueing', 'kueueVersion'))})"
+    hint = "remove it, or use a newer Kueue (mlbatch:queueing.kueueVersion)"
     for index, team in enumerate(partial.teams):
         if team is not None and team.user_fair_sharing:
             yield ConfigError(
-                path=("teams", index, "userFairSharing"),
-                value=True,
-                message=f"Kueue {version} does not record the usage of users correctly",
-                expected="false",
-                hint=hint,
+                ("teams", index, "userFairSharing"),
+                f"Kueue {version} does not record the usage of users correctly",
+                hint,
             )
     if partial.target.further(partial):
         yield ConfigError(
-            path=(*partial.target.pools_key, 0),
-            message=f"with several node pools, Kueue {version} does not always return GPUs to their owner",
-            expected="one node pool",
-            hint=hint,
+            (*partial.target.pools_key, 0),
+            f"with several node pools, Kueue {version} does not always return GPUs to their owner",
+            hint,
+            value=MISSING,
         )
 
 
-def _quotas_for_ports(partial: PartialSettings) -> Iterator[ConfigError]:
+def _quotas_for_ports(partial: PartialSettings, gpu: GpuSettings) -> Iterator[ConfigError]:
     """Reject quotas for ports that no node offers: jobs that request them would never start."""
-    gpu = partial.section(GpuSettings)
-    if gpu is None or offers_ports(partial):
+    if offers_ports(partial):
         return
     fabric = gpu.fabric
     because = (
-        f"{key(('gpu', 'fabric', 'devicePlugin'))} is {fabric.device_plugin}, which offers {names.SHARED_INFINIBAND}"
+        f"mlbatch:gpu.fabric.devicePlugin is {fabric.device_plugin}, which offers {names.SHARED_INFINIBAND}"
         if fabric.enabled
-        else f"{key(('gpu', 'fabric', 'enabled'))} is false"
+        else "mlbatch:gpu.fabric.enabled is false"
     )
-    for path, quota in quotas_given(partial):
-        amount = quota.infiniband
-        if amount is not None and amount.nano:
+    for path, quota in sections(partial):
+        if isinstance(quota, QuotaSettings) and quota.infiniband.nano:
             yield ConfigError(
-                path=(*path, names.INFINIBAND),
-                value=str(amount),
-                message=f"no node offers {names.INFINIBAND}: {because}",
-                expected="0",
-                hint=f"remove the key, or set {key(('gpu', 'fabric'))} to enabled with devicePlugin sriov",
+                (*path, names.INFINIBAND),
+                f"no node offers {names.INFINIBAND}: {because}",
+                "remove the key, or set mlbatch:gpu.fabric to enabled with devicePlugin sriov",
             )
 
 
@@ -223,6 +189,13 @@ def too_new(version: str, kubernetes: str) -> str | None:
     return None if minor <= newest else ".".join(str(part) for part in newest)
 
 
+def _volcano(partial: PartialSettings, volcano: VolcanoSettings) -> Iterator[ConfigError]:
+    if volcano.enabled and partial.kubernetes_version is not None:
+        problem = volcano_error(volcano.version, partial.kubernetes_version)
+        if problem is not None:
+            yield problem
+
+
 def volcano_error(version: str, kubernetes: str) -> ConfigError | None:
     """Return the error of a chart that does not support the cluster's Kubernetes version."""
     newest = too_new(version, kubernetes)
@@ -230,9 +203,8 @@ def volcano_error(version: str, kubernetes: str) -> ConfigError | None:
         return None
     suited = [known for known in VOLCANO_KUBERNETES if too_new(known, kubernetes) is None]
     return ConfigError(
-        path=("volcano", "version"),
-        value=version,
-        message=f"Volcano {version} supports Kubernetes up to {newest}, this cluster has {kubernetes}",
+        ("volcano", "version"),
+        f"Volcano {version} supports Kubernetes up to {newest}, this cluster has {kubernetes}",
+        f"set mlbatch:volcano.version to {suited[0]}" if suited else "use an older Kubernetes version",
         expected=listed(suited),
-        hint=f"set {key(('volcano', 'version'))} to {suited[0]}" if suited else "use an older Kubernetes version",
     )

@@ -1,12 +1,29 @@
-"""All sections of a configuration, one by one."""
+"""Walks through the sections of a configuration, and applies rules to those that they need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar, get_type_hints
 
 from stacks.config.errors import Path
 from stacks.derived.partial import PartialSettings
 from stacks.settings.model import SettingsModel
+
+T = TypeVar("T")
+
+
+def apply(partial: PartialSettings, *rules: Callable[..., Iterable[T]]) -> Iterator[T]:
+    """Yield what rules find in the settings.
+
+    The parameters of a rule after the first are what it needs, by type: sections, or facts about the cluster, the cloud
+    or the node pool. A rule is skipped while one of them is missing.
+    """
+    for rule in rules:
+        _, *kinds = (kind for name, kind in get_type_hints(rule).items() if name != "return")
+        given = (partial.facts, partial.site, partial.pool, *partial.sections.values())
+        needed = [next((each for each in given if isinstance(each, kind)), None) for kind in kinds]
+        if all(each is not None for each in needed):
+            yield from rule(partial, *needed)
 
 
 def sections(partial: PartialSettings) -> Iterator[tuple[Path, SettingsModel]]:

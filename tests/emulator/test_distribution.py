@@ -94,7 +94,7 @@ def test_without_rules_every_cluster_is_a_plain_one(root: Path) -> None:
 
 def test_a_file_that_is_not_yaml_is_named(root: Path) -> None:
     (root / "Pulumi.site.yaml").write_text("config: {\n")
-    with pytest.raises(EngineError, match=r"Pulumi\.site\.yaml: line \d+ is no YAML"):
+    with pytest.raises(EngineError, match=r"Pulumi\.site\.yaml: line \d+, column \d+ is not valid YAML"):
         parts(root, "site")
 
 

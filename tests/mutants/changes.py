@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 PROGRAM = ("components", "stacks", "ask", "cli", "drift", "review", "runner")
 """The folders whose modules are changed."""
-SILENT_CALLS = frozenset({"dataclass", "ConfigDict", "TypeVar"})
+SILENT_CALLS = frozenset({"dataclass", "ConfigDict", "TypeVar", "reject", "Refusal"})
 """Calls whose arguments are not behaviour, or are texts for people."""
+TOLD = "ConfigError"
+"""The call whose arguments after the first are texts for people."""
 SILENT_KEYWORDS = frozenset({"message", "expected", "hint", "description", "help", "examples"})
 OPPOSITES = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "in": "not in", "not in": "in", "is": "is not",
@@ -123,9 +125,14 @@ class _Finder:
                 if isinstance(value, ast.expr):
                     self._words_of_people.append(self._span(value))
                 continue
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST):
+            for position, child in enumerate(value if isinstance(value, list) else [value]):
+                if isinstance(child, ast.expr) and position and self._is_told(node, field):
+                    self._words_of_people.append(self._span(child))
+                elif isinstance(child, ast.AST):
                     yield from self._visit(child, scope)
+
+    def _is_told(self, node: ast.AST, field: str) -> bool:
+        return field == "args" and isinstance(node, ast.Call) and ast.unparse(node.func) == TOLD
 
     def _is_silent(self, node: ast.AST) -> bool:
         match node:

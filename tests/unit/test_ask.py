@@ -693,10 +693,10 @@ def test_what_nobody_decides_about_is_no_answer() -> None:
         "Deployment": [controller("kueue", "registry.example.org/other/queues:1")],
         "ClusterRoleBinding": [entitled("kueue", "codeflare")],
     }
-    with pytest.raises(ReplicaError, match="no Deployment of the cluster runs Kueue in an image that"):
+    with pytest.raises(ReplicaError, match="the cluster runs Kueue from an unknown image"):
         ask(object(), Source(kinds), read(text(), "blue"), "blue", "alice")
     kinds["Deployment"] = [controller("kueue", "registry.k8s.io/kueue/kueue:v0.15.2")]
-    with pytest.raises(ReplicaError, match="no Deployment of the cluster runs AppWrapper in an image that"):
+    with pytest.raises(ReplicaError, match="the cluster runs AppWrapper from an unknown image"):
         ask(object(), Source(kinds), read(text(), "blue"), "blue", "alice")
     kinds["Deployment"].append(controller("codeflare", "registry.redhat.io/rhoai/odh-codeflare-operator-rhel8:v2"))
     assert [item["metadata"]["name"] for item in content(Source(kinds))["last"]] == ["kueue", "codeflare"]
@@ -944,7 +944,7 @@ def test_what_may_not_be_listed_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("ask.source.connect", lambda *_: None)
     monkeypatch.setattr("ask.source.objects", refused)
     with pytest.raises(
-        SourceError, match=r"not let LimitRanges be listed \(403 Forbidden\): .* ClusterRole in docs/ask.md"
+        SourceError, match=r"cannot list LimitRanges of the cluster \(403 Forbidden\): .* ClusterRole in docs/ask.md"
     ):
         read_cluster(None, None)
 

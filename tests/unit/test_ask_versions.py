@@ -65,9 +65,7 @@ def test_an_image_that_names_no_version_is_said_to(image: str) -> None:
 
 @pytest.mark.parametrize("version", ["v0.10.1", "v0.16.0", "v1.15.2"])
 def test_a_kueue_that_decides_otherwise_is_no_answer(version: str) -> None:
-    with pytest.raises(
-        VersionError, match=rf"has Kueue {version}, .* is {BUILT}, which decides differently: submit the job"
-    ):
+    with pytest.raises(VersionError, match=rf"has Kueue {version}, .* Kueue {BUILT}, which may differ: submit the job"):
         differences(cluster(KUEUE + version))
 
 
@@ -82,7 +80,7 @@ def test_openshift_ai_with_the_kueue_that_is_built_here_says_which_one_that_is()
 def test_openshift_ai_with_another_kueue_is_no_answer(release: catalogue.OpenShiftAi) -> None:
     with pytest.raises(VersionError) as error:
         differences(cluster(*OF_OPENSHIFT_AI, operators=(release.csv,)))
-    assert f"has Kueue {release.kueue} of OpenShift AI {release.version}.0, and" in str(error.value)
+    assert f"has Kueue {release.kueue} of OpenShift AI {release.version}.0, but" in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +125,9 @@ def test_a_kueue_of_another_version_costs_no_replica(
     )
     assert main(["ask", str(job), "--team", "blue"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: the cluster has Kueue v0.10.1, and the one that is built here for it is ")
+    assert line.startswith(
+        "error: the cluster has Kueue v0.10.1, but this machine can predict only the answers of Kueue "
+    )
 
 
 def test_every_controller_that_decides_has_a_version_or_makes_only_pods() -> None:

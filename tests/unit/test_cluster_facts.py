@@ -76,14 +76,14 @@ def named(port: int, folder: Path, name: str = "kubernetes") -> Kubeconfig:
 
 
 def test_a_cluster_is_named_by_what_lives_as_long_as_it(server: ApiServer, tmp_path: Path) -> None:
-    found = ask(named(server.port, tmp_path), KubernetesSettings())
+    found = ask(named(server.port, tmp_path))
     assert (found.identifier, found.version) == ("the-uid", "1.34")
     assert server.tokens == {"Bearer correct-horse-battery"}
     assert not [path for path in server.asked if path.startswith("/api/v1/nodes")], "nobody asked for nodes"
 
 
 def test_nodes_are_looked_up_by_their_labels(server: ApiServer, tmp_path: Path) -> None:
-    found = ask(named(server.port, tmp_path), KubernetesSettings(), [{"pool": "gpu", "zone": "1"}])
+    found = ask(named(server.port, tmp_path), [{"pool": "gpu", "zone": "1"}])
     assert [(node.name, node.labels, node.allocatable) for node in found.nodes] == [
         ("a", {"pool": "gpu"}, {"nvidia.com/gpu": "8"})
     ]
@@ -91,7 +91,7 @@ def test_nodes_are_looked_up_by_their_labels(server: ApiServer, tmp_path: Path) 
 
 
 def test_storage_classes_are_known_by_name(server: ApiServer, tmp_path: Path) -> None:
-    assert ask(named(server.port, tmp_path), KubernetesSettings()).storage_classes == {"nfs-client"}
+    assert ask(named(server.port, tmp_path)).storage_classes == {"nfs-client"}
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_an_openshift_has_the_version_that_was_installed_to_its_end(
 ) -> None:
     entries = [{"state": state, "version": which} for state, which in history]
     server.answers[CLUSTER_VERSION] = (200, {"status": {"desired": {"version": "4.16.31"}, "history": entries}})
-    assert ask(named(server.port, tmp_path), KubernetesSettings()).openshift == version
+    assert ask(named(server.port, tmp_path)).openshift == version
 
 
 def test_another_cluster_has_no_version_of_openshift(server: ApiServer, tmp_path: Path) -> None:
-    assert ask(named(server.port, tmp_path), KubernetesSettings()).openshift is None
+    assert ask(named(server.port, tmp_path)).openshift is None
     server.answers[CLUSTER_VERSION] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError, match=r"HTTP 403 Forbidden"):
-        ask(named(server.port, tmp_path), KubernetesSettings())
+        ask(named(server.port, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_registry_is_off_where_the_cluster_says_so(
     answer: tuple[int, Any], runs: bool, server: ApiServer, tmp_path: Path
 ) -> None:
     server.answers[REGISTRY] = answer
-    assert ask(named(server.port, tmp_path), KubernetesSettings()).has_registry is runs
+    assert ask(named(server.port, tmp_path)).has_registry is runs
 
 
 VARIABLE = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
@@ -160,7 +160,7 @@ def test_a_policy_of_the_gpu_operator_says_what_gives_gpus(
     spec: dict[str, Any], found: dict[str, bool], server: ApiServer, tmp_path: Path
 ) -> None:
     server.answers[GPU_POLICIES] = (200, {"items": [{"metadata": {"name": "gpu-cluster-policy"}, "spec": spec}]})
-    (policy,) = ask(named(server.port, tmp_path), KubernetesSettings()).gpu_policies
+    (policy,) = ask(named(server.port, tmp_path)).gpu_policies
     assert policy == GpuPolicy(name="gpu-cluster-policy", **found, is_others=True)
 
 
@@ -169,7 +169,7 @@ def test_what_a_stack_has_made_is_told_from_what_others_have(server: ApiServer, 
     made = {"annotations": {"pulumi.com/waitFor": "jsonpath={.status.phase}=Ready"}}
     items = [{"metadata": {"name": "own", **made}}, {"metadata": {"name": "theirs", "annotations": None}}]
     server.answers |= {path: (200, {"items": items}) for path in (GPU_POLICIES, DATA_SCIENCE)}
-    found = ask(named(server.port, tmp_path), KubernetesSettings())
+    found = ask(named(server.port, tmp_path))
     assert found.data_science == ("theirs",)
     assert {policy.name: policy.is_others for policy in found.gpu_policies} == {"own": False, "theirs": True}
 
@@ -179,7 +179,7 @@ def test_a_cluster_without_the_operator_or_the_right_to_read_it_has_no_policy(
     code: int, server: ApiServer, tmp_path: Path
 ) -> None:
     server.answers[GPU_POLICIES] = (code, {})
-    assert ask(named(server.port, tmp_path), KubernetesSettings()).gpu_policies == ()
+    assert ask(named(server.port, tmp_path)).gpu_policies == ()
 
 
 def test_two_clusters_of_one_name_are_two(server: ApiServer, tmp_path: Path) -> None:
@@ -193,13 +193,13 @@ def test_two_clusters_of_one_name_are_two(server: ApiServer, tmp_path: Path) -> 
 def test_whoever_may_not_read_the_uid_gets_address_and_authority(code: int, server: ApiServer, tmp_path: Path) -> None:
     server.answers["/api/v1/namespaces/kube-system"] = (code, {"reason": "Forbidden"})
     kubeconfig = named(server.port, tmp_path)
-    assert ask(kubeconfig, KubernetesSettings()).identifier == identity(kubeconfig)
+    assert ask(kubeconfig).identifier == identity(kubeconfig)
 
 
 def test_who_has_signed_in_long_ago_is_told_to_sign_in_anew(server: ApiServer, tmp_path: Path) -> None:
     server.answers["/version/"] = (401, {"reason": "Unauthorized"})
     with pytest.raises(KubeconfigError, match=r"the kubeconfig's credentials \(HTTP 401 Unauthorized\)") as error:
-        ask(named(server.port, tmp_path), KubernetesSettings())
+        ask(named(server.port, tmp_path))
     assert "sign in again (`oc login` on OpenShift)" in str(error.value)
     assert "make up" not in str(error.value)
 
@@ -207,18 +207,18 @@ def test_who_has_signed_in_long_ago_is_told_to_sign_in_anew(server: ApiServer, t
 def test_nodes_that_may_not_be_read_are_an_error_that_says_so(server: ApiServer, tmp_path: Path) -> None:
     server.answers["/api/v1/nodes"] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError, match=r"it rejects the request \(HTTP 403 Forbidden\)") as error:
-        ask(named(server.port, tmp_path), KubernetesSettings(), [{"pool": "gpu"}])
+        ask(named(server.port, tmp_path), [{"pool": "gpu"}])
     assert "correct-horse-battery" not in str(error.value)
 
 
 def test_who_may_not_read_nodes_is_told_who_may(server: ApiServer, tmp_path: Path) -> None:
     server.answers["/api/v1/nodes"] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError) as error:
-        ask(named(server.port, tmp_path), KubernetesSettings(), [{"pool": "gpu"}])
+        ask(named(server.port, tmp_path), [{"pool": "gpu"}])
     assert "(HTTP 403 Forbidden); the user must be a cluster administrator, who can read nodes" in str(error.value)
     server.answers["/api/v1/nodes"] = (500, {"reason": "broken"})
     with pytest.raises(KubeconfigError) as error:
-        ask(named(server.port, tmp_path), KubernetesSettings(), [{"pool": "gpu"}])
+        ask(named(server.port, tmp_path), [{"pool": "gpu"}])
     assert "(HTTP 500 Internal Server Error)" in str(error.value)
     assert "administrator" not in str(error.value)
 
@@ -227,7 +227,7 @@ def test_who_may_not_read_nodes_is_told_who_may(server: ApiServer, tmp_path: Pat
 def test_whatever_cannot_be_read_is_an_error(path: str, server: ApiServer, tmp_path: Path) -> None:
     server.answers[path] = (500, {})
     with pytest.raises(KubeconfigError, match=r"it rejects the request \(HTTP 500 Internal Server Error\)"):
-        ask(named(server.port, tmp_path), KubernetesSettings())
+        ask(named(server.port, tmp_path))
 
 
 @pytest.mark.parametrize("path", [CLUSTER_VERSION, REGISTRY, GPU_POLICIES, DATA_SCIENCE, POLICIES])
@@ -236,14 +236,14 @@ def test_an_answer_of_nothing_does_not_say_that_there_is_no_such_object(
 ) -> None:
     server.answers[path] = (200, None)
     with pytest.raises(KubeconfigError, match="does not answer as an API server"):
-        ask(named(server.port, tmp_path), KubernetesSettings())
+        ask(named(server.port, tmp_path))
 
 
 @pytest.mark.parametrize("body", [[], {}, {"major": "1"}, "text", None])
 def test_what_answers_as_no_api_server_does_is_told(body: Any, server: ApiServer, tmp_path: Path) -> None:
     server.answers["/api/v1/namespaces/kube-system"] = (200, body)
     with pytest.raises(KubeconfigError, match="does not answer as an API server"):
-        ask(named(server.port, tmp_path), KubernetesSettings())
+        ask(named(server.port, tmp_path))
 
 
 def test_a_plugin_that_cannot_sign_in_is_told(
@@ -255,7 +255,7 @@ def test_a_plugin_that_cannot_sign_in_is_told(
     kubeconfig = named(server.port, tmp_path)
     monkeypatch.setattr(kubernetes.config, "new_client_from_config_dict", refuse)
     with pytest.raises(KubeconfigError, match="cannot sign in: no token"):
-        ask(kubeconfig, KubernetesSettings())
+        ask(kubeconfig)
 
 
 def test_a_server_that_is_gone_is_an_error_within_bounds(
@@ -263,13 +263,13 @@ def test_a_server_that_is_gone_is_an_error_within_bounds(
 ) -> None:
     monkeypatch.setattr(cluster_facts, "_SECONDS", 0.2)
     with pytest.raises(KubeconfigError, match="does not answer"):
-        ask(named(1, tmp_path), KubernetesSettings())
+        ask(named(1, tmp_path))
 
 
 def test_a_server_that_says_nothing_is_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_facts, "_SECONDS", 0.2)
     with silent() as address, pytest.raises(KubeconfigError, match=r"within 0\.2 s"):
-        ask(named(int(address.rpartition(":")[2]), tmp_path), KubernetesSettings())
+        ask(named(int(address.rpartition(":")[2]), tmp_path))
 
 
 @pytest.mark.parametrize(("version", "has_them"), [("1.29", False), ("1.30", True), ("1.34.2", True)])
@@ -289,13 +289,13 @@ def test_a_cluster_says_itself_whether_it_has_admission_policies(
     answer: tuple[int, Any], has_them: bool, server: ApiServer, tmp_path: Path
 ) -> None:
     server.answers[POLICIES] = answer
-    assert ask(named(server.port, tmp_path), KubernetesSettings()).has_admission_policies is has_them
+    assert ask(named(server.port, tmp_path)).has_admission_policies is has_them
 
 
 def test_a_cluster_that_does_not_say_so_is_an_error(server: ApiServer, tmp_path: Path) -> None:
     server.answers[POLICIES] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError, match="it rejects the request"):
-        ask(named(server.port, tmp_path), KubernetesSettings())
+        ask(named(server.port, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -313,6 +313,6 @@ def test_a_cluster_may_rank_pods_by_a_class_of_its_own(
     classes = [{"metadata": {"name": name}, "value": value, "globalDefault": True} for name, value in defaults.items()]
     named_only = {"metadata": {"name": "system-node-critical"}, "value": 2000001000}
     server.answers[CLASSES] = (200, {"items": [named_only, *classes]})
-    facts = ask(named(server.port, tmp_path), KubernetesSettings())
+    facts = ask(named(server.port, tmp_path))
     assert facts.default_priority == own
     assert facts.priority_classes == {"system-node-critical", *defaults}

@@ -53,7 +53,7 @@ def test_values_are_those_that_the_engine_hands_over(text: str) -> None:
 )
 def test_a_key_that_stands_twice_is_refused_with_its_line(text: str, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.mysite.yaml").write_text(text)
-    with pytest.raises(ValueError, match=r"Pulumi.mysite.yaml: line [23] is not valid YAML: duplicate key"):
+    with pytest.raises(ValueError, match=r"Pulumi.mysite.yaml: line [23], column \d+ is not valid YAML: duplicate key"):
         configuration("mysite", tmp_path)
 
 

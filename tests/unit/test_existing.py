@@ -51,7 +51,7 @@ def loaded(
     default_priority: str | None = None,
     priority_classes: Iterable[str] = (),
 ) -> StackInputs[Any]:
-    def ask(config: object, settings: object, selectors: Sequence[Mapping[str, str]]) -> ClusterFacts:
+    def ask(config: object, selectors: Sequence[Mapping[str, str]]) -> ClusterFacts:
         labels = selectors[0] if selectors else {}
         return ClusterFacts(
             identifier=UID,
@@ -438,7 +438,7 @@ class TestPromisesToTeams:
         text = str(problem)
         assert 'mlbatch:queueing.kueueVersion = "v0.19.2"' in text
         assert "Kueue v0.19.2 needs Kubernetes 1.29 or later, and this cluster has 1.28.15" in text
-        assert problem.expected == "a cluster of Kubernetes 1.29 or later, or no queues"
+        assert "upgrade the cluster, or set mlbatch:queueing.enabled to false" in text
         without = {**shipped(), "queueing": {"enabled": False}, "teams": [], "samples": {}}
         without["scheduling"] = {"packing": "none"}
         assert loaded(without, mirror, kubeconfig, version="1.28.15")

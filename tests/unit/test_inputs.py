@@ -72,7 +72,7 @@ def test_mistakes_end_the_program_with_the_message_alone(tmp_path: Path, monkeyp
 def test_the_cluster_is_asked_before_anything_else_happens(kubeconfig: Path) -> None:
     asked: list[str] = []
 
-    def ask(config: Kubeconfig, settings: object, nodes: object) -> ClusterFacts:
+    def ask(config: Kubeconfig, nodes: object) -> ClusterFacts:
         asked.append(config.server)
         return ClusterFacts(identifier="lab", version="1.34")
 

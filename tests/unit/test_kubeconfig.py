@@ -117,7 +117,7 @@ def test_an_absent_file_is_named_with_where_its_name_comes_from(tmp_path: Path) 
     assert "mlbatch:kubernetes.kubeconfig" in text
     assert f"{tmp_path / 'absent'} (from $KUBECONFIG) cannot be read: No such file" in text
     assert "make up" in text
-    assert '= "gone"' in refusal(tmp_path / "absent", kubeconfig="gone")
+    assert "/gone (from the setting)" in refusal(tmp_path / "absent", kubeconfig="gone")
 
 
 CONTENTS = yaml.safe_dump({"kind": "Config", "users": [{"name": "admin", "user": {"token": "hunter2"}}]})
@@ -165,7 +165,7 @@ CONTEXT = "{kind: Config, current-context: lab, contexts: [{name: lab, context: 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("{", "it is not YAML"),
+        ("{", "line 1, column 2 is not valid YAML"),
         ("just text", "it is not of kind Config"),
         ("kind: Secret", "it is not of kind Config"),
         ("{kind: Config}", "has no current context"),
@@ -192,7 +192,7 @@ def test_a_malformed_file_is_named_with_what_is_wrong(content: str, reason: str,
 
 def test_a_context_that_is_not_there_is_named_with_those_that_are(kubeconfig: Path) -> None:
     text = refusal(kubeconfig, context="production")
-    assert 'mlbatch:kubernetes.context = "production"' in text
+    assert text.startswith("mlbatch:kubernetes.context\n")
     assert "allowed: lab, other" in text
 
 
@@ -202,7 +202,7 @@ def ask(
     config = Kubeconfig(
         contents="", cluster="lab-cluster", server=server, authority=authority, insecure=insecure, proxy=proxy
     )
-    check_answers(config, settings(), seconds=seconds)
+    check_answers(config, seconds=seconds)
 
 
 @pytest.fixture

@@ -79,7 +79,8 @@ def test_each_kind_of_change_is_made(text: str, kind: str, changed: set[str]) ->
         "@dataclass(frozen=True)\nclass A: ...",
         "class A:\n    min: int",
         "def f():\n    return None",
-        'e = ConfigError(message="it is wrong", expected=f"{a} or more", hint="give it")',
+        'e = ConfigError(where, f"it is {a}", f"give {a}", expected=f"{a} or more")',
+        'reject(f"it is {a}", "give it", expected="more")',
         'x = "a sentence that somebody reads"',
     ],
 )

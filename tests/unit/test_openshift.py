@@ -57,7 +57,7 @@ def loaded(
     gpu_policies: tuple[GpuPolicy, ...] = (),
     data_science: tuple[str, ...] = (),
 ) -> StackInputs[Any]:
-    def ask(config: object, settings: object, selector: Mapping[str, str] | None) -> ClusterFacts:
+    def ask(config: object, selector: Mapping[str, str] | None) -> ClusterFacts:
         return ClusterFacts(
             identifier="0d5a7b6e-3c55-4a8e-8f7e-f9f4d5ab0c10",
             version=version,

@@ -16,7 +16,6 @@ from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import SettingsError, key
 from stacks.config.kubeconfig import Kubeconfig
 from stacks.derived.quotas import slack_quota
-from stacks.settings.kubernetes import KubernetesSettings
 from stacks.targets.registry import TARGETS
 from tests.unit.configurations import errors_of, settings_of
 
@@ -315,7 +314,7 @@ class TestMirror:
 
 
 def interpret(raw: Mapping[str, object], kubeconfig: Path, base: Path) -> inputs.StackInputs[Any]:
-    def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Mapping[str, str] | None) -> ClusterFacts:
+    def ask(kubeconfig: Kubeconfig, nodes: Mapping[str, str] | None) -> ClusterFacts:
         """Simulate a cluster that answers."""
         return ClusterFacts(identifier="lab", version="1.34")
 

@@ -38,7 +38,7 @@ def stack_of(raw: dict[str, Any], mirror: Mirror, kubeconfig: Path) -> StackInpu
         {**raw, "mirror": {"artifacts": mirror.artifacts, "verify": False, **raw.get("mirror", {})}},
         base=ROOT,
         environment={"KUBECONFIG": str(kubeconfig)},
-        ask=lambda config, settings, nodes: ClusterFacts(identifier=UID, version="1.34"),
+        ask=lambda config, nodes: ClusterFacts(identifier=UID, version="1.34"),
     )
 
 

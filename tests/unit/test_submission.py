@@ -141,7 +141,7 @@ def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureF
         (["nccl", "--set", "node=2", "--set", "tag=1"], "mlbatch:workloads.nccl.node"),
         (["nccl", "--team", "blue"], "mlbatch:workloads.nccl.tag"),
         (["nccl", "--set", "nodes"], "--set nodes is not KEY=VALUE"),
-        (["nccl", "--set", "nodes=[2"], "--set nodes=[2: line 1 is not valid YAML: expected ',' or ']'"),
+        (["nccl", "--set", "nodes=[2"], "--set nodes=[2: line 1, column 3 is not valid YAML: expected ',' or ']'"),
         (["nccl", "--set", "nodes={a: b: c}"], "is not valid YAML"),
         (["nccl", "--team", "blue", "--set", "tag=1", "--set", "submission=[]"], "mlbatch:workloads.nccl.submission"),
         (["nccl", "--set", "tag=1", "--set", "submission.priority=high"], "workloads.nccl.submission.priority"),
@@ -214,13 +214,13 @@ def test_logs_go_where_the_stack_makes_their_claim(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("config:\n  mlbatch:target: aks\n  mlbatch:grafanaPassword: [hunter2\n", "line 4 is not valid YAML"),
-        ("config:\n  mlbatch:target: aks\n mlbatch:teams: []\n", "line 3 is not valid YAML"),
+        ("config:\n  mlbatch:target: aks\n  mlbatch:grafanaPassword: [hunter2\n", "line 4, column 1 is not valid YAML"),
+        ("config:\n  mlbatch:target: aks\n mlbatch:teams: []\n", "line 3, column 2 is not valid YAML"),
         ("config: [mlbatch:target]\n", "no mapping `config`"),
         ("- config\n", "no mapping `config`"),
         (
             "config:\n  mlbatch:teams: []\n  mlbatch:teams: []\n",
-            "line 3 is not valid YAML: duplicate key 'mlbatch",
+            "line 3, column 3 is not valid YAML: duplicate key 'mlbatch",
         ),
     ],
 )

@@ -10,8 +10,9 @@ from components.azure.aks import BLOCK_CLASS, DISKS, LARGEST_DISK, LONGEST_IDENT
 from components.azure.baselines import BASELINES
 from components.azure.sizes import takes_premium_disks
 from components.azure.storage_classes import FILES, FILES_NFS
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from stacks.config.errors import ConfigError, Path, key, listed, nearest
+from stacks.config.errors import MISSING, ConfigError, Path, instead, key, listed
 from stacks.config.secrets import BLOB_SAS_TOKEN
 from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
@@ -20,10 +21,12 @@ from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.aks.settings import AksGpuSettings, support
 from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.targets.aks.settings.health import AksHealthSettings
-from stacks.targets.aks.settings.options import NETWORK_POLICIES, BlobStorageSettings
-from stacks.targets.aks.settings.storage import StorageSettings, VolumeSettings
+from stacks.targets.aks.settings.options import NETWORK_POLICIES
+from stacks.targets.aks.settings.storage import StorageSettings
 from stacks.targets.aks.settings.values import GUID
 from stacks.validation import network
+from stacks.validation.names import usable_teams
+from stacks.validation.walk import apply
 
 _SHARES: Final = (FILES, FILES_NFS)
 """The stack's storage classes for volumes that many nodes mount."""
@@ -31,97 +34,69 @@ _SHARES: Final = (FILES, FILES_NFS)
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors between the target's sections and others."""
-    storage, health, pool = partial.section(StorageSettings), partial.section(AksHealthSettings), partial.pool
-    if storage is not None:
-        yield from _namespaces(partial, storage)
-        yield from _accounts(partial, storage)
-        yield from _identities(partial, storage)
-        yield from _token(storage, BLOB_SAS_TOKEN in partial.secrets)
-    yield from _parts(partial)
-    yield from _network(partial)
-    yield from _autoscale(partial)
-    yield from _drain(partial)
-    yield from _disks(partial)
-    yield from _purposes(partial)
-    yield from _addresses(partial)
-    checked = health is not None and health.node_check.enabled
-    if checked and pool is not None and pool.shape.instance_type not in BASELINES:
+    yield from apply(partial, _namespaces, _accounts, _identities, _token, _parts, _network, _autoscale, _drain, _disks)
+    yield from apply(partial, _purposes, _addresses, _baseline)
+
+
+def _baseline(partial: PartialSettings, health: AksHealthSettings, pool: NodePool) -> Iterator[ConfigError]:
+    """Reject a check of machines whose expected results are unknown."""
+    if health.node_check.enabled and pool.shape.instance_type not in BASELINES:
         yield ConfigError(
-            path=("health", "nodeCheck", "enabled"),
-            value=True,
-            message=f"there is no baseline for {pool.shape.instance_type}",
+            ("health", "nodeCheck", "enabled"),
+            f"there is no baseline for {pool.shape.instance_type}",
+            "set it to false, or mlbatch:azure.gpuPool.vmSize to one of these",
             expected=f"false, or nodes of {listed(BASELINES)}",
-            hint="switch the check off, or use other machines",
         )
 
 
-def _parts(partial: PartialSettings) -> Iterator[ConfigError]:
+def _parts(partial: PartialSettings, gpu: AksGpuSettings) -> Iterator[ConfigError]:
     """Reject a cluster without drivers, or without the node labels that the drivers' operators need.
 
     The pool's nodes have no driver (`components.azure.gpu_pool`), and both operators select nodes by the
     labels of Node Feature Discovery.
     """
-    gpu = partial.section(AksGpuSettings)
-    if gpu is None:
-        return
-    if not gpu.operator:
-        yield ConfigError(
-            path=("gpu", "operator"),
-            value=False,
-            message=f"the nodes have no driver and no device plugin of their own, and would not offer {names.GPU}",
-            expected="true on nodes that the stack creates",
-            hint="remove the key",
-        )
-    for name, brought in (("installDriver", gpu.install_driver), ("installToolkit", gpu.install_toolkit)):
-        if not brought:
-            yield ConfigError(
-                path=("gpu", name),
-                value=False,
-                message="the nodes do not have it, and only the operator installs it",
-                expected="true on nodes that the stack creates",
-                hint="remove the key",
-            )
-    if not gpu.feature_discovery:
-        yield ConfigError(
-            path=("gpu", "featureDiscovery"),
-            value=False,
-            message="the drivers' operators select nodes by its labels, and the nodes have no such labels of their own",
-            expected="true on nodes that the stack creates",
-            hint="remove the key",
-        )
+    brought = "the nodes do not have it, and only the operator installs it"
+    labels = "the drivers' operators select nodes by its labels, and the nodes have no such labels of their own"
+    devices = f"the nodes have no driver and no device plugin of their own, and would not offer {names.GPU}"
+    wanted = (
+        ("operator", gpu.operator, devices),
+        ("installDriver", gpu.install_driver, brought),
+        ("installToolkit", gpu.install_toolkit, brought),
+        ("featureDiscovery", gpu.feature_discovery, labels),
+    )
+    for name, is_on, wrong in wanted:
+        if not is_on:
+            yield ConfigError(("gpu", name), wrong, "remove the key")
 
 
-def _network(partial: PartialSettings) -> Iterator[ConfigError]:
+def _network(partial: PartialSettings, azure: AzureSettings) -> Iterator[ConfigError]:
     """Reject NetworkPolicies without an engine that enforces them."""
-    azure = partial.section(AzureSettings)
-    if azure is not None and azure.network.policy == "none" and network.has_policies(partial):
+    if azure.network.policy == "none" and network.has_policies(partial):
         yield ConfigError(
-            path=("azure", "network", "policy"),
-            value=azure.network.policy,
-            message="AKS would not enforce the NetworkPolicies that isolate the teams' pods",
-            expected=f"{listed(NETWORK_POLICIES[:-1])}; or none with {key(('tenancy', 'network', 'enabled'))}: false, "
+            ("azure", "network", "policy"),
+            "AKS would not enforce the NetworkPolicies that isolate the teams' pods",
+            "remove the key",
+            expected=f"{listed(NETWORK_POLICIES[:-1])}; or none with mlbatch:tenancy.network.enabled: false, "
             "and any pod can reach any other",
-            hint="remove the key",
         )
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
     """Yield warnings about allowed settings that are probably unintended or will fail soon."""
-    azure = partial.section(AzureSettings)
-    if azure is not None:
-        yield from support.warnings(azure)
-    yield from _classes(partial)
-    yield from _members(partial)
+    yield from apply(partial, _support, _classes, _members)
 
 
-def _members(partial: PartialSettings) -> Iterator[str]:
+def _support(partial: PartialSettings, azure: AzureSettings) -> Iterator[str]:
+    yield from support.warnings(azure)
+
+
+def _members(partial: PartialSettings, azure: AzureSettings) -> Iterator[str]:
     """Yield warnings about team members whose names Entra never presents.
 
     Source: learn.microsoft.com/azure/aks/azure-ad-rbac: users are bound by principal name, guests by object ID,
     and groups by object ID.
     """
-    azure = partial.section(AzureSettings)
-    if azure is None or not azure.access.admin_groups:
+    if not azure.access.admin_groups:
         return
     for index, team in enumerate(partial.known_teams):
         for field, unknown, presented in (
@@ -177,11 +152,7 @@ def _purposes(partial: PartialSettings) -> Iterator[ConfigError]:
             else:
                 wrong = "with this class, the team's pods can read the key of a storage account that all teams use"
             yield ConfigError(
-                path=path,
-                value=name,
-                message=wrong,
-                expected=f"{listed(good)}, or a class of your own",
-                hint="use one of those, or remove the key",
+                path, wrong, "use one of those, or remove the key", expected=f"{listed(good)}, or a class of your own"
             )
     monitoring = partial.section(MonitoringSettings)
     if monitoring is None or not monitoring.enabled or (monitoring.storage_class or BLOCK_CLASS) not in DISKS:
@@ -193,165 +164,137 @@ def _purposes(partial: PartialSettings) -> Iterator[ConfigError]:
     ):
         if size is not None and size > Quantity.parse(LARGEST_DISK):
             yield ConfigError(
-                path=("monitoring", name),
-                value=str(size),
-                message="Azure does not have disks of this size",
+                ("monitoring", name),
+                "Azure does not have disks of this size",
+                "lower it",
                 expected=f"at most {LARGEST_DISK}",
-                hint="lower it",
             )
 
 
-def _addresses(partial: PartialSettings) -> Iterator[ConfigError]:
+def _addresses(partial: PartialSettings, workloads: WorkloadsSettings) -> Iterator[ConfigError]:
     """Reject IPv6 networks: the cluster's network and load balancer have only IPv4."""
-    workloads = partial.section(WorkloadsSettings)
-    lab = workloads.jupyterlab if workloads is not None else None
-    for index, text in enumerate(lab.source_ranges if lab is not None and lab.enabled else ()):
+    lab = workloads.jupyterlab
+    for index, text in enumerate(lab.source_ranges if lab.enabled else ()):
         if ":" in text:
             yield ConfigError(
-                path=("workloads", "jupyterlab", "sourceRanges", index),
-                value=text,
-                message="the cluster's network does not support IPv6, so no client could connect from there",
+                ("workloads", "jupyterlab", "sourceRanges", index),
+                "the cluster's network does not support IPv6, so no client could connect from there",
+                "remove it, or write the IPv4 network",
                 expected="IPv4 networks, such as 203.0.113.0/24",
-                hint="remove it, or write the IPv4 network",
             )
 
 
-def _autoscale(partial: PartialSettings) -> Iterator[ConfigError]:
+def _autoscale(partial: PartialSettings, azure: AzureSettings) -> Iterator[ConfigError]:
     """Reject an empty pool that the autoscaler would never fill.
 
     The autoscaler derives a new node's resources from the VM's size and the scale set's tags, and a
     size's InfiniBand ports are not in it (kubernetes/autoscaler, cloudprovider/azure/azure_template.go).
     """
-    azure = partial.section(AzureSettings)
-    if azure is None:
-        return
     for each, (path, pool) in zip(partial.every_pool, azure.gpu_pools.items(), strict=False):
         fabric = each.fabric
         if pool.autoscale is None or pool.autoscale.min > 0 or fabric is None or fabric.resource is None:
             continue
         yield ConfigError(
-            path=(*path, "autoscale", "min"),
-            value=pool.autoscale.min,
-            message=f"without nodes, the autoscaler does not know that a new one has {fabric.resource}: a job that "
+            (*path, "autoscale", "min"),
+            f"without nodes, the autoscaler does not know that a new one has {fabric.resource}: a job that "
             "requests it would stay pending",
-            expected="1 or more with InfiniBand",
-            hint=f"set it to 1, or {key(('gpu', 'fabric', 'enabled'))} to false for jobs on single nodes",
+            "set it to 1, or mlbatch:gpu.fabric.enabled to false for jobs on single nodes",
         )
 
 
-def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
+def _namespaces(
+    partial: PartialSettings, storage: StorageSettings, workloads: WorkloadsSettings
+) -> Iterator[ConfigError]:
     """Reject a namespace that the stack does not create: the claim could not be created."""
-    workloads = partial.section(WorkloadsSettings)
-    if workloads is None or None in partial.team_names:
+    if None in partial.team_names:
         return
-    known = [workloads.namespace, *(str(name) for name in partial.team_names)]
+    known = [workloads.namespace, *usable_teams(partial)]
     for index, volume in enumerate(storage.volumes):
         if volume.namespace is not None and volume.namespace not in known:
-            meant = nearest(volume.namespace, known)
             yield ConfigError(
-                path=("storage", "volumes", index, "namespace"),
-                value=volume.namespace,
-                message="the stack does not create this namespace",
+                ("storage", "volumes", index, "namespace"),
+                "the stack does not create this namespace",
+                instead(volume.namespace, known, f"set it to {known[0]}"),
                 expected=f"{listed(known)} (that of the workloads, and the teams')",
-                hint=f"did you mean {meant}?" if meant else f"set it to {known[0]}",
             )
 
 
-def _accounts(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
+def _accounts(partial: PartialSettings, storage: StorageSettings, azure: AzureSettings) -> Iterator[ConfigError]:
     """Reject a volume of the stack's own account if there is none, or if the volume names it explicitly."""
-    azure = partial.section(AzureSettings)
-    if azure is None:
-        return
     for index, volume in enumerate(storage.volumes):
-        if azure.storage is not None:
-            yield from _own_account(index, volume, azure.storage)
-        elif volume.account is None:
+        where: Path = ("storage", "volumes", index, "account")
+        if azure.storage is None and volume.account is None:
             yield ConfigError(
-                path=("storage", "volumes", index, "account"),
-                message=f"the volume names no account, and without {key(('azure', 'storage'))} the stack has none "
-                "itself",
-                expected="the name of a storage account",
-                hint=f"set it, or set {key(('azure', 'storage'))}",
+                where,
+                "the volume names no account, and without mlbatch:azure.storage the stack has none itself",
+                "set it, or set mlbatch:azure.storage",
+            )
+        elif azure.storage is not None and volume.account == azure.storage.account:
+            yield ConfigError(
+                where,
+                "this is the stack's own account, and with its name here the nodes get no rights on it",
+                "remove the key",
             )
 
 
-def _own_account(index: int, volume: VolumeSettings, own: BlobStorageSettings) -> Iterator[ConfigError]:
-    path = ("storage", "volumes", index)
-    if volume.account == own.account:
-        yield ConfigError(
-            path=(*path, "account"),
-            value=volume.account,
-            message="this is the stack's own account, and with its name here the nodes get no rights on it",
-            expected=f"the name of another account, or no key for {key(('azure', 'storage', 'account'))}",
-            hint="remove the key",
-        )
-
-
-def _identities(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
+def _identities(partial: PartialSettings, storage: StorageSettings, azure: AzureSettings) -> Iterator[ConfigError]:
     """Reject a volume whose namespace's identity would have a name that is too long for Azure."""
-    azure, workloads = partial.section(AzureSettings), partial.section(WorkloadsSettings)
-    if azure is None:
-        return
+    workloads = partial.section(WorkloadsSettings)
     for index, volume in enumerate(storage.volumes):
         name = namespace_identity(azure.cluster_name, volume.home(workloads))
         if volume.uses_namespace and len(name) > LONGEST_IDENTITY:
             yield ConfigError(
-                path=("storage", "volumes", index, "access"),
-                value=volume.access,
-                message=f"the identity of its namespace would have the name {name}, with {len(name)} characters",
+                ("storage", "volumes", index, "access"),
+                f"the identity of its namespace would have the name {name}, with {len(name)} characters",
+                "shorten mlbatch:azure.clusterName or the namespace",
                 expected=f"a name of at most {LONGEST_IDENTITY} characters",
-                hint=f"shorten {key(('azure', 'clusterName'))} or the namespace",
             )
 
 
-def _drain(partial: PartialSettings) -> Iterator[ConfigError]:
+def _drain(partial: PartialSettings, azure: AzureSettings, tenancy: TenancySettings) -> Iterator[ConfigError]:
     """Reject upgrades that wait for a shorter time than a pod may take to end."""
-    azure, tenancy = partial.section(AzureSettings), partial.section(TenancySettings)
-    if azure is None or tenancy is None or not network.has_teams(partial):
+    if not network.has_teams(partial):
         return
     minutes, grace = azure.upgrades.drain_timeout_minutes, tenancy.longest_grace_seconds
     if minutes * 60 < grace:
         yield ConfigError(
-            path=("azure", "upgrades", "drainTimeoutMinutes"),
-            value=minutes,
-            message=f"teams' pods may take {grace} seconds to end ({key(('tenancy', 'longestGraceSeconds'))}), and "
+            ("azure", "upgrades", "drainTimeoutMinutes"),
+            f"teams' pods may take {grace} seconds to end (mlbatch:tenancy.longestGraceSeconds), and "
             "the upgrade of a node would fail earlier",
+            "raise it, or lower mlbatch:tenancy.longestGraceSeconds",
             expected=f"at least {-(-grace // 60)}",
-            hint=f"raise it, or lower {key(('tenancy', 'longestGraceSeconds'))}",
         )
 
 
-def _disks(partial: PartialSettings) -> Iterator[ConfigError]:
+def _disks(partial: PartialSettings, azure: AzureSettings, monitoring: MonitoringSettings) -> Iterator[ConfigError]:
     """Reject system nodes that cannot attach the premium disk that Prometheus requests."""
-    azure, monitoring = partial.section(AzureSettings), partial.section(MonitoringSettings)
-    if azure is None or monitoring is None or not monitoring.enabled:
+    if not monitoring.enabled:
         return
     size = azure.system_pool.vm_size
     if (monitoring.storage_class or BLOCK_CLASS) == BLOCK_CLASS and not takes_premium_disks(size):
         yield ConfigError(
-            path=("azure", "systemPool", "vmSize"),
-            value=size,
-            message=f"this VM size cannot attach premium disks, and Prometheus requests one of class {BLOCK_CLASS}",
+            ("azure", "systemPool", "vmSize"),
+            f"this VM size cannot attach premium disks, and Prometheus requests one of class {BLOCK_CLASS}",
+            "set it to such a size, or set mlbatch:monitoring.storageClass to managed-csi",
             expected="a VM size with an s after the number of its vCPUs, such as Standard_D4s_v5",
-            hint=f"use such a size, or set {key(('monitoring', 'storageClass'))} to managed-csi",
         )
 
 
-def _token(storage: StorageSettings, has_token: bool) -> Iterator[ConfigError]:
+def _token(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
+    has_token = BLOB_SAS_TOKEN in partial.secrets
     users = [index for index, volume in enumerate(storage.volumes) if volume.uses_token]
     if has_token and not users:
         yield ConfigError(
-            path=(BLOB_SAS_TOKEN,),
-            message="no volume uses this SAS token",
-            expected="a token only if a volume has access: sas",
-            hint=f"run `pulumi config rm {key((BLOB_SAS_TOKEN,))}`, or set access of a volume to sas",
+            (BLOB_SAS_TOKEN,),
+            "no volume uses this SAS token",
+            f"run `pulumi config rm {key((BLOB_SAS_TOKEN,))}`, or set {key(('storage', 'volumes', 0, 'access'))} "
+            "to sas",
+            value=MISSING,
         )
     for index in [] if has_token else users:
         yield ConfigError(
-            path=("storage", "volumes", index, "access"),
-            value="sas",
-            message="this volume needs a SAS token, and the stack has none",
-            expected=f"managedIdentity, or sas together with the secret key {key((BLOB_SAS_TOKEN,))}",
-            hint=f"run `pulumi config set --secret {key((BLOB_SAS_TOKEN,))}`, which asks for the token (read and list "
-            "are enough), or remove the key access",
+            ("storage", "volumes", index, "access"),
+            "this volume needs a SAS token, and the stack has none",
+            f"run `pulumi config set --secret {key((BLOB_SAS_TOKEN,))}`, which asks for the token (read and list "
+            "are enough), or remove the key; the default is managedIdentity",
         )

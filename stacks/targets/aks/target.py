@@ -18,7 +18,7 @@ from stacks.targets.aks.settings import AksGpuSettings, AksSettings
 from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.targets.aks.settings.health import AksHealthSettings
 from stacks.targets.aks.settings.storage import StorageSettings
-from stacks.targets.spec import Claim, Planned, TargetSpec
+from stacks.targets.spec import Claim, Planned, TargetSpec, shared_sections
 
 
 def _pools(sections: Sections) -> Sequence[NodePool]:
@@ -98,23 +98,7 @@ AKS: Final = TargetSpec(
     name="aks",
     summary="an AKS cluster with NDv5 nodes, which the stack creates",
     settings=AksSettings,
-    sections=(
-        "kubernetes",
-        "azure",
-        "gpu",
-        "storage",
-        "scheduling",
-        "queueing",
-        "tenancy",
-        "teams",
-        "recovery",
-        "volcano",
-        "health",
-        "workloads",
-        "monitoring",
-        "mirror",
-        "samples",
-    ),
+    sections=("kubernetes", "azure", "gpu", "storage", *shared_sections("gpu", "nvshare", "mlops")),
     secrets=(BLOB_SAS_TOKEN,),
     count_key=("azure", "gpuPool", "count"),
     pools_key=("azure", "moreGpuPools"),

@@ -58,13 +58,7 @@ def same_names(path: Path, ports: Sequence[OpeningSettings]) -> Iterator[ConfigE
     names = [opening.name for opening in ports]
     for index, name in enumerate(names):
         if name in names[:index]:
-            yield ConfigError(
-                path=(*path, "ports", index, "name"),
-                value=name,
-                message="another rule has this name",
-                expected="each name once",
-                hint="write another name",
-            )
+            yield ConfigError((*path, "ports", index, "name"), "another rule has this name", "write another name")
 
 
 def _reachable(path: Path, ssh: Sequence[Rule]) -> Iterator[ConfigError]:
@@ -72,28 +66,24 @@ def _reachable(path: Path, ssh: Sequence[Rule]) -> Iterator[ConfigError]:
     allowed = "public networks, at least one of IPv4, because the VM has a floating IPv4 address"
     if not ssh:
         yield ConfigError(
-            path=(*path, "sshFrom"),
-            value={},
-            message="no user could sign in, and the stack itself could not connect to the cluster",
-            expected="at least one network",
-            hint="write the address of the machine that runs the engine, such as me: 203.0.113.7/32",
+            (*path, "sshFrom"),
+            "no user could sign in, and the stack itself could not connect to the cluster",
+            "write the address of the machine that runs the engine, such as me: 203.0.113.7/32",
         )
     inside = [rule for rule in ssh if within(rule.source, NOT_PUBLIC)]
     for rule in inside:
         yield ConfigError(
-            path=(*path, *rule.path),
-            value=rule.source,
-            message="this private network does not exist on the internet and cannot reach the VM's floating address",
+            (*path, *rule.path),
+            "this private network does not exist on the internet and cannot reach the VM's floating address",
+            f"{_OWN}; for VMs in the same network, add an entry of ports with port {SSH_PORT}",
             expected=allowed,
-            hint=f"{_OWN}; for VMs in the same network, add an entry of ports with port {SSH_PORT}",
         )
     if ssh and not inside and all(":" in rule.source for rule in ssh):
         yield ConfigError(
-            path=(*path, "sshFrom"),
-            value=[rule.source for rule in ssh],
-            message="these are only IPv6 networks, and the VM's floating address is IPv4",
+            (*path, "sshFrom"),
+            "these are only IPv6 networks, and the VM's floating address is IPv4",
+            _OWN,
             expected=allowed,
-            hint=_OWN,
         )
 
 
@@ -107,12 +97,10 @@ def _twice(path: Path, found: Sequence[Rule]) -> Iterator[ConfigError]:
         other = first.setdefault((rule.port, rule.source), rule)
         if other is not rule:
             yield ConfigError(
-                path=(*path, *rule.path),
-                value=rule.source,
-                message=f"duplicate rule: {key((*path, *other.path))} already allows this network on port {rule.port}, "
+                (*path, *rule.path),
+                f"duplicate rule: {key((*path, *other.path))} already allows this network on port {rule.port}, "
                 "and OpenStack rejects a second rule",
-                expected="each network once per port",
-                hint="remove one of them",
+                "remove one of them",
             )
 
 
@@ -127,10 +115,9 @@ def _wide(path: Path, found: Sequence[Rule]) -> Iterator[ConfigError]:
         if wide or too_many(sources):
             more = "more addresses than a /8 (IPv6: /32)"
             yield ConfigError(
-                path=(*path, together[-1].path[0]),
-                value=sources,
-                message=f"together these allow {listed(wide) if wide else more}, which is almost everyone",
+                (*path, together[-1].path[0]),
+                f"together these allow {listed(wide) if wide else more}, which is almost everyone",
+                "write your own addresses, such as 203.0.113.7/32",
                 expected="networks with at most the addresses of a /8 (IPv6: /32) in total, or "
                 f"{key((*path, 'allowAnySource'))}: true",
-                hint="write your own addresses, such as 203.0.113.7/32",
             )

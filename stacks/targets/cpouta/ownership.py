@@ -22,11 +22,10 @@ def check(openstack: OpenstackSettings, facts: ProjectFacts | None) -> None:
     if facts is None or facts.owner in ("", stack()):
         return
     problem = ConfigError(
-        path=(*SECTION, "name"),
-        value=openstack.name,
-        message=f"stack {facts.owner} already has a VM, a firewall and a volume with this name in the project",
-        expected="a name that no other stack of the project has",
-        hint=f"write another name, such as {openstack.name}-2; if that is this stack under its former name, write "
+        (*SECTION, "name"),
+        f"stack {facts.owner} already has a VM, a firewall and a volume with this name in the project",
+        f"write another name, such as {openstack.name}-2; if that is this stack under its former name, write "
         f"{stack()} into the description of the security group",
+        value=openstack.name,
     )
     raise pulumi.RunError(str(SettingsError([problem])))

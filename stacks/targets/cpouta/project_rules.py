@@ -9,7 +9,7 @@ from typing import Final
 from components.openstack import catalogue
 from components.openstack.flavors import FLAVORS
 from components.openstack.notes import CLUSTER, SSH_RULE, cluster_note
-from stacks.config.errors import ConfigError, Path, key, listed, nearest
+from stacks.config.errors import MISSING, ConfigError, Path, instead, key, listed
 from stacks.config.secrets import MLOPS_PASSWORD
 from stacks.derived.partial import PartialSettings
 from stacks.settings.addresses import DOCUMENTATION, within
@@ -36,47 +36,36 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
 
     NVshare's own rules check its nodes.
     """
-    gpu, mlops, queueing = (
-        partial.section(CpoutaGpuSettings),
-        partial.section(MlopsSettings),
-        partial.section(QueueingSettings),
-    )
+    gpu, nvshare = partial.section(CpoutaGpuSettings), partial.section(NvshareSettings)
+    mlops, queueing = partial.section(MlopsSettings), partial.section(QueueingSettings)
     flavor = openstack.machine
     yield from _api_port(openstack)
-    nvshare = partial.section(NvshareSettings)
     if nvshare is not None and nvshare.enabled and flavor.gpus and gpu is not None and not gpu.operator:
-        operator = key(("gpu", "operator"))
         yield ConfigError(
-            path=("nvshare", "enabled"),
-            value=True,
-            message=f"NVshare requests the GPU like a pod, and pods cannot request GPUs while {operator} is false",
-            expected=f"true together with {operator} and {key(('gpu', 'featureDiscovery'))}",
-            hint="set both to true, or remove the key",
+            ("nvshare", "enabled"),
+            "NVshare requests the GPU like a pod, and pods cannot request GPUs while mlbatch:gpu.operator is false",
+            "set mlbatch:gpu.operator and mlbatch:gpu.featureDiscovery to true, or remove the key",
         )
     if gpu is not None and gpu.operator and not flavor.gpus:
         yield ConfigError(
-            path=("gpu", "operator"),
-            value=True,
-            message=f"flavor {flavor.name} has no GPU",
+            ("gpu", "operator"),
+            f"flavor {flavor.name} has no GPU",
+            f"remove the key, or set {key((*SECTION, 'flavor'))} to another one",
             expected=f"false, or a flavor with GPUs: {listed(name for name, one in FLAVORS.items() if one.gpus)}",
-            hint=f"remove the key, or set {key((*SECTION, 'flavor'))} to another one",
         )
     if gpu is not None and gpu.operator and gpu.install_driver:
         yield ConfigError(
-            path=("gpu", "installDriver"),
-            value=True,
-            message="the VM's first boot installs the driver, and a second driver would break it",
+            ("gpu", "installDriver"),
+            "the VM's first boot installs the driver, and a second driver would break it",
+            "remove the key",
             expected=f"false; {key((*SECTION, 'gpu', 'driver'))} sets the driver",
-            hint="remove the key",
         )
     if gpu is not None and gpu.operator and not gpu.install_toolkit:
         yield ConfigError(
-            path=("gpu", "installToolkit"),
-            value=False,
-            message="the first boot configures NVIDIA's runtime only for Docker. kind's node is a container with its "
+            ("gpu", "installToolkit"),
+            "the first boot configures NVIDIA's runtime only for Docker. kind's node is a container with its "
             "own containerd, so pods would not see GPUs",
-            expected="true if the operator offers the GPUs",
-            hint="remove the key",
+            "remove the key",
         )
     if mlops is None or not mlops.enabled or (deployment := chosen(mlops)) is None:
         return
@@ -84,12 +73,10 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
     if flavor.cores < deployment.cores + ray:
         enough = [name for name, one in FLAVORS.items() if one.cores >= deployment.cores + ray]
         yield ConfigError(
-            path=("mlops", "option"),
-            value=mlops.option,
-            message=f"{deployment.overlay} needs {deployment.cores + ray} cores, and flavor {flavor.name} has "
-            f"{flavor.cores}",
+            ("mlops", "option"),
+            f"{deployment.overlay} needs {deployment.cores + ray} cores, and flavor {flavor.name} has {flavor.cores}",
+            f"set {key((*SECTION, 'flavor'))} to {enough[0]}, or remove the key; the default is pipelines with KServe",
             expected=f"a smaller deployment, or a flavor with enough cores: {listed(enough)}",
-            hint=f"remove the key for pipelines with KServe, or set {key((*SECTION, 'flavor'))} to {enough[0]}",
         )
 
 
@@ -98,13 +85,12 @@ def _api_port(openstack: OpenstackSettings) -> Iterator[ConfigError]:
     port = openstack.kind.api_port
     if port in {_REGISTRY, *LOCAL_PORTS}:
         yield ConfigError(
-            path=(*SECTION, "kind", "apiPort"),
-            value=port,
-            message="the registry next to kind uses this port"
+            (*SECTION, "kind", "apiPort"),
+            "the registry next to kind uses this port"
             if port == _REGISTRY
             else "a user interface of the MLOps platform is forwarded to this port of the VM",
+            "remove the key; the default is 6443",
             expected=f"any port except {listed(sorted({_REGISTRY, *LOCAL_PORTS}))}",
-            hint="remove the key for 6443",
         )
 
 
@@ -113,8 +99,8 @@ def unoffered(partial: PartialSettings, openstack: OpenstackSettings) -> Iterato
     gpu, flavor = partial.section(CpoutaGpuSettings), openstack.machine
     if gpu is not None and not gpu.operator and flavor.gpus and partial.known_teams:
         yield (
-            f"{key(('gpu', 'operator'))} is false, so pods cannot request the GPUs of {flavor.name}: teams' GPU jobs "
-            f"stay pending. Set it and {key(('gpu', 'featureDiscovery'))} to true"
+            f"mlbatch:gpu.operator is false, so pods cannot request the GPUs of {flavor.name}: teams' GPU jobs "
+            f"stay pending. Set it and mlbatch:gpu.featureDiscovery to true"
         )
 
 
@@ -133,13 +119,7 @@ def ended(openstack: OpenstackSettings) -> Iterator[str]:
 def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
     """Yield errors of names that the project does not have, and of a private key that cannot be used."""
     if facts.obstacle is not None:
-        yield ConfigError(
-            path=(*SECTION, "privateKeyFile"),
-            value=openstack.private_key_file,
-            message=facts.obstacle.message,
-            expected="the file of sshPublicKey's private key, with which the stack signs in to the VM",
-            hint=facts.obstacle.hint,
-        )
+        yield ConfigError((*SECTION, "privateKeyFile"), facts.obstacle.message, facts.obstacle.hint)
     wanted = (
         ("flavor", openstack.flavor, [name for name in facts.flavors if name in FLAVORS]),
         ("image", openstack.image, [name for name in sorted(facts.images) if name in IMAGES or openstack.ubuntu]),
@@ -153,11 +133,9 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
     for field, name in (("network", openstack.network), ("pool", openstack.pool)):
         if name in facts.ambiguous:
             yield ConfigError(
-                path=(*SECTION, field),
-                value=name,
-                message="the project has several networks with this name",
-                expected="the name of exactly one network",
-                hint="rename one of them: `openstack network list`, then `openstack network set --name`",
+                (*SECTION, field),
+                "the project has several networks with this name",
+                "rename one of them: `openstack network list`, then `openstack network set --name`",
             )
     volume = openstack.volume
     if volume.existing is None and volume.type not in facts.volume_types:
@@ -174,12 +152,10 @@ def _key_pair(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Con
     if facts.server is not None or there is None or there.split()[:2] == openstack.ssh_public_key.split()[:2]:
         return
     yield ConfigError(
-        path=(*SECTION, "name"),
-        value=openstack.name,
-        message="the user of these credentials already has a key pair with this name, another key and no VM: "
+        (*SECTION, "name"),
+        "the user of these credentials already has a key pair with this name, another key and no VM: "
         "OpenStack would reject a second one in the middle of the update",
-        expected="a name that no key pair has",
-        hint=f"set another name, or, if the key pair is unused, run `openstack keypair delete {openstack.name}`, which "
+        f"set another name, or, if the key pair is unused, run `openstack keypair delete {openstack.name}`, which "
         "does not remove keys from VMs",
     )
 
@@ -193,12 +169,11 @@ def _route(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
     fit = sorted(name for name, pools in facts.routes.items() if pool in pools)
     router = f"{network}-router"
     yield ConfigError(
-        path=(*SECTION, "network"),
-        value=network,
-        message=f"no router connects this network to {pool}, so the VM could not get a floating address",
-        expected=listed(fit) if fit else f"a network with a router to {pool}",
-        hint=f"`openstack router create --external-gateway {pool} {router}`, then "
+        (*SECTION, "network"),
+        f"no router connects this network to {pool}, so the VM could not get a floating address",
+        f"`openstack router create --external-gateway {pool} {router}`, then "
         f"`openstack router add subnet {router} <subnet>` with the network's subnet from `openstack subnet list`",
+        expected=listed(fit) if fit else f"a network with a router to {pool}",
     )
 
 
@@ -215,13 +190,12 @@ def _cluster(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Conf
         else ""
     )
     yield ConfigError(
-        path=(*SECTION, "kind", "apiPort" if moved else "kubernetes"),
-        value=kind.api_port if moved else kind.kubernetes,
-        message=f"the cluster on the volume has {had}, which kind cannot change, and the first boot of a new VM would "
+        (*SECTION, "kind", "apiPort" if moved else "kubernetes"),
+        f"the cluster on the volume has {had}, which kind cannot change, and the first boot of a new VM would "
         "reject it",
-        expected=had,
-        hint=f"write what it has, or save the cluster's data and set {key((*SECTION, 'kind', 'recreate'))} to "
+        f"write what it has, or save the cluster's data and set {key((*SECTION, 'kind', 'recreate'))} to "
         f"true, which deletes the cluster with all of its data{by_now}",
+        expected=had,
     )
 
 
@@ -237,14 +211,13 @@ def _noted(openstack: OpenstackSettings, facts: ProjectFacts) -> str:
 
 
 def _absent(path: Path, name: str, there: list[str]) -> ConfigError:
-    meant = nearest(name, there)
-    more = "ask CSC's service desk for it; until then " if path[-1] == "flavor" and name in FLAVORS else ""
+    is_flavor = path[-1] == "flavor" and name in FLAVORS
+    other = "use one of those"
     return ConfigError(
-        path=path,
-        value=name,
-        message=f"the project has no {_WORDS[path[-1]]} with this name",
+        path,
+        f"the project has no {_WORDS[path[-1]]} with this name",
+        f"ask CSC's service desk for it; until then {other}" if is_flavor else instead(name, there, other),
         expected=listed(there),
-        hint=more + (f"did you mean {meant}?" if meant and not more else "use one of those"),
     )
 
 
@@ -263,44 +236,37 @@ def _volume(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Confi
     if volume.existing is None:
         if facts.volume is not None and volume.size < facts.volume.size_gib:
             yield ConfigError(
-                path=(*path, "size"),
-                value=volume.size,
-                message=f"the volume has {facts.volume.size_gib} GiB, and volumes cannot shrink",
-                expected=f"at least {facts.volume.size_gib}",
-                hint="set it to the current size",
+                (*path, "size"),
+                f"the volume has {facts.volume.size_gib} GiB, and volumes cannot shrink",
+                "set it to the current size",
             )
         return
     found, there = facts.existing, (*path, "existing")
     if found is None:
         yield ConfigError(
-            path=there,
-            value=volume.existing,
-            message="the project has no volume with this ID",
-            expected="the ID of a volume in the project of the credentials",
-            hint="`openstack volume list` prints them; accept a transfer from another project first",
+            there,
+            "the project has no volume with this ID",
+            "`openstack volume list` prints them; accept a transfer from another project first",
         )
     elif found.has_system:
         yield ConfigError(
-            path=there,
-            value=volume.existing,
-            message="this volume has an image, and a new file system would delete its data",
-            expected="an empty volume, or one with the data of such a platform",
-            hint="name another volume, or remove the key for a new one",
+            there,
+            "this volume has an image, and a new file system would delete its data",
+            "name another volume, or remove the key; the stack then creates a volume",
         )
     elif (wrong := _unfit(found, facts.server.id if facts.server is not None else "")) is not None:
         message, hint = wrong
         yield ConfigError(
-            path=there,
-            value=volume.existing,
-            message=message,
+            there,
+            message,
+            hint,
             expected=f"a volume of at least {LEAST_VOLUME} GiB that is available or attached to the stack's VM",
-            hint=hint,
         )
 
 
 def _unfit(volume: VolumeFacts, server: str) -> tuple[str, str] | None:
     """Return why the platform cannot use a volume, and the fix, or None if it can. server: ID of the stack's VM."""
-    another = "name another volume, or remove the key for a new one"
+    another = "name another volume, or remove the key; the stack then creates a volume"
     others = volume.servers - {server}
     if others:
         return (
@@ -368,11 +334,11 @@ def room(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigEr
         free = quota.limit - quota.used
         if need.amount > free:
             yield ConfigError(
-                path=need.path,
-                message=f"the project's quota of {what} is {need.amount - free}{need.unit} too small: the stack needs "
+                need.path,
+                f"the project's quota of {what} is {need.amount - free}{need.unit} too small: the stack needs "
                 f"{need.amount}{need.unit}, and {quota.used}{need.unit} of {quota.limit}{need.unit} are used",
-                expected=f"at most {max(free, 0)}{need.unit} more, or a larger quota",
-                hint="request more from servicedesk@csc.fi, or delete unused resources",
+                "request more from servicedesk@csc.fi, or delete unused resources",
+                value=MISSING,
             )
 
 
@@ -397,8 +363,7 @@ def examples(openstack: OpenstackSettings) -> Iterator[str]:
         if within(source, DOCUMENTATION):
             yield (
                 f"{key((*SECTION, 'sshFrom', who))}: {source} is reserved for examples (RFC 5737, RFC 3849), and no "
-                "client has such an address. Write your public address, which "
-                "`curl -4 https://api.ipify.org` prints"
+                "client has such an address. Write your public address, which `curl -4 https://api.ipify.org` prints"
             )
 
 

@@ -14,7 +14,7 @@ from components.openstack import catalogue
 from components.openstack.first_boot import GpuStackArgs, conflicts
 from components.openstack.flavors import BOOT_VOLUME, FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
 from components.openstack.notes import cluster_note
-from stacks.config.errors import MISSING, ConfigError, Path, key, listed, nearest
+from stacks.config.errors import MISSING, UNKNOWN, ConfigError, Path, instead, key, listed
 from stacks.settings import PlatformSettings
 from stacks.settings.cidr import Network
 from stacks.settings.gpu import ProvidedGpuSettings
@@ -202,26 +202,27 @@ class OpenstackSettings(SettingsModel):
         keys = sum(map(values.handed, self.other_public_keys))
         if keys > MOST_KEYS:
             yield ConfigError(
-                path=(*path, "otherPublicKeys"),
-                message=f"these keys have {keys} characters in total, which is too much for the user data of the VM's "
+                (*path, "otherPublicKeys"),
+                f"these keys have {keys} characters in total, which is too much for the user data of the VM's "
                 "first boot",
+                "use keys of type ssh-ed25519 (up to 120), or add some to the VM's ~/.ssh/authorized_keys",
                 expected=f"at most {MOST_KEYS} characters in total",
-                hint="use keys of type ssh-ed25519 (up to 120), or add some to the VM's ~/.ssh/authorized_keys",
+                value=MISSING,
             )
         if self.machine.gpus and self.boot_volume is not None and self.boot_volume < LEAST_GPU_BOOT_VOLUME:
             yield ConfigError(
-                path=(*path, "bootVolume"),
-                value=self.boot_volume,
-                message="NVIDIA's driver and CUDA do not fit next to the system",
+                (*path, "bootVolume"),
+                "NVIDIA's driver and CUDA do not fit next to the system",
+                "remove the key; the default is the flavor's own disk",
                 expected=f"at least {LEAST_GPU_BOOT_VOLUME} GiB",
-                hint="remove the key for the flavor's own disk",
             )
         if self.gpu is not None and not self.machine.gpus:
             yield ConfigError(
-                path=(*path, "gpu"),
-                message=f"flavor {self.flavor} has no GPU",
+                (*path, "gpu"),
+                f"flavor {self.flavor} has no GPU",
+                f"remove the section, or set {key((*path, 'flavor'))} to {_with_gpus()[0]}",
                 expected=f"no section, or a flavor with GPUs: {listed(_with_gpus())}",
-                hint=f"remove the section, or set {key((*path, 'flavor'))} to {_with_gpus()[0]}",
+                value=MISSING,
             )
         if self.gpu_stack is not None and self.release is not None:
             yield from self._software(path, self.gpu_stack, self.release)
@@ -229,21 +230,17 @@ class OpenstackSettings(SettingsModel):
     def _image(self, path: Path) -> Iterator[ConfigError]:
         said = key((*path, "ubuntu"))
         if self.release is None:
-            meant = nearest(self.image, list(IMAGES))
             yield ConfigError(
-                path=(*path, "image"),
-                value=self.image,
-                message="this is not one of CSC's images of the Ubuntu releases that the first boot supports",
+                (*path, "image"),
+                "this is not one of CSC's images of the Ubuntu releases that the first boot supports",
+                instead(self.image, IMAGES, f"remove the key; the default is Ubuntu-{DEFAULT_UBUNTU}"),
                 expected=f"{listed(IMAGES)}, or an image of your own with its release in {said}",
-                hint=f"did you mean {meant}?" if meant else f"remove the key for Ubuntu-{DEFAULT_UBUNTU}",
             )
         elif self.ubuntu not in (None, self.release):
             yield ConfigError(
-                path=(*path, "ubuntu"),
-                value=self.ubuntu,
-                message=f"{self.image} is CSC's image of Ubuntu {self.release}, which sets the release",
-                expected="no key with one of CSC's images",
-                hint="remove the key",
+                (*path, "ubuntu"),
+                f"{self.image} is CSC's image of Ubuntu {self.release}, which sets the release",
+                "remove the key",
             )
 
     def _software(self, path: Path, stack: GpuStackArgs, release: str) -> Iterator[ConfigError]:
@@ -252,14 +249,14 @@ class OpenstackSettings(SettingsModel):
             default = GpuStackSettings().stack
             is_image = not list(conflicts(stack, DEFAULT_UBUNTU))
             other_image = f"set {key((*path, 'image'))} to Ubuntu-{DEFAULT_UBUNTU}"
-            both = f"remove the section for these, and {other_image}" if list(conflicts(default, release)) else ""
+            both = f"remove the section, and {other_image}" if list(conflicts(default, release)) else ""
             yield ConfigError(
-                path=(*path, "image" if is_image else "gpu"),
-                value=self.image if is_image else MISSING,
-                message="; ".join(wrong),
+                (*path, "image" if is_image else "gpu"),
+                "; ".join(wrong),
+                other_image if is_image else both or "remove the section; these are the defaults",
+                value=UNKNOWN if is_image else MISSING,
                 expected=f"driver {default.driver}, CUDA {default.cuda} and toolkit {default.toolkit} on an image of "
                 f"Ubuntu {DEFAULT_UBUNTU}",
-                hint=other_image if is_image else both or "remove the section for these",
             )
 
     def _volume(self, path: Path) -> Iterator[ConfigError]:
@@ -267,28 +264,24 @@ class OpenstackSettings(SettingsModel):
         if volume.existing is not None:
             for name in sorted({"size", "type"} & volume.model_fields_set):
                 yield ConfigError(
-                    path=(*path, "volume", name),
-                    value=getattr(volume, name),
-                    message=f"{key((*path, 'volume', 'existing'))} names a volume, which the stack does not change",
-                    expected="no key together with existing",
-                    hint="remove the key, or existing for a new volume",
+                    (*path, "volume", name),
+                    f"{key((*path, 'volume', 'existing'))} names a volume, which the stack does not change",
+                    f"remove the key, or {key((*path, 'volume', 'existing'))} for a new volume",
                 )
             return
         if volume.size < LEAST_VOLUME:
             yield ConfigError(
-                path=(*path, "volume", "size"),
-                value=volume.size,
-                message="the volume is too small for the platform's images and volumes",
+                (*path, "volume", "size"),
+                "the volume is too small for the platform's images and volumes",
+                "remove the key; the default is 500",
                 expected=f"at least {LEAST_VOLUME} GiB",
-                hint="remove the key for 500",
             )
         if volume.type == TOO_SLOW:
             yield ConfigError(
-                path=(*path, "volume", "type"),
-                value=volume.type,
-                message="CSC's capacity volumes are for archives, and too slow for databases such as the cluster's",
+                (*path, "volume", "type"),
+                "CSC's capacity volumes are for archives, and too slow for databases such as the cluster's",
+                "remove the key",
                 expected=listed(kind for kind in VOLUME_RATES if kind != TOO_SLOW),
-                hint="remove the key",
             )
 
 

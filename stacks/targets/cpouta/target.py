@@ -16,7 +16,7 @@ from stacks.config.sections import Sections
 from stacks.targets.cpouta import key_file, project_facts
 from stacks.targets.cpouta.project_facts import ProjectError, ProjectFacts
 from stacks.targets.cpouta.settings import FLAVOR, NODE_IMAGES, SECTION, CpoutaSettings, OpenstackSettings
-from stacks.targets.spec import TargetSpec, UnansweredError
+from stacks.targets.spec import TargetSpec, UnansweredError, shared_sections
 
 KIND_CLASS: Final = "standard"
 """kind's storage class, of folders of its node (kubernetes-sigs/kind, pkg/build/nodeimage/const_storage.go). Its
@@ -43,10 +43,7 @@ def _ask(sections: Sections, environment: Mapping[str, str]) -> ProjectFacts | N
     except ProjectError as error:
         raise UnansweredError(
             ConfigError(
-                path=SECTION,
-                message=f"cannot read flavor, image, network, pool and quotas of the project: {error}",
-                expected="credentials of the project in the environment",
-                hint=error.hint,
+                SECTION, f"cannot read flavor, image, network, pool and quotas of the project: {error}", error.hint
             )
         ) from None
     found = key_file.obstacle(openstack.private_key_file, openstack.ssh_public_key, environment)
@@ -57,22 +54,7 @@ CPOUTA: Final = TargetSpec(
     name="cpouta",
     summary="a VM that the stack creates on CSC's OpenStack cloud cPouta, with a kind cluster on it",
     settings=CpoutaSettings,
-    sections=(
-        "kubernetes",
-        "openstack",
-        "gpu",
-        "nvshare",
-        "scheduling",
-        "queueing",
-        "tenancy",
-        "teams",
-        "recovery",
-        "workloads",
-        "monitoring",
-        "mlops",
-        "mirror",
-        "samples",
-    ),
+    sections=("kubernetes", "openstack", *shared_sections("volcano", "health")),
     secrets=(MLOPS_PASSWORD,),
     namespaces=("local-path-storage",),
     count_key=FLAVOR,

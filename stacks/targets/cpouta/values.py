@@ -57,13 +57,9 @@ def _public_key(value: str) -> str:
 
     key, public = _loaded(value)
     if re.fullmatch(_TOUCHED, key.split()[0]):
-        reject(
-            message="this key must be touched at each use, which the stack cannot do",
-            expected=_KEYS,
-            hint=_NEW,
-        )
+        reject("this key must be touched at each use, which the stack cannot do", _NEW, expected=_KEYS)
     if isinstance(public, DSAPublicKey) or not re.fullmatch(_KEY, key):
-        reject(message=f"sshd no longer accepts keys of type {key.split()[0]}", expected=_KEYS, hint=_NEW)
+        reject(f"sshd no longer accepts keys of type {key.split()[0]}", _NEW, expected=_KEYS)
     return key
 
 
@@ -79,14 +75,14 @@ def _loaded(value: str) -> tuple[str, SSHPublicKeyTypes]:
 
     key, public = ssh_key.load(value, allowed=_KEYS, new=_NEW)
     if isinstance(public, RSAPublicKey) and public.key_size < LEAST_RSA_BITS:
-        reject(message=f"this key has {public.key_size} bits", expected=_KEYS, hint=_NEW)
+        reject(f"this key has {public.key_size} bits", _NEW, expected=_KEYS)
     # Nova splits at single spaces (nova/crypto.py, generate_fingerprint).
     line = " ".join(key.split(maxsplit=2))
     if handed(line) > LONGEST_KEY:
         reject(
-            message="this line is too long for the user data of the VM's first boot",
+            "this line is too long for the user data of the VM's first boot",
+            "shorten the comment",
             expected=f"a public key with its comment, in at most {LONGEST_KEY} characters",
-            hint="shorten the comment",
         )
     return line, public
 
@@ -99,44 +95,42 @@ def handed(line: str) -> int:
 def _key_file(value: str) -> str:
     if _PRIVATE.search(value):
         reject(
-            message="this is a private key instead of its file, and the stack's configuration now contains it",
+            "this is a private key instead of its file, and the stack's configuration now contains it",
+            "remove it, create a new key pair, and name the file of the private key",
             expected=_KEY_FILES,
-            hint="remove it, create a new key pair, and name the file of the private key",
             secret=True,
         )
     if not value.strip() or "\n" in value or "\0" in value:
         reject(
-            message="this is not the path of a file", expected=_KEY_FILES, hint="remove the key for the tutorial's path"
+            "this is not the path of a file",
+            "write the path of the file, or remove the key; the default is the tutorial's path",
+            expected=_KEY_FILES,
         )
     if not value.startswith(("/", "~/")):
         reject(
-            message="ssh would use another path: it does not expand variables or use the stack's folder",
+            "ssh would use another path: it does not expand variables or use the stack's folder",
+            "write the full path, such as ~/.ssh/local-cpouta.pem",
             expected=_KEY_FILES,
-            hint="write the full path, such as ~/.ssh/local-cpouta.pem",
         )
     if _UNQUOTED.search(value):
         reject(
-            message="ssh would read another path: it expands % and ${, and its configuration cannot contain quotation "
+            "ssh would read another path: it expands % and ${, and its configuration cannot contain quotation "
             "marks, line breaks and similar characters",
+            "rename the file",
             expected=_KEY_FILES,
-            hint="rename the file",
         )
     if value.endswith(".pub"):
-        reject(
-            message="this is the file of the public key",
-            expected=_KEY_FILES,
-            hint=f"did you mean {value.removesuffix('.pub')}?",
-        )
+        reject("this is the file of the public key", f"did you mean {value.removesuffix('.pub')}?", expected=_KEY_FILES)
     return value
 
 
 def _user(value: str) -> str:
-    hint = "remove the key for ubuntu"
+    hint = "remove the key; the default is ubuntu"
     if not _USER.fullmatch(value):
-        reject(message="this name is invalid for a user", expected=_USERS, hint=hint)
+        reject("this name is invalid for a user", hint, expected=_USERS)
     if _TAKEN.fullmatch(value):
         message = "sign-in as root is disabled" if value == "root" else "the system has a user or group with this name"
-        reject(message=message, expected=f"{_USERS}; not a name of the system", hint=hint)
+        reject(message, hint, expected=f"{_USERS}; not a name of the system")
     return value
 
 
@@ -144,9 +138,9 @@ def _not_every_projects(value: str) -> str:
     """Reject the name of the security group that each project has (neutron, extensions/securitygroup.py)."""
     if value == "default":
         reject(
-            message="each project has a security group with this name, and OpenStack rejects another one",
+            "each project has a security group with this name, and OpenStack rejects another one",
+            "remove the key; the default is mlops-platform",
             expected=f"{_NAMES}; not default",
-            hint="remove the key for mlops-platform",
         )
     return value
 
@@ -155,23 +149,21 @@ def _named(values: Mapping[str, object]) -> Mapping[str, object]:
     for name in values:
         if not _NAME.fullmatch(name):
             reject(
-                message=f"{name!r} is invalid as the name of a rule",
+                f"{name!r} is invalid as the name of a rule",
+                "name each network after its users, such as office",
                 expected=_NAMES,
-                hint="name each network after its users, such as office",
             )
     return values
 
 
 Name = Annotated[
     str,
-    form(_NAME, _NAMES, message="this name is invalid for the VM", hint="for example 'mlops-platform'"),
+    form(_NAME, _NAMES, "this name is invalid for the VM", "for example 'mlops-platform'"),
     AfterValidator(_not_every_projects),
 ]
-RuleName = Annotated[str, form(_NAME, _NAMES, message="this name is invalid for a rule", hint="for example 'web'")]
+RuleName = Annotated[str, form(_NAME, _NAMES, "this name is invalid for a rule", "for example 'web'")]
 User = Annotated[str, matching(_user, _USER.pattern, _USERS)]
-VolumeId = Annotated[
-    str, form(_ID, _IDS, message="this is not a volume's ID", hint="`openstack volume list` prints the ids")
-]
+VolumeId = Annotated[str, form(_ID, _IDS, "this is not a volume's ID", "`openstack volume list` prints the ids")]
 PublicKey = Annotated[str, matching(_public_key, _KEY, _KEYS)]
 OthersKey = Annotated[str, matching(_others_key, rf"{_KEY}|\s*{_TOUCHED} [\s\S]*", _KEYS)]
 KeyFile = Annotated[str, AfterValidator(_key_file)]

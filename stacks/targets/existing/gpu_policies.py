@@ -19,10 +19,9 @@ _GUARDED: Final = ("health", "autopilot", "guardedGpus")
 _RUNTIME: Final = ("health", "autopilot", "runtimeClass")
 
 
-def warnings(partial: PartialSettings) -> Iterator[str]:
+def warnings(partial: PartialSettings, gpu: GpuSettings) -> Iterator[str]:
     """Yield warnings about the settings of an existing GPU operator. The stack configures its own correctly."""
-    gpu = partial.section(GpuSettings)
-    if gpu is None or gpu.operator or partial.facts is None:
+    if gpu.operator or partial.facts is None:
         return
     for policy in partial.facts.gpu_policies:
         yield from _open(partial, policy)

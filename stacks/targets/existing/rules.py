@@ -10,16 +10,16 @@ from components.kubernetes.quantity import Quantity
 from components.nodes.network_operator import DevicePlugin
 from components.workloads.interface import Exposure
 from stacks.config.cluster_facts import ClusterFacts, NodeFacts
-from stacks.config.errors import MISSING, ConfigError, Path, key, listed, nearest
+from stacks.config.errors import MISSING, ConfigError, Path, instead, key, listed
 from stacks.derived.partial import PartialSettings
-from stacks.settings.gpu import GpuSettings
-from stacks.settings.health import HealthSettings, Mode
+from stacks.settings.gpu import GpuSettings, ScratchSettings
+from stacks.settings.health import AutopilotSettings, CheckSettings, Mode
 from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.existing import gpu_policies
 from stacks.targets.existing.settings import ClusterSettings, PoolSettings, RdmaSettings, StorageClassSettings, path_of
 from stacks.targets.existing.target import given_shape, is_looked_up
-from stacks.validation.walk import sections
+from stacks.validation.walk import apply, sections
 
 _STRATEGY: Final = "nvidia.com/gpu.sharing-strategy"
 _KEYS: Final = {names.GPU: "gpusPerNode", names.CPU: "cpu", names.MEMORY: "memory"}
@@ -29,28 +29,24 @@ _MACHINE: Final = "instanceType"
 
 def check(partial: PartialSettings, classes_made: Iterable[str] = ()) -> Iterator[ConfigError]:
     """Yield errors of settings that do not match the nodes. classes_made: storage classes that the stack creates."""
-    cluster, facts = partial.section(ClusterSettings), partial.facts
-    if cluster is None:
-        return
-    yield from _load_balancer(partial, cluster)
-    yield from _viewers(partial, cluster)
-    yield from _rdma(partial, cluster)
-    if facts is None:
-        return
-    yield from _policies(partial, facts)
-    yield from _sharing(partial, cluster, facts)
-    yield from _classes(partial, facts, classes_made)
+    yield from apply(partial, _load_balancer, _viewers, _rdma, _policies, _sharing)
+    yield from _classes(partial, classes_made)
+    yield from apply(partial, _nodes)
+
+
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield warnings about nodes with less than the settings say, and about their GPU operator."""
+    yield from apply(partial, gpu_policies.warnings, _short)
+
+
+def _nodes(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     for which, pool in enumerate(cluster.pools):
         if is_looked_up(pool):
             yield from _found(partial, path_of(which), pool, facts)
 
 
-def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield warnings about nodes with less than the settings say, and about their GPU operator."""
-    yield from gpu_policies.warnings(partial)
-    cluster, facts = partial.section(ClusterSettings), partial.facts
-    if cluster is None or facts is None:
-        return
+def _short(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFacts) -> Iterator[str]:
+    """Yield warnings about nodes with less than the settings say."""
     for which, pool in enumerate(cluster.pools):
         for path, resource, offers in _offers(partial, path_of(which), pool, facts):
             wanted = given_shape(pool).resources[resource]
@@ -62,43 +58,35 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
                 )
 
 
-def _load_balancer(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
+def _load_balancer(
+    partial: PartialSettings, cluster: ClusterSettings, workloads: WorkloadsSettings
+) -> Iterator[ConfigError]:
     """Yield the error of an internal load balancer without the provider's annotations."""
-    workloads = partial.section(WorkloadsSettings)
-    lab = workloads.jupyterlab if workloads is not None else None
-    if lab is None or not lab.enabled or lab.exposure is not Exposure.INTERNAL or cluster.internal_load_balancer:
+    lab = workloads.jupyterlab
+    if not lab.enabled or lab.exposure is not Exposure.INTERNAL or cluster.internal_load_balancer:
         return
     annotations = key(("cluster", "internalLoadBalancer"))
     yield ConfigError(
-        path=("workloads", "jupyterlab", "exposure"),
-        value=lab.exposure.value,
-        message="the annotations for an internal load balancer on this cluster are not set",
+        ("workloads", "jupyterlab", "exposure"),
+        "the annotations for an internal load balancer on this cluster are not set",
+        f"set {annotations}, or use a port-forward",
         expected=f"cluster or public, or {annotations} with the annotations of the cluster's provider",
-        hint=f"set {annotations}, or use a port-forward",
     )
 
 
-def _viewers(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
+def _viewers(partial: PartialSettings, cluster: ClusterSettings, workloads: WorkloadsSettings) -> Iterator[ConfigError]:
     """Yield errors of viewers whose namespace does not allow the tolerations of system nodes."""
-    workloads, others = (
-        partial.section(WorkloadsSettings),
-        set(cluster.system.tolerations) - {each for pool in cluster.pools for each in pool.tolerations},
-    )
-    if workloads is None or not workloads.metaseq.queued or not others:
+    others = set(cluster.system.tolerations) - {each for pool in cluster.pools for each in pool.tolerations}
+    if not workloads.metaseq.queued or not others:
         return
+    gang, tolerations = key(("workloads", "metaseq", "submission", "gang")), key(("cluster", "system", "tolerations"))
     for name, viewer in workloads.viewers().items():
         if viewer.enabled:
-            gang, tolerations = (
-                key(("workloads", "metaseq", "submission", "gang")),
-                key(("cluster", "system", "tolerations")),
-            )
             yield ConfigError(
-                path=("workloads", name, "enabled"),
-                value=True,
-                message="the viewer runs in a team's namespace, next to the logs, and teams' pods cannot have the "
+                ("workloads", name, "enabled"),
+                "the viewer runs in a team's namespace, next to the logs, and teams' pods cannot have the "
                 f"tolerations of {tolerations}",
-                expected=f"false, or system nodes without taints, or a training that no team submits ({gang})",
-                hint=f"set {gang} to none, or remove {tolerations}",
+                f"set {gang} to none, or remove {tolerations}",
             )
 
 
@@ -114,11 +102,12 @@ def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Config
             if (rdma is None and which > 0) or (rdma is not None and rdma.resource == offered):
                 continue
             yield ConfigError(
-                path=(*path_of(which), "rdma"),
-                message=f"{key(('gpu', 'fabric', 'devicePlugin'))} is {gpu.fabric.device_plugin}, which offers "
+                (*path_of(which), "rdma"),
+                f"mlbatch:gpu.fabric.devicePlugin is {gpu.fabric.device_plugin}, which offers "
                 f"{offered}, but " + ("their number is not set" if rdma is None else f"pods request {rdma.resource}"),
+                "set it, or mlbatch:gpu.fabric.enabled to false if the nodes already offer their own",
                 expected=f"resource: {offered}, with the number in perNode",
-                hint=f"set it, or {key(('gpu', 'fabric', 'enabled'))} to false if the nodes already offer their own",
+                value=MISSING,
             )
         return
     for which, pool in enumerate(cluster.pools):
@@ -126,11 +115,9 @@ def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Config
         short = [node.name for node in nodes if pool.rdma is not None and _offers_fewer(node, pool.rdma)]
         if pool.rdma is not None and short:
             yield ConfigError(
-                path=(*path_of(which), "rdma", "perNode"),
-                value=pool.rdma.per_node,
-                message=f"these nodes offer fewer {pool.rdma.resource}: {_few(short)}",
-                expected="at most the number that each node offers",
-                hint="lower it, or name the resource that `kubectl describe node` shows under Allocatable",
+                (*path_of(which), "rdma", "perNode"),
+                f"these nodes offer fewer {pool.rdma.resource}: {_few(short)}",
+                "lower it, or name the resource that `kubectl describe node` shows under Allocatable",
             )
 
 
@@ -143,21 +130,18 @@ def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: Clus
     nodes = facts.nodes_with(pool.node_selector)
     if not nodes:
         yield ConfigError(
-            path=(*path, "nodeSelector"),
-            value=dict(pool.node_selector),
-            message="no node of the cluster has these labels",
-            expected="labels of the GPU nodes, as `kubectl get nodes --show-labels` shows them",
-            hint="set the labels of your GPU nodes, or count and instanceType of future nodes",
+            (*path, "nodeSelector"),
+            "no node of the cluster has these labels",
+            f"set it to labels of your GPU nodes (`kubectl get nodes --show-labels`), or set {key((*path, 'count'))} "
+            f"and {key((*path, 'instanceType'))} of future nodes",
         )
     yield from _shape(partial, path, pool, facts)
     without = [node.name for node in nodes if not _whole(node.allocatable.get(names.GPU))]
     if without and not pool.has_shape:
         yield ConfigError(
-            path=(*path, "nodeSelector"),
-            value=dict(pool.node_selector),
-            message=f"these nodes do not offer {names.GPU}: {_few(without)}",
-            expected="nodes whose device plugin offers GPUs",
-            hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true set the "
+            (*path, "nodeSelector"),
+            f"these nodes do not offer {names.GPU}: {_few(without)}",
+            "choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true set the "
             "nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
         )
 
@@ -173,11 +157,10 @@ def _shape(partial: PartialSettings, where: Path, pool: PoolSettings, facts: Clu
         there = listed(f"{_KEYS[resource]}: {amount}" for resource, amount in offered.items())
         lower = f"add {there}" if path[-1] == _MACHINE else "lower it"
         yield ConfigError(
-            path=path,
-            value=partial.written(path),
-            message=f"no node offers {wanted}",
+            path,
+            f"no node offers {wanted}",
+            f"{lower}, or remove the shape, which is then read from the nodes",
             expected=f"{there}, or less (Allocatable in `kubectl describe node`)",
-            hint=f"{lower}, or remove the shape, which is then read from the nodes",
         )
 
 
@@ -208,31 +191,31 @@ def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
     """Yield errors of agents that could label all nodes: RBAC cannot limit them to their own node."""
     if facts.has_admission_policies:
         return
-    gpu, health = partial.section(GpuSettings), partial.section(HealthSettings)
-    wanted: list[Path] = []
-    if gpu is not None and gpu.nvme_scratch.enabled:
-        wanted.append(("gpu", "nvmeScratch", "enabled"))
-    if health is not None:
-        checks = health.checks().items()
-        wanted += [("health", name, "mode") for name, item in checks if item.enabled and item.mode is Mode.GATE]
-        wanted += [("health", "autopilot", "enabled")] if health.autopilot.enabled else []
-    for path in wanted:
+    for path, section in sections(partial):
+        if isinstance(section, ScratchSettings | AutopilotSettings) and section.enabled:
+            switch, other = (*path, "enabled"), "false"
+        elif isinstance(section, CheckSettings) and section.enabled and section.mode is Mode.GATE:
+            switch, other = (*path, "mode"), str(Mode.CHECK)
+        else:
+            continue
         yield ConfigError(
-            path=path,
-            message=f"its pods label nodes, and this cluster of Kubernetes {facts.version} has no "
+            switch,
+            f"its pods label nodes, and this cluster of Kubernetes {facts.version} has no "
             "ValidatingAdmissionPolicy to limit each pod to its own node",
+            f"upgrade the cluster, or set {key(switch)} to {other}",
             expected="Kubernetes 1.30 or later with that API on, or neither scratch space, gates nor Autopilot",
-            hint=f"upgrade the cluster, or remove {key(path)}",
+            value=MISSING,
         )
 
 
-def _sharing(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+def _sharing(
+    partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFacts, queueing: QueueingSettings
+) -> Iterator[ConfigError]:
     """Yield errors of nodes that offer each GPU several times: quotas would count shares as GPUs.
 
     The labels are those of NVIDIA's feature discovery (NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery).
     """
-    queueing = partial.section(QueueingSettings)
-    if queueing is None or not queueing.enabled:
+    if not queueing.enabled:
         return
     for which, pool in enumerate(cluster.pools):
         nodes = facts.nodes_with(pool.node_selector)
@@ -240,21 +223,21 @@ def _sharing(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterF
         if not shared:
             continue
         yield ConfigError(
-            path=(*path_of(which), "nodeSelector"),
-            message=f"these nodes share each GPU among several pods ({_STRATEGY}): {listed(shared[:5])}"
+            (*path_of(which), "nodeSelector"),
+            f"these nodes share each GPU among several pods ({_STRATEGY}): {listed(shared[:5])}"
             + (f" and {len(shared) - 5} more" if len(shared) > 5 else "")
             + "; quotas would count shares as GPUs, and jobs on whole nodes would not get whole GPUs",
-            expected="nodes that offer each GPU once, or no queues",
-            hint="remove the config of the device plugin from the ClusterPolicy and the nodes' label "
+            "remove the config of the device plugin from the ClusterPolicy and the nodes' label "
             "nvidia.com/device-plugin.config, or choose other nodes",
+            value=MISSING,
         )
 
 
-def _classes(partial: PartialSettings, facts: ClusterFacts, made: Iterable[str]) -> Iterator[ConfigError]:
+def _classes(partial: PartialSettings, made: Iterable[str]) -> Iterator[ConfigError]:
     """Yield errors of storage classes that neither the cluster nor the stack has: claims would stay pending."""
-    known = {*(facts.storage_classes or ()), *made}
-    if facts.storage_classes is None:
+    if partial.facts is None or partial.facts.storage_classes is None:
         return
+    known = {*partial.facts.storage_classes, *made}
     for path, section in sections(partial):
         if path[0] == "nfs" or getattr(section, "enabled", True) is False:
             continue
@@ -263,13 +246,14 @@ def _classes(partial: PartialSettings, facts: ClusterFacts, made: Iterable[str])
             is_class = field.endswith("storage_class") or isinstance(section, StorageClassSettings)
             if is_class and name is not None and name not in known:
                 yield ConfigError(
-                    path=(*path, info.alias or field),
-                    value=name,
-                    message="the cluster has no storage class with this name, and the stack does not create it",
+                    (*path, info.alias or field),
+                    "the cluster has no storage class with this name, and the stack does not create it",
+                    instead(
+                        name,
+                        known,
+                        "create the class first, or remove the key; the default is the cluster's default class",
+                    ),
                     expected=listed(sorted(known)) if known else "an existing class",
-                    hint=f"did you mean {meant}?"
-                    if (meant := nearest(name, known))
-                    else "remove the key for the default class, or create the class first",
                 )
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from components import names
 from components.kubernetes.placement import NodeGroup
-from stacks.config.errors import ConfigError, Path, key
+from stacks.config.errors import MISSING, ConfigError, Path, key, listed
 from stacks.settings import PlatformSettings, images, pools
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
@@ -56,20 +56,19 @@ class TolerationSettings(SettingsModel):
         yield from qualified_errors((*path, "key"), self.key, self.key)
         if self.value is not None and not is_label_value(self.value):
             yield ConfigError(
-                path=(*path, "value"),
-                value=self.value,
-                message="this is not a valid value of a taint",
+                (*path, "value"),
+                "this is not a valid value of a taint",
+                "write the value as `kubectl describe node` shows it",
                 expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last",
-                hint="write the value as `kubectl describe node` shows it",
             )
         if (self.value is None) != (self.operator == "Exists"):
             yield ConfigError(
-                path=(*path, "value"),
-                value=self.value,
-                message=f"a toleration with operator {self.operator} "
+                (*path, "value"),
+                f"a toleration with operator {self.operator} "
                 + ("cannot have a value" if self.operator == "Exists" else "needs a value"),
-                expected="a value with operator Equal, none with Exists",
-                hint="set operator to Equal, or remove the value" if self.value is not None else "add the value",
+                f"remove the key, or set {key((*path, 'operator'))} to Equal"
+                if self.value is not None
+                else "set it to the taint's value",
             )
 
 
@@ -95,10 +94,11 @@ class RdmaSettings(SettingsModel):
         for name in self.variables:
             if not _VARIABLE.fullmatch(name):
                 yield ConfigError(
-                    path=(*path, "variables", name),
-                    message="this is not a valid name of an environment variable",
+                    (*path, "variables", name),
+                    "this is not a valid name of an environment variable",
+                    "copy the name from NCCL's documentation",
                     expected="letters, digits and _, with no digit first",
-                    hint="copy the name from NCCL's documentation",
+                    value=MISSING,
                 )
 
 
@@ -143,46 +143,39 @@ class PoolSettings(SettingsModel):
         yield from label_errors((*path, "nodeSelector"), self.node_selector)
         if len(self.tolerations) > _MOST_TOLERATIONS:
             yield ConfigError(
-                path=(*path, "tolerations"),
-                value=len(self.tolerations),
-                message=f"Kueue's flavors can have at most {_MOST_TOLERATIONS} tolerations",
-                expected=f"at most {_MOST_TOLERATIONS}",
-                hint="merge taints with the same key into one toleration with operator Exists",
+                (*path, "tolerations"),
+                f"Kueue's flavors can have at most {_MOST_TOLERATIONS} tolerations",
+                "merge taints with the same key into one toleration with operator Exists",
             )
         if len(self.node_selector) > _MOST_LABELS:
             yield ConfigError(
-                path=(*path, "nodeSelector"),
-                value=len(self.node_selector),
-                message=f"Kueue's flavors can have at most {_MOST_LABELS} node labels",
-                expected=f"at most {_MOST_LABELS}",
-                hint="keep only labels that no other node has; one is enough",
+                (*path, "nodeSelector"),
+                f"Kueue's flavors can have at most {_MOST_LABELS} node labels",
+                "keep only labels that no other node has; one is enough",
             )
         if not self.node_selector:
             yield ConfigError(
-                path=(*path, "nodeSelector"),
-                value={},
-                message="without labels, all nodes of the cluster would count as GPU nodes",
-                expected="at least one label that the GPU nodes have and no other node has",
-                hint="remove the key for nvidia.com/gpu.present, or set your pool's own label",
+                (*path, "nodeSelector"),
+                "without labels, all nodes of the cluster would count as GPU nodes",
+                "set a label that only your GPU nodes have, or remove the key; the default is nvidia.com/gpu.present",
             )
         if self.minimum is not None and (self.count is None or self.minimum > self.count):
             yield ConfigError(
-                path=(*path, "minimum"),
-                value=self.minimum,
-                message="the maximum number of nodes is not set"
+                (*path, "minimum"),
+                "the maximum number of nodes is not set"
                 if self.count is None
                 else f"this exceeds the maximum of {self.count} nodes",
-                expected=f"a number up to {key((*path, 'count'))}, which is required",
-                hint=f"set {key((*path, 'count'))} to the autoscaler's maximum, or remove the key",
+                f"set {key((*path, 'count'))} to the autoscaler's maximum, or remove the key",
             )
         given = [name for name, value in self._shape().items() if value is not None]
         if self.instance_type is None and given and not self.has_shape:
             missing = [name for name, value in self._shape().items() if value is None]
             yield ConfigError(
-                path=(*path, missing[0]),
-                message=f"incomplete shape of a node: {given[0]} is set alone",
+                (*path, missing[0]),
+                f"incomplete shape of a node: {given[0]} is set alone",
+                f"set {listed((key((*path, name)) for name in missing), ' and ')}, or remove "
+                f"{listed((key((*path, name)) for name in given), ' and ')}",
                 expected="all of gpusPerNode, cpu and memory; or an instanceType; or none, to read it from the cluster",
-                hint=f"add {' and '.join(missing)}, or remove {' and '.join(given)}",
             )
 
     def _shape(self) -> Mapping[str, object]:
@@ -232,17 +225,13 @@ class ClaimSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the names to Kubernetes' rules."""
-        for name, value, is_good in (
-            ("name", self.name, is_subdomain(self.name)),
-            ("namespace", self.namespace, is_label(self.namespace)),
-        ):
+        for name, is_good in (("name", is_subdomain(self.name)), ("namespace", is_label(self.namespace))):
             if not is_good:
                 yield ConfigError(
-                    path=(*path, name),
-                    value=value,
-                    message="Kubernetes would reject this name",
+                    (*path, name),
+                    "Kubernetes would reject this name",
+                    "write the name as `kubectl get pvc --all-namespaces` shows it",
                     expected="a-z, 0-9 and -, with a letter or digit first and last, and in a claim's name also .",
-                    hint="write the name as `kubectl get pvc --all-namespaces` shows it",
                 )
 
 
@@ -272,11 +261,10 @@ class ClusterSettings(SettingsModel):
         """Check that the registry is a valid prefix of image names, and that claims have unique names."""
         if self.registry is not None and not images.PREFIX.fullmatch(self.registry):
             yield ConfigError(
-                path=(*path, "registry"),
-                value=self.registry,
-                message=f"this is not a prefix of image names; {images.wrong(self.registry)}",
+                (*path, "registry"),
+                f"this is not a prefix of image names; {images.wrong(self.registry)}",
+                "for example registry.example.org/ml",
                 expected="a registry's host and a path on it, in lower case, without a scheme, a tag or a / at the end",
-                hint="for example registry.example.org/ml",
             )
         yield from pools.check((*path, "morePools"), self.more_pools)
         groups = {path_of(which): pool.nodes for which, pool in enumerate(self.pools)}
@@ -286,12 +274,10 @@ class ClusterSettings(SettingsModel):
         for index, name in enumerate(names_of):
             if name in names_of[:index]:
                 yield ConfigError(
-                    path=(*path, "volumes", index, "name"),
-                    value=name,
-                    message=f"{key((*path, 'volumes', names_of.index(name)))} already has this name, and workloads "
+                    (*path, "volumes", index, "name"),
+                    f"{key((*path, 'volumes', names_of.index(name)))} already has this name, and workloads "
                     "select their volume by name",
-                    expected="unique names",
-                    hint="list only one of them, or rename one of the claims",
+                    "list only one of them, or rename one of the claims",
                 )
 
 

@@ -17,29 +17,13 @@ from stacks.settings.machines import MACHINES
 from stacks.settings.names import label_errors
 from stacks.settings.pools import FurtherPoolSettings
 from stacks.targets.existing.settings import ClusterSettings, ExistingSettings, PoolSettings
-from stacks.targets.spec import Planned, TargetSpec
+from stacks.targets.spec import Planned, TargetSpec, shared_sections
 
 _TYPE: Final = "node.kubernetes.io/instance-type"
 _PRODUCT: Final = "nvidia.com/gpu.product"
 _PODS: Final = Quantity.parse(110)
 """The kubelet's default limit of pods on a node."""
 
-SECTIONS: Final = (
-    "kubernetes",
-    "cluster",
-    "gpu",
-    "scheduling",
-    "queueing",
-    "tenancy",
-    "teams",
-    "recovery",
-    "volcano",
-    "health",
-    "workloads",
-    "monitoring",
-    "mirror",
-    "samples",
-)
 COUNT_KEY: Final[Path] = ("cluster", "pool", "count")
 POOLS_KEY: Final[Path] = ("cluster", "morePools")
 REGISTRY_KEY: Final[Path] = ("cluster", "registry")
@@ -168,14 +152,11 @@ def smallest(nodes: Sequence[NodeFacts]) -> NodeShape | None:
     return NodeShape(instance_type=labels.get(_TYPE, ""), gpu_product=labels.get(_PRODUCT, ""), resources=amounts)
 
 
-_AFTER: Final = {"gpu": ("nvshare",), "monitoring": ("mlops",)}
-"""The target's own sections, by the section before them."""
-
 EXISTING: Final = TargetSpec(
     name="existing",
     summary="any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind",
     settings=ExistingSettings,
-    sections=tuple(name for section in SECTIONS for name in (section, *_AFTER.get(section, ()))),
+    sections=("kubernetes", "cluster", *shared_sections()),
     secrets=(MLOPS_PASSWORD,),
     count_key=COUNT_KEY,
     pools_key=POOLS_KEY,

@@ -51,12 +51,10 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     monitoring = partial.section(MonitoringSettings)
     if monitoring is not None and monitoring.enabled:
         yield ConfigError(
-            path=("monitoring", "enabled"),
-            value=True,
-            message="only OpenShift's own Prometheus reads the metrics of OpenShift AI's Kueue: the platform's "
+            ("monitoring", "enabled"),
+            "only OpenShift's own Prometheus reads the metrics of OpenShift AI's Kueue: the platform's "
             "dashboards and alerts for queues would have no data",
-            expected=f"false, or {key((SECTION, 'operators'))}: {Operators.PLAIN}",
-            hint="remove the key, and monitor queues in OpenShift's console",
+            "remove the key, and monitor queues in OpenShift's console",
         )
 
 
@@ -77,12 +75,11 @@ def _cluster(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]
     first, last = release.openshift
     fitting = [each.version for each in catalogue.OPENSHIFT_AI if goes_with(each.openshift, facts.openshift)]
     yield ConfigError(
-        path=(SECTION, "version"),
-        value=release.version,
-        message=f"this cluster has OpenShift {facts.openshift}, and OpenShift AI {release.version} is only known in "
+        (SECTION, "version"),
+        f"this cluster has OpenShift {facts.openshift}, and OpenShift AI {release.version} is only known in "
         f"the catalogs of OpenShift {first} to {last}",
+        "choose one of these" if fitting else f"set {key((SECTION, 'operators'))} to {Operators.PLAIN}",
         expected=listed(sorted(fitting, key=numbers)) if fitting else f"an OpenShift from {first} to {last}",
-        hint="choose one of these" if fitting else f"set {key((SECTION, 'operators'))} to {Operators.PLAIN}",
     )
 
 
@@ -91,20 +88,18 @@ def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
     queueing = partial.section(QueueingSettings)
     if queueing is not None and not queueing.enabled:
         yield ConfigError(
-            path=(SECTION, "operators"),
-            value=Operators.OPENSHIFT_AI.value,
-            message=f"{key(('queueing', 'enabled'))} is false, but OpenShift AI is installed for its queues",
-            expected=f"{Operators.PLAIN}, or {key(('queueing', 'enabled'))}: true",
-            hint="remove one of the two keys",
+            (SECTION, "operators"),
+            "mlbatch:queueing.enabled is false, but OpenShift AI is installed for its queues",
+            "remove one of the two keys",
         )
     for path in _OWN:
         if partial.written(path) is not MISSING:
             yield ConfigError(
-                path=path,
-                message="this would install the operators of jobs twice: OpenShift AI includes its own "
+                path,
+                "this would install the operators of jobs twice: OpenShift AI includes its own "
                 f"({key((SECTION, 'operators'))}), with the same custom resource definitions",
-                expected=f"no key, or {key((SECTION, 'operators'))}: {Operators.PLAIN}",
-                hint="remove the key",
+                "remove the key",
+                value=MISSING,
             )
 
 
@@ -113,11 +108,9 @@ def _missing_trainer(partial: PartialSettings, release: OpenShiftAi) -> Iterator
     workloads = partial.section(WorkloadsSettings)
     if workloads is not None and workloads.pretraining.enabled and workloads.pretraining.kind is Kind.TRAIN_JOB:
         yield ConfigError(
-            path=("workloads", "pretraining", "kind"),
-            value=Kind.TRAIN_JOB.value,
-            message=f"OpenShift AI {release.version} has no Kubeflow Trainer, which creates the pods of TrainJobs",
-            expected=Kind.PYTORCH_JOB.value,
-            hint="set it to PyTorchJob",
+            ("workloads", "pretraining", "kind"),
+            f"OpenShift AI {release.version} has no Kubeflow Trainer, which creates the pods of TrainJobs",
+            "set it to PyTorchJob",
         )
 
 
@@ -126,20 +119,17 @@ def _missing_in_kueue(partial: PartialSettings, release: OpenShiftAi) -> Iterato
     path = ("recovery", "recoveryTimeoutSeconds")
     if partial.written(path) is not MISSING:
         yield ConfigError(
-            path=path,
-            value=partial.written(path),
-            message=f"Kueue {release.kueue} of OpenShift AI {release.version} has no waitForPodsReady.recoveryTimeout: "
+            path,
+            f"Kueue {release.kueue} of OpenShift AI {release.version} has no waitForPodsReady.recoveryTimeout: "
             "a job that lost its pods gets the start timeout again",
-            expected="nothing",
-            hint=f"remove the key, and set {key(('recovery', 'startTimeoutMinutes'))}, which applies to both",
+            "remove the key, and set mlbatch:recovery.startTimeoutMinutes, which applies to both",
         )
     scheduling = partial.section(SchedulingSettings)
     if scheduling is not None and scheduling.packing is Packing.TOPOLOGY:
         yield ConfigError(
-            path=("scheduling", "packing"),
-            value=Packing.TOPOLOGY.value,
-            message=f"Kueue {release.kueue} of OpenShift AI {release.version} does not have Topology, or only as an "
+            ("scheduling", "packing"),
+            f"Kueue {release.kueue} of OpenShift AI {release.version} does not have Topology, or only as an "
             "alpha feature",
+            "choose one of these",
             expected=listed([each.value for each in Packing if each is not Packing.TOPOLOGY]),
-            hint="choose one of these",
         )

@@ -11,13 +11,14 @@ from components.kubernetes.security import PINNED_MEMORY
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import ConfigError, Path, key, listed
 from stacks.derived.partial import PartialSettings
-from stacks.settings.gpu import GpuSettings
-from stacks.settings.health import HealthSettings
+from stacks.settings.gpu import GpuSettings, ScratchSettings
+from stacks.settings.health import NcclGateSettings
 from stacks.settings.volcano import VolcanoSettings
-from stacks.settings.workloads import JupyterLabSettings, WorkloadsSettings
+from stacks.settings.workloads import JobSettings, WorkloadsSettings
 from stacks.targets.existing import rules as existing
 from stacks.targets.openshift import operators, workbench
 from stacks.targets.openshift.settings import NfsSettings, OpenShiftGpuSettings, Operators
+from stacks.validation.walk import apply, sections
 
 OLDEST: Final = (4, 16)
 """The oldest OpenShift with the Kubernetes that Kueue needs, 1.29 (components/compatibility.py)."""
@@ -27,14 +28,8 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of settings that the cluster does not support."""
     nfs = partial.section(NfsSettings)
     yield from existing.check(partial, [nfs.storage_class] if nfs is not None and nfs.enabled else [])
-    yield from operators.check(partial)
-    yield from workbench.check(partial)
-    yield from _brought(partial)
-    yield from _certified(partial)
-    yield from _there_already(partial)
-    yield from _confined(partial)
-    if partial.facts is not None:
-        yield from _version(partial.facts)
+    yield from apply(partial, operators.check, workbench.check, _brought, _certified, _there_already, _confined)
+    yield from apply(partial, _lab, _pinning, _version)
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
@@ -43,31 +38,27 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     yield from operators.warnings(partial)
 
 
-def _version(facts: ClusterFacts) -> Iterator[ConfigError]:
+def _version(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield the error of a cluster that is not OpenShift, or too old."""
     oldest = ".".join(map(str, OLDEST))
     if facts.openshift is None:
         yield ConfigError(
-            path=("target",),
-            value="openshift",
-            message="the kubeconfig's cluster is not OpenShift: it has no ClusterVersion",
-            expected="a kubeconfig of an OpenShift cluster, or target existing for another cluster",
-            hint="set the right context in mlbatch:kubernetes, or set mlbatch:target to existing",
+            ("target",),
+            "the kubeconfig's cluster is not OpenShift: it has no ClusterVersion",
+            "set the right context in mlbatch:kubernetes, or set mlbatch:target to existing",
         )
     elif tuple(int(part) for part in facts.openshift.split(".")[:2]) < OLDEST:
         yield ConfigError(
-            path=("target",),
-            value="openshift",
-            message=f"this cluster has OpenShift {facts.openshift}, whose Kubernetes is too old for Kueue",
+            ("target",),
+            f"this cluster has OpenShift {facts.openshift}, whose Kubernetes is too old for Kueue",
+            "update the cluster",
             expected=f"OpenShift {oldest} or later",
-            hint="update the cluster",
         )
 
 
-def _certified(partial: PartialSettings) -> Iterator[ConfigError]:
+def _certified(partial: PartialSettings, gpu: OpenShiftGpuSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield a GPU operator that was not certified for the cluster's OpenShift."""
-    gpu, facts = partial.section(OpenShiftGpuSettings), partial.facts
-    if gpu is None or not gpu.operator or facts is None or facts.openshift is None:
+    if not gpu.operator or facts.openshift is None:
         return
     first, last = gpu.release.openshift
     if goes_with((first, last), facts.openshift):
@@ -75,48 +66,38 @@ def _certified(partial: PartialSettings) -> Iterator[ConfigError]:
     known = catalogue.CERTIFIED_GPU_OPERATORS
     fitting = [each.version for each in known if goes_with(each.openshift, facts.openshift)]
     yield ConfigError(
-        path=("gpu", "operatorVersion"),
-        value=gpu.operator_version,
-        message=f"this cluster has OpenShift {facts.openshift}, and GPU operator {gpu.operator_version} is certified "
+        ("gpu", "operatorVersion"),
+        f"this cluster has OpenShift {facts.openshift}, and GPU operator {gpu.operator_version} is certified "
         f"for {first} to {last}",
+        "choose one of these" if fitting else "set mlbatch:gpu.operator to false, and install one yourself",
         expected=listed(fitting) if fitting else f"an OpenShift from {first} to {last}",
-        hint="choose one of these" if fitting else f"set {key(('gpu', 'operator'))} to false, and install one yourself",
     )
 
 
-def _there_already(partial: PartialSettings) -> Iterator[ConfigError]:
+def _there_already(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield errors of operators that the cluster already has: each can exist only once.
 
     Sources: NVIDIA/gpu-operator, controllers/clusterpolicy_controller.go, which passes over a second ClusterPolicy;
     opendatahub-io/opendatahub-operator, whose webhook refuses a second DataScienceCluster.
     """
-    gpu, facts = partial.section(OpenShiftGpuSettings), partial.facts
-    if facts is None:
-        return
+    gpu = partial.section(OpenShiftGpuSettings)
     policies = [policy.name for policy in facts.gpu_policies if policy.is_others]
     if gpu is not None and gpu.operator and policies:
         yield ConfigError(
-            path=("gpu", "operator"),
-            value=True,
-            message=f"this cluster already has NVIDIA's GPU operator, with the ClusterPolicy {policies[0]}",
-            expected="false, or a cluster without it",
-            hint="remove the key to use the existing operator, or uninstall that first",
+            ("gpu", "operator"),
+            f"this cluster already has NVIDIA's GPU operator, with the ClusterPolicy {policies[0]}",
+            "remove the key to use the existing operator, or uninstall that first",
         )
     if operators.chosen(partial) is not None and facts.data_science:
         yield ConfigError(
-            path=(operators.SECTION, "operators"),
-            value=Operators.OPENSHIFT_AI.value,
-            message=f"this cluster already has OpenShift AI, with the DataScienceCluster {facts.data_science[0]}",
-            expected=f"{Operators.PLAIN}, or a cluster without it",
-            hint=f"uninstall OpenShift AI first: {Operators.PLAIN} has the same custom resource definitions",
+            (operators.SECTION, "operators"),
+            f"this cluster already has OpenShift AI, with the DataScienceCluster {facts.data_science[0]}",
+            f"uninstall OpenShift AI first: {Operators.PLAIN} has the same custom resource definitions",
         )
 
 
-def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
+def _brought(partial: PartialSettings, gpu: GpuSettings) -> Iterator[ConfigError]:
     """Yield errors of operators that OpenShift gets from OperatorHub, with the SCCs that their pods need."""
-    gpu = partial.section(GpuSettings)
-    if gpu is None:
-        return
     switches: Mapping[Path, bool] = {
         ("gpu", "featureDiscovery"): gpu.feature_discovery,
         ("gpu", "fabric", "enabled"): gpu.fabric.enabled,
@@ -124,11 +105,9 @@ def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
     for path, is_on in switches.items():
         if is_on:
             yield ConfigError(
-                path=path,
-                value=True,
-                message="on OpenShift, this operator comes from OperatorHub, which gives its pods their rights",
-                expected="false",
-                hint="install it from OperatorHub, and remove the key",
+                path,
+                "on OpenShift, this operator comes from OperatorHub, which gives its pods their rights",
+                "install it from OperatorHub, and remove the key",
             )
 
 
@@ -137,38 +116,23 @@ def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
 
     They would be rejected one by one while the update waits for them.
     """
-    workloads, gpu = partial.section(WorkloadsSettings), partial.section(GpuSettings)
-    health = partial.section(HealthSettings)
-    wanted: list[Path] = []
-    if (volcano := partial.section(VolcanoSettings)) is not None and volcano.enabled:
-        wanted.append(("volcano", "enabled"))
-    if workloads is not None:
-        wanted += [("workloads", name, "enabled") for name, job in workloads.jobs().items() if job.enabled]
-        yield from _lab(workloads.jupyterlab)
-        yield from _pinning(partial, workloads)
-    if health is not None and health.nccl_gate.enabled:
-        wanted.append(("health", "ncclGate", "enabled"))
-    if gpu is not None and gpu.nvme_scratch.enabled:
-        wanted.append(("gpu", "nvmeScratch", "enabled"))
-    for path in wanted:
-        yield ConfigError(
-            path=path,
-            value=True,
-            message="its pods set their user, but OpenShift runs pods as a user of their namespace's range",
-            expected="false",
-            hint="remove the key; docs/openshift.md lists the supported workloads",
-        )
+    for path, section in sections(partial):
+        if isinstance(section, VolcanoSettings | JobSettings | NcclGateSettings | ScratchSettings) and section.enabled:
+            yield ConfigError(
+                (*path, "enabled"),
+                "its pods set their user, but OpenShift runs pods as a user of their namespace's range",
+                "remove the key; docs/openshift.md lists the supported workloads",
+            )
 
 
-def _lab(lab: JupyterLabSettings) -> Iterator[ConfigError]:
+def _lab(partial: PartialSettings, workloads: WorkloadsSettings) -> Iterator[ConfigError]:
     """Yield a user that JupyterLab's pod is to have, by its number."""
+    lab = workloads.jupyterlab
     if lab.enabled and "user" in lab.model_fields_set:
         yield ConfigError(
-            path=("workloads", "jupyterlab", "user"),
-            value=lab.user,
-            message="OpenShift runs pods as a user of their namespace's range, and rejects any other",
-            expected="nothing",
-            hint="remove the key",
+            ("workloads", "jupyterlab", "user"),
+            "OpenShift runs pods as a user of their namespace's range, and rejects any other",
+            "remove the key",
         )
 
 
@@ -183,11 +147,8 @@ def _pinning(partial: PartialSettings, workloads: WorkloadsSettings) -> Iterator
         if workload.enabled and name not in workloads.jobs():
             rdma = key(("cluster", "pool", "rdma"))
             yield ConfigError(
-                path=("workloads", name, "enabled"),
-                value=True,
-                message=f"its pod would request {PINNED_MEMORY} to use {partial.fabric.resource}, which OpenShift "
-                "refuses",
-                expected=f"false, or no {rdma}",
-                hint=f"remove the key, or {rdma}: pods then use the cluster's own network; "
+                ("workloads", name, "enabled"),
+                f"its pod would request {PINNED_MEMORY} to use {partial.fabric.resource}, which OpenShift refuses",
+                f"remove the key, or {rdma}: pods then use the cluster's own network; "
                 "docs/openshift.md lists the supported workloads",
             )

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
-from pydantic.alias_generators import to_camel
 
 from components import catalogue
 from components.catalogue import CertifiedGpuOperator, OpenShiftAi
@@ -35,9 +34,9 @@ it was (kubernetes-sigs/nfs-subdir-external-provisioner, provisioner.go, Delete)
 def _server(value: str) -> str:
     if not is_host(value):
         reject(
-            message="this is not a valid name or address of an NFS server",
+            "this is not a valid name or address of an NFS server",
+            "write only the server here, and the exported folder in path",
             expected=_SERVERS,
-            hint="write only the server here, and the exported folder in path",
         )
     return value
 
@@ -53,8 +52,8 @@ class NfsSettings(SettingsModel):
             form(
                 _PATH,
                 _PATHS,
-                message="this is not a valid path of an export",
-                hint="write it as `showmount --exports <server>` shows it, without a / at its end",
+                "this is not a valid path of an export",
+                "write it as `showmount --exports <server>` shows it, without a / at its end",
             ),
         ]
         | None
@@ -90,20 +89,19 @@ class NfsSettings(SettingsModel):
         ):
             if value is None and self.model_fields_set:
                 yield ConfigError(
-                    path=(*path, name),
-                    message=f"{missing} is not set",
+                    (*path, name),
+                    f"{missing} is not set",
+                    f"set {key((*path, name))}, or remove {key(path)} if the cluster has its own storage classes",
                     expected=expected,
-                    hint=f"add {name}, or remove {key(path)} if the cluster has its own storage classes",
                 )
         if self.provisioner_name is not None:
             yield from _provisioner((*path, "provisionerName"), self.provisioner_name)
         if not is_label(self.release) or not is_label(nfs.full_name(self.release)):
             yield ConfigError(
-                path=(*path, "release"),
-                value=self.release,
-                message="Kubernetes would reject names with this prefix",
+                (*path, "release"),
+                "Kubernetes would reject names with this prefix",
+                f"remove the key; the default is {nfs.RELEASE}",
                 expected=f"at most {LABEL_LENGTH} of a-z, 0-9 and -, with a letter or digit first and last",
-                hint=f"remove the key for {nfs.RELEASE}",
             )
 
 
@@ -111,11 +109,10 @@ def _provisioner(path: Path, name: str) -> Iterator[ConfigError]:
     """Yield a name that Kubernetes refuses, or keeps for volumes that it makes itself: no claim would ever be bound."""
     if name.startswith("kubernetes.io/"):
         yield ConfigError(
-            path=path,
-            value=name,
-            message="Kubernetes reserves this prefix for its own provisioners",
+            path,
+            "Kubernetes reserves this prefix for its own provisioners",
+            "use a prefix with your own domain, or remove the key",
             expected="a name with another prefix, such as k8s-sigs.io/nfs",
-            hint="use a prefix with your own domain, or remove the key",
         )
         return
     yield from qualified_errors(path, name, name)
@@ -178,28 +175,25 @@ class OperatorsSettings(SettingsModel):
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold that the section says one way, a channel that leads to the version, and names to Kubernetes' rules."""
         if self.operators is Operators.PLAIN:
-            for name in sorted(self.model_fields_set - {"operators"}):
-                yield ConfigError(
-                    path=(*path, to_camel(name)),
-                    message="this key is for OpenShift AI, but the stack installs the platform's own operators",
-                    expected=f"no key, or {key((*path, 'operators'))}: {Operators.OPENSHIFT_AI}",
-                    hint=f"remove the key, or set {key((*path, 'operators'))}",
-                )
+            yield from self.unused(
+                path,
+                sorted(self.model_fields_set - {"operators"}),
+                "this key is for OpenShift AI, but the stack installs the platform's own operators",
+                f"remove the key, or set {key((*path, 'operators'))} to {Operators.OPENSHIFT_AI}",
+            )
         elif self.chosen_channel not in self.release.channels:
             yield ConfigError(
-                path=(*path, "channel"),
-                value=self.channel,
-                message=f"this is not a catalog channel with OpenShift AI {self.version}",
+                (*path, "channel"),
+                f"this is not a catalog channel with OpenShift AI {self.version}",
+                f"remove the key; the default is {self.release.channels[0]}",
                 expected=listed(self.release.channels),
-                hint=f"remove the key for {self.release.channels[0]}",
             )
         elif self.open_to_all and self.release.patched_whole:
             yield ConfigError(
-                path=(*path, "openToAll"),
-                value=self.open_to_all,
-                message=f"OpenShift AI {self.version} has no NetworkPolicies that this key could open",
+                (*path, "openToAll"),
+                f"OpenShift AI {self.version} has no NetworkPolicies that this key could open",
+                "remove the key",
                 expected="no key before 2.19",
-                hint="remove the key",
             )
         for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
             yield from label_error((*path, name), value)
@@ -255,21 +249,18 @@ class OpenShiftGpuSettings(ProvidedGpuSettings):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold that the operator is to be installed where something is said of it, with the drivers that it has."""
-        for name in _OF_OPERATOR if not self.operator else ():
-            if name in self.model_fields_set:
-                yield ConfigError(
-                    path=(*path, to_camel(name)),
-                    message="this key is for a GPU operator that the stack installs, but the cluster's own is used",
-                    expected=f"no key, or {key((*path, 'operator'))}: true",
-                    hint=f"remove the key, or set {key((*path, 'operator'))}",
-                )
+        if not self.operator:
+            yield from self.unused(
+                path,
+                _OF_OPERATOR,
+                "this key is for a GPU operator that the stack installs, but the cluster's own is used",
+                f"remove the key, or set {key((*path, 'operator'))} to true",
+            )
         if self.driver_version is not None:
             yield ConfigError(
-                path=(*path, "driverVersion"),
-                value=self.driver_version,
-                message="a certified GPU operator installs only its certified driver",
-                expected="nothing",
-                hint=f"remove the key, and choose {key((*path, 'operatorVersion'))}",
+                (*path, "driverVersion"),
+                "a certified GPU operator installs only its certified driver",
+                f"remove the key, and choose {key((*path, 'operatorVersion'))}",
             )
         for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
             yield from label_error((*path, name), value)
@@ -305,11 +296,9 @@ class OpenShiftMonitoringSettings(MonitoringSettings):
         yield from super().check(path)
         if self.enabled and self.definitions:
             yield ConfigError(
-                path=(*path, "definitions"),
-                value=True,
-                message="OpenShift has its own version of these definitions and reverts changes",
-                expected="false",
-                hint="remove the key",
+                (*path, "definitions"),
+                "OpenShift has its own version of these definitions and reverts changes",
+                "remove the key",
             )
 
 

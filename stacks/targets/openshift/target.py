@@ -18,7 +18,7 @@ from stacks.targets import spec
 from stacks.targets.existing import target as existing
 from stacks.targets.openshift import operators, workbench
 from stacks.targets.openshift.settings import OpenShiftSettings, Operators
-from stacks.targets.spec import Planned, TargetSpec
+from stacks.targets.spec import Planned, TargetSpec, shared_sections
 
 _COUNTS_RAY: Final = (0, 10)
 """The first Kueue that counts all pods of Ray's kinds (red-hat-data-services/kueue, rhoai-2.16 to 2.21)."""
@@ -72,7 +72,14 @@ OPENSHIFT: Final = TargetSpec(
     name="openshift",
     summary="an OpenShift 4 cluster with GPU nodes that a kubeconfig names",
     settings=OpenShiftSettings,
-    sections=("kubernetes", "cluster", operators.SECTION, "nfs", *existing.SECTIONS[2:], workbench.SECTION),
+    sections=(
+        "kubernetes",
+        "cluster",
+        operators.SECTION,
+        "nfs",
+        *shared_sections("nvshare", "mlops"),
+        workbench.SECTION,
+    ),
     secrets=(OBJECT_STORE_SECRET_KEY,),
     count_key=existing.COUNT_KEY,
     pools_key=existing.POOLS_KEY,

@@ -12,7 +12,7 @@ from components.nodes import certified_gpu_operator
 from components.storage import nfs
 from components.tenancy.quota import Quota
 from components.workbench.object_store import StoreKind
-from stacks.config.errors import ConfigError, key, listed
+from stacks.config.errors import MISSING, ConfigError, key, listed
 from stacks.config.secrets import OBJECT_STORE_SECRET_KEY
 from stacks.config.sections import Sections
 from stacks.derived.partial import PartialSettings
@@ -74,12 +74,10 @@ def _operators(partial: PartialSettings) -> Iterator[ConfigError]:
         return
     way = ("openshift", "operators")
     yield ConfigError(
-        path=(SECTION, "enabled"),
-        value=True,
-        message="the workbench needs OpenShift AI, and the stack installs the platform's own operators "
+        (SECTION, "enabled"),
+        "the workbench needs OpenShift AI, and the stack installs the platform's own operators "
         f"({key(way)}: {Operators.PLAIN})",
-        expected=f"false, or {key(way)}: {Operators.OPENSHIFT_AI}",
-        hint=f"set {key(way)} to {Operators.OPENSHIFT_AI}",
+        f"set {key(way)} to {Operators.OPENSHIFT_AI}",
     )
 
 
@@ -87,12 +85,10 @@ def _registry(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield the error of a notebook without the cluster's registry, which has OpenShift AI's images."""
     if partial.facts is not None and not partial.facts.has_registry:
         yield ConfigError(
-            path=(SECTION, "enabled"),
-            value=True,
-            message="the images of notebooks are in OpenShift's own registry, which is Removed on this cluster, as on "
+            (SECTION, "enabled"),
+            "the images of notebooks are in OpenShift's own registry, which is Removed on this cluster, as on "
             "bare metal without storage",
-            expected="false, or a cluster whose registry runs",
-            hint="give the registry storage, and set managementState of configs.imageregistry.operator.openshift.io "
+            "give the registry storage, and set managementState of configs.imageregistry.operator.openshift.io "
             "cluster to Managed",
         )
 
@@ -104,12 +100,11 @@ def _version(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[
         return
     older = [each.name for each in settings.notebook_image.versions if numbers(each.since) <= numbers(release.version)]
     yield ConfigError(
-        path=(SECTION, "version"),
-        value=settings.version,
-        message=f"{settings.image} has this version from OpenShift AI {version.since} on, and the stack installs "
+        (SECTION, "version"),
+        f"{settings.image} has this version from OpenShift AI {version.since} on, and the stack installs "
         f"{release.version}",
+        f"use {older[0]}, or a later {key((operators.SECTION, 'version'))}",
         expected=listed(older),
-        hint=f"use {older[0]}, or a later {key((operators.SECTION, 'version'))}",
     )
 
 
@@ -118,18 +113,16 @@ def _secret(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[C
     external, given = settings.object_store.kind is Store.EXTERNAL, OBJECT_STORE_SECRET_KEY in partial.secrets
     if external and not given:
         yield ConfigError(
-            path=(SECTION, "objectStore", "kind"),
-            value=settings.object_store.kind.value,
-            message="the external store's secret key is missing",
-            expected=f"the secret {key((OBJECT_STORE_SECRET_KEY,))}, or kind: {Store.SEAWEEDFS}",
-            hint=f"run `pulumi config set --secret {key((OBJECT_STORE_SECRET_KEY,))}`, which asks for the value",
+            (SECTION, "objectStore", "kind"),
+            "the external store's secret key is missing",
+            f"run `pulumi config set --secret {key((OBJECT_STORE_SECRET_KEY,))}`, which asks for the value",
         )
     if given and not external:
         yield ConfigError(
-            path=(OBJECT_STORE_SECRET_KEY,),
-            message=f"the stack runs the store, {settings.object_store.kind}, and creates its keys itself",
-            expected=f"no secret, or {key((SECTION, 'objectStore', 'kind'))}: {Store.EXTERNAL}",
-            hint=f"run `pulumi config rm {key((OBJECT_STORE_SECRET_KEY,))}`",
+            (OBJECT_STORE_SECRET_KEY,),
+            f"the stack runs the store, {settings.object_store.kind}, and creates its keys itself",
+            f"run `pulumi config rm {key((OBJECT_STORE_SECRET_KEY,))}`",
+            value=MISSING,
         )
 
 

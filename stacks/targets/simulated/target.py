@@ -11,7 +11,7 @@ from components.storage.simulated import CLASS
 from stacks.config.sections import Sections
 from stacks.settings.pools import FurtherPoolSettings
 from stacks.targets.simulated.settings import NodesSettings, SimulatedSettings
-from stacks.targets.spec import TargetSpec
+from stacks.targets.spec import TargetSpec, shared_sections
 
 
 def _pools(sections: Sections) -> Sequence[NodePool]:
@@ -28,18 +28,7 @@ SIMULATED: Final = TargetSpec(
     name="simulated",
     summary="an existing cluster, with GPU nodes that KWOK simulates",
     settings=SimulatedSettings,
-    sections=(
-        "kubernetes",
-        "nodes",
-        "scheduling",
-        "queueing",
-        "tenancy",
-        "teams",
-        "recovery",
-        "workloads",
-        "mirror",
-        "samples",
-    ),
+    sections=("kubernetes", "nodes", *shared_sections("gpu", "nvshare", "volcano", "health", "monitoring", "mlops")),
     count_key=("nodes", "count"),
     pools_key=("nodes", "morePools"),
     reserved={},  # only jobs run there

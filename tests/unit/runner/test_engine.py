@@ -271,7 +271,7 @@ def test_an_environment_that_reads_no_secrets_needs_no_passphrase(engine: Engine
 
 def test_settings_that_are_no_yaml_are_named(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "checkout" / "Pulumi.dev.yaml").write_text("config: {")
-    with pytest.raises(EngineError, match=r"Pulumi\.dev\.yaml: line 1 is no YAML"):
+    with pytest.raises(EngineError, match=r"Pulumi\.dev\.yaml: line 1, column \d+ is not valid YAML"):
         engine.prepare()
 
 

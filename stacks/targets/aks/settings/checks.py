@@ -12,7 +12,7 @@ from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_PAI
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
 from stacks.settings import addresses, cidr
 from stacks.targets.aks.settings import support
-from stacks.targets.aks.settings.options import AzureOptions, GpuPoolSettings
+from stacks.targets.aks.settings.options import AzureOptions
 from stacks.targets.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY, STORAGE_SKUS
 
 _SUBNET_RESERVED: Final = 5
@@ -63,97 +63,76 @@ def _version(azure: AzureOptions) -> Iterator[ConfigError]:
     version = azure.kubernetes_version
     if azure.support == LONG_TERM and azure.tier != "Premium":
         yield ConfigError(
-            path=("azure", "support"),
-            value=azure.support,
-            message=f"long-term support needs tier Premium, and mlbatch:azure.tier is {azure.tier}",
-            expected="official, or longTerm with tier Premium",
-            hint="set mlbatch:azure.tier to Premium, or remove support",
+            ("azure", "support"),
+            f"long-term support needs tier Premium, and mlbatch:azure.tier is {azure.tier}",
+            "set mlbatch:azure.tier to Premium, or remove the key",
         )
     if version.count(".") > 1 and azure.upgrades.kubernetes != "none":
         yield ConfigError(
-            path=("azure", "kubernetesVersion"),
-            value=version,
-            message="this is a patch version, but mlbatch:azure.upgrades.kubernetes upgrades to newer ones, which each "
+            ("azure", "kubernetesVersion"),
+            "this is a patch version, but mlbatch:azure.upgrades.kubernetes upgrades to newer ones, which each "
             "update of the stack would try to revert",
-            expected="a minor version, or a patch version with the channel none",
-            hint=f'set it to "{version.rpartition(".")[0]}", or remove mlbatch:azure.upgrades.kubernetes',
+            f'set it to "{version.rpartition(".")[0]}", or remove mlbatch:azure.upgrades.kubernetes',
         )
     yield from support.check(azure)
     image = next(image for image in versions.NODE_IMAGES if image.os_sku == azure.os_sku)
     minor = int(version.split(".")[1])
     if image.last is not None and not image.first <= minor <= image.last:
         yield ConfigError(
-            path=("azure", "osSku"),
-            value=azure.os_sku,
-            message=f"AKS has this node image for Kubernetes 1.{image.first} to 1.{image.last}, not for {version}",
+            ("azure", "osSku"),
+            f"AKS has this node image for Kubernetes 1.{image.first} to 1.{image.last}, not for {version}",
+            "set it to Ubuntu, or mlbatch:azure.kubernetesVersion to an older version",
             expected=listed(
                 other.os_sku for other in versions.NODE_IMAGES if other.last is None or minor <= other.last
             ),
-            hint="use Ubuntu, or an older version of Kubernetes",
         )
 
 
 def _api_server(azure: AzureOptions) -> Iterator[ConfigError]:
     access, path = azure.api_server, ("azure", "apiServer")
-    chosen = [
-        name
-        for name, is_set in (
-            ("authorizedRanges", bool(access.authorized_ranges)),
-            ("private", access.private),
-            ("public", access.public),
-        )
-        if is_set
-    ]
+    given = {"authorizedRanges": access.authorized_ranges, "private": access.private, "public": access.public}
+    chosen = [name for name, value in given.items() if value]
     allowed = "exactly one of authorizedRanges, private: true and public: true"
     others = [text for text in access.authorized_ranges if text not in (ANYBODY, NODES_ONLY)]
     if ANYBODY not in access.authorized_ranges and (wide := addresses.too_wide(others)):
         yield ConfigError(
-            path=(*path, "authorizedRanges"),
-            value=list(access.authorized_ranges),
-            message=f"together these are {wide[0]}, which contains almost all addresses",
+            (*path, "authorizedRanges"),
+            f"together these are {wide[0]}, which contains almost all addresses",
+            f"list your own networks, or, if that is intended, remove the key and set {key((*path, 'public'))} to true",
             expected=allowed,
-            hint="list your own networks, or set public to true in place of authorizedRanges if that is intended",
         )
     for text in others:
         if addresses.within(text, addresses.NOT_PUBLIC):
             yield ConfigError(
-                path=(*path, "authorizedRanges", access.authorized_ranges.index(text)),
-                value=text,
-                message="this private network does not exist on the internet and cannot reach the API server's address",
-                expected="public networks",
-                hint="list the public addresses of your network, or set private to true",
+                (*path, "authorizedRanges", access.authorized_ranges.index(text)),
+                "this private network does not exist on the internet and cannot reach the API server's address",
+                f"list the public addresses of your network, or remove the key and set {key((*path, 'private'))} "
+                "to true",
             )
     if ANYBODY in access.authorized_ranges:
         yield ConfigError(
-            path=(*path, "authorizedRanges", access.authorized_ranges.index(ANYBODY)),
-            value=ANYBODY,
-            message="this contains all addresses, so everyone could connect to the API server",
+            (*path, "authorizedRanges", access.authorized_ranges.index(ANYBODY)),
+            "this contains all addresses, so everyone could connect to the API server",
+            f"list your own networks, or, if that is intended, remove the key and set {key((*path, 'public'))} to true",
             expected=allowed,
-            hint="list your own networks, or set public to true in place of authorizedRanges if that is intended",
         )
     elif not chosen:
         yield ConfigError(
-            path=(*path, "authorizedRanges"),
-            value=MISSING,
-            message="access to the API server is not restricted, so everyone could connect",
+            (*path, "authorizedRanges"),
+            "access to the API server is not restricted, so everyone could connect",
+            f'list your networks, such as ["203.0.113.0/24"], or set {key((*path, "private"))} or '
+            f"{key((*path, 'public'))} to true",
             expected=allowed,
-            hint='list your networks, such as ["203.0.113.0/24"], or set private or public to true',
         )
     elif len(chosen) > 1:
         yield ConfigError(
-            path=path,
-            value=MISSING,
-            message=f"{' and '.join(chosen)} exclude each other",
-            expected=allowed,
-            hint="keep one of them",
+            path, f"{' and '.join(chosen)} exclude each other", "set only one of them", expected=allowed, value=MISSING
         )
     if NODES_ONLY in access.authorized_ranges and len(access.authorized_ranges) > 1:
         yield ConfigError(
-            path=(*path, "authorizedRanges", access.authorized_ranges.index(NODES_ONLY)),
-            value=NODES_ONLY,
-            message="to AKS this means only the nodes, which contradicts the other networks",
-            expected=f"{NODES_ONLY} alone, or networks without it",
-            hint="remove it",
+            (*path, "authorizedRanges", access.authorized_ranges.index(NODES_ONLY)),
+            "to AKS this means only the nodes, which contradicts the other networks",
+            "remove it",
         )
 
 
@@ -161,27 +140,24 @@ def _access(azure: AzureOptions) -> Iterator[ConfigError]:
     access = azure.access
     if not access.local_accounts and not access.admin_groups:
         yield ConfigError(
-            path=("azure", "access", "adminGroups"),
-            value=MISSING,
-            message="local accounts are off and there is no administrator group, so no user could sign in",
+            ("azure", "access", "adminGroups"),
+            "local accounts are off and there is no administrator group, so no user could sign in",
+            "add a group (`az ad group show --group NAME --query id`), or set mlbatch:azure.access.localAccounts to "
+            "true and mlbatch:azure.access.login to local",
             expected="object IDs of Entra groups, including a group of the account that deploys the stack",
-            hint="add a group (`az ad group show --group NAME --query id`), or set localAccounts and login: local",
         )
     if access.login == LOCAL and not access.local_accounts:
         yield ConfigError(
-            path=("azure", "access", "login"),
-            value=access.login,
-            message="local accounts are off, so the cluster has no certificate to sign in with",
+            ("azure", "access", "login"),
+            "local accounts are off, so the cluster has no certificate to sign in with",
+            "set it to azurecli, or mlbatch:azure.access.localAccounts to true",
             expected="azurecli, workloadidentity, spn or msi; local only with localAccounts: true",
-            hint="use azurecli, or set localAccounts to true",
         )
     if access.login != LOCAL and access.local_accounts and not access.admin_groups:
         yield ConfigError(
-            path=("azure", "access", "login"),
-            value=access.login,
-            message="there is no administrator group, so no user can sign in with Entra",
-            expected="local, or another login with groups in adminGroups",
-            hint="set it to local, or add a group to adminGroups",
+            ("azure", "access", "login"),
+            "there is no administrator group, so no user can sign in with Entra",
+            "set it to local, or add a group to mlbatch:azure.access.adminGroups",
         )
 
 
@@ -192,12 +168,11 @@ def _region(azure: AzureOptions) -> Iterator[ConfigError]:
         if pool.any_region or size.regions is None or azure.location in size.regions:
             continue
         yield ConfigError(
-            path=("azure", "location"),
-            value=azure.location,
-            message=f"this region does not offer {size.name}, as of {REGIONS_AS_OF}",
-            expected=listed(sorted(size.regions)),
-            hint=f"use one of those, or a size that {azure.location} has ({listed(others)}); if it now has this one, "
+            ("azure", "location"),
+            f"this region does not offer {size.name}, as of {REGIONS_AS_OF}",
+            f"use one of those, or a size that {azure.location} has ({listed(others)}); if it now has this one, "
             f"set {key((*path, 'anyRegion'))} to true",
+            expected=listed(sorted(size.regions)),
         )
 
 
@@ -207,49 +182,38 @@ def _zones(azure: AzureOptions) -> Iterator[ConfigError]:
     for path, zones in {system: azure.system_pool.zones, **pools}.items():
         if zones and azure.location in REGIONS_WITHOUT_ZONES:
             yield ConfigError(
-                path=(*path, "zones"),
-                value=list(zones),
-                message=f"region {azure.location} has no availability zones",
-                expected="[]",
-                hint="set it to [], or use another region",
+                (*path, "zones"),
+                f"region {azure.location} has no availability zones",
+                "set it to [], or mlbatch:azure.location to another region",
             )
     for path, pool in azure.gpu_pools.items():
         if pool.proximity_placement_group and len(pool.zones) > 1:
             yield ConfigError(
-                path=(*path, "proximityPlacementGroup"),
-                value=True,
-                message=f"the placement group is in one data centre, but the nodes are in {len(pool.zones)} zones",
-                expected="one zone or none with a proximity placement group, or several zones without",
-                hint="list one zone in zones, or remove proximityPlacementGroup",
+                (*path, "proximityPlacementGroup"),
+                f"the placement group is in one data centre, but the nodes are in {len(pool.zones)} zones",
+                f"set it to false, or list only one zone in {key((*path, 'zones'))}",
             )
 
 
 def _autoscale(azure: AzureOptions) -> Iterator[ConfigError]:
     for path, pool in azure.gpu_pools.items():
-        yield from _scaling(path, pool)
-
-
-def _scaling(path: Path, pool: GpuPoolSettings) -> Iterator[ConfigError]:
-    scaling = pool.autoscale
-    if scaling is None:
-        return
-    if scaling.min > scaling.max:
-        yield ConfigError(
-            path=(*path, "autoscale", "min"),
-            value=scaling.min,
-            message=f"this is more than max, which is {scaling.max}",
-            expected=f"a whole number from 0 to {scaling.max}",
-            hint="lower min, or raise max",
-        )
-    elif not scaling.min <= pool.count <= scaling.max:
-        side = "above the autoscaler's maximum" if pool.count > scaling.max else "below the autoscaler's minimum"
-        yield ConfigError(
-            path=(*path, "count"),
-            value=pool.count,
-            message=f"this is {side}",
-            expected=f"a whole number from {scaling.min} to {scaling.max}",
-            hint=f"set it to a number in that range, or change {key((*path, 'autoscale'))}",
-        )
+        scaling = pool.autoscale
+        if scaling is None:
+            continue
+        if scaling.min > scaling.max:
+            yield ConfigError(
+                (*path, "autoscale", "min"),
+                f"this is more than max, which is {scaling.max}",
+                f"lower it, or raise {key((*path, 'autoscale', 'max'))}",
+            )
+        elif not scaling.min <= pool.count <= scaling.max:
+            side = "above the autoscaler's maximum" if pool.count > scaling.max else "below the autoscaler's minimum"
+            yield ConfigError(
+                (*path, "count"),
+                f"this is {side}",
+                f"set it to a number in that range, or change {key((*path, 'autoscale'))}",
+                expected=f"a whole number from {scaling.min} to {scaling.max}",
+            )
 
 
 def _pools(azure: AzureOptions) -> Iterator[ConfigError]:
@@ -257,11 +221,7 @@ def _pools(azure: AzureOptions) -> Iterator[ConfigError]:
     for path, pool in azure.gpu_pools.items():
         if pool.name in taken:
             yield ConfigError(
-                path=(*path, "name"),
-                value=pool.name,
-                message=f"{taken[pool.name]} already has this name",
-                expected="a name that no other pool has",
-                hint="give one of the two another name",
+                (*path, "name"), f"{taken[pool.name]} already has this name", "give one of the two another name"
             )
         taken.setdefault(pool.name, key(path))
 
@@ -277,7 +237,6 @@ def _network(azure: AzureOptions) -> Iterator[ConfigError]:
     if not found["nodeCidr"].subnet_of(found["vnetCidr"]):
         yield _bad_network(
             "nodeCidr",
-            net.node_cidr,
             "the nodes' subnet is not in the virtual network",
             f"a network in {net.vnet_cidr}",
             "use a part of it, or widen vnetCidr",
@@ -288,14 +247,12 @@ def _network(azure: AzureOptions) -> Iterator[ConfigError]:
             told.add(first)
             yield _bad_network(
                 first,
-                str(found[first]),
                 f"it overlaps with {second}, {found[second]}, so some addresses would be ambiguous",
                 f"a network that does not overlap with {found[second]}",
             )
     if found["serviceCidr"].prefixlen <= 12 or found["serviceCidr"].prefixlen > 28:
         yield _bad_network(
             "serviceCidr",
-            net.service_cidr,
             "AKS does not accept a network of this size for Services",
             "a prefix length from 13 to 28",
             "use a /16, the default of AKS",
@@ -303,42 +260,31 @@ def _network(azure: AzureOptions) -> Iterator[ConfigError]:
     yield from _room(azure, found["nodeCidr"], found["podCidr"])
 
 
-def _room(azure: AzureOptions, node_network: IPv4Network, pod_network: IPv4Network) -> Iterator[ConfigError]:
+def _room(azure: AzureOptions, nodes_network: IPv4Network, pods_network: IPv4Network) -> Iterator[ConfigError]:
     """Require addresses for all nodes, and for one more, which an upgrade of the system pool adds temporarily."""
     nodes = azure.system_pool.count + sum(pool.most_nodes for pool in azure.gpu_pools.values())
-    rooms = (
-        (
-            "nodeCidr",
-            node_network,
-            node_network.num_addresses - _SUBNET_RESERVED,
-            "an address each, and five of Azure's",
-            32 - (nodes + _SUBNET_RESERVED).bit_length(),
-        ),
-        (
-            "podCidr",
-            pod_network,
-            pod_network.num_addresses // 2 ** (32 - _POD_PREFIX),
-            f"a /{_POD_PREFIX} each",
-            _POD_PREFIX - nodes.bit_length(),
-        ),
+    room = nodes_network.num_addresses - _SUBNET_RESERVED
+    if room < nodes + 1:
+        prefix = 32 - (nodes + _SUBNET_RESERVED).bit_length()
+        fix = f"use a /{prefix} or larger, and a virtual network (vnetCidr) that contains it"
+        yield _small_network("nodeCidr", nodes, room, "an address each, and five of Azure's", fix)
+    room = pods_network.num_addresses // 2 ** (32 - _POD_PREFIX)
+    if room < nodes + 1:
+        fix = f"use a /{_POD_PREFIX - nodes.bit_length()} or larger"
+        yield _small_network("podCidr", nodes, room, f"a /{_POD_PREFIX} each", fix)
+
+
+def _small_network(name: str, nodes: int, room: int, share: str, fix: str) -> ConfigError:
+    return _bad_network(
+        name,
+        f"it has addresses for {max(0, room)} nodes ({share}); required: {nodes}, and one more in an upgrade",
+        f"a network for {nodes + 1} nodes",
+        fix,
     )
-    for name, network, room, share, prefix in rooms:
-        if room < nodes + 1:
-            yield _bad_network(
-                name,
-                str(network),
-                f"it has addresses for {max(0, room)} nodes ({share}); required: {nodes}, and one more in an upgrade",
-                f"a network for {nodes + 1} nodes",
-                f"use a /{prefix} or larger"
-                + (", and a virtual network (vnetCidr) that contains it" if name == "nodeCidr" else ""),
-            )
 
 
-def _bad_network(
-    name: str, value: str, wrong: str, allowed: str, fix: str = "use another network of the same size"
-) -> ConfigError:
-    path: Path = ("azure", "network", name)
-    return ConfigError(path=path, value=value, message=wrong, expected=allowed, hint=fix)
+def _bad_network(name: str, wrong: str, allowed: str, fix: str = "use another network of the same size") -> ConfigError:
+    return ConfigError(("azure", "network", name), wrong, fix, expected=allowed)
 
 
 def _grace(azure: AzureOptions) -> Iterator[ConfigError]:
@@ -348,20 +294,16 @@ def _grace(azure: AzureOptions) -> Iterator[ConfigError]:
         return
     if azure.feature.assume_registered:
         yield ConfigError(
-            path=("azure", "feature", "assumeRegistered"),
-            value=True,
-            message=f"InfiniBand of {size.name} works only if the subscription does not have AKSInfinibandSupport",
-            expected="false with this VM size",
-            hint="remove it, and run `az feature unregister --namespace Microsoft.ContainerService --name "
+            ("azure", "feature", "assumeRegistered"),
+            f"InfiniBand of {size.name} works only if the subscription does not have AKSInfinibandSupport",
+            "remove it, and run `az feature unregister --namespace Microsoft.ContainerService --name "
             "AKSInfinibandSupport` if the feature is registered",
         )
     if azure.os_sku == "Ubuntu2204" or int(azure.kubernetes_version.split(".")[1]) < 35:
         yield ConfigError(
-            path=("azure", "osSku"),
-            value=azure.os_sku,
-            message=f"{size.name} needs Ubuntu 24.04",
-            expected="Ubuntu with Kubernetes 1.35 or later",
-            hint="set osSku to Ubuntu, and kubernetesVersion to 1.35 or later",
+            ("azure", "osSku"),
+            f"{size.name} needs Ubuntu 24.04",
+            "set it to Ubuntu, and mlbatch:azure.kubernetesVersion to 1.35 or later",
         )
 
 
@@ -373,19 +315,16 @@ def _ranges(azure: AzureOptions) -> Iterator[ConfigError]:
         path: Path = ("azure", "storage", "allowedRanges", index)
         if network.prefixlen in (0, 31):
             yield ConfigError(
-                path=path,
-                value=text,
-                message="Azure does not accept this network" if network.prefixlen else "this contains all addresses",
+                path,
+                "Azure does not accept this network" if network.prefixlen else "this contains all addresses",
+                "write single addresses, or a larger network" if network.prefixlen else "list your own networks",
                 expected="public networks with a prefix length from 1 to 30, or of one address (/32)",
-                hint="write single addresses, or a larger network" if network.prefixlen else "list your own networks",
             )
         elif addresses.within(text, addresses.NOT_PUBLIC) or any(network.overlaps(private) for private in _PRIVATE):
             yield ConfigError(
-                path=path,
-                value=text,
-                message="a storage account's firewall accepts only public networks",
-                expected="public networks; the nodes' subnet always has access",
-                hint="remove it, or write the network's public address",
+                path,
+                "a storage account's firewall accepts only public networks",
+                "remove it, or write the network's public address; the nodes' subnet always has access",
             )
 
 
@@ -399,7 +338,6 @@ def _reserved(azure: AzureOptions) -> Iterator[ConfigError]:
         if (found := cidr.overlapping(IPv4Network(value), _TAKEN)) is not None:
             yield _bad_network(
                 name,
-                value,
                 f"it overlaps with {found}, which Azure and AKS reserve",
                 f"a network without {listed(_TAKEN)}",
             )
@@ -410,22 +348,20 @@ def _names(azure: AzureOptions) -> Iterator[ConfigError]:
     longest = _LONGEST_DEPLOYMENT - len(infiniband_deployment(""))
     if azure.registers_feature and len(azure.cluster_name) > longest:
         yield ConfigError(
-            path=("azure", "clusterName"),
-            value=azure.cluster_name,
-            message=f"the deployment that registers InfiniBand would be named "
+            ("azure", "clusterName"),
+            f"the deployment that registers InfiniBand would be named "
             f"{infiniband_deployment(azure.cluster_name)}, which is longer than {_LONGEST_DEPLOYMENT} characters",
+            "write a shorter name",
             expected=f"at most {longest} characters",
-            hint="write a shorter name",
         )
     if len(azure.nodes_group) > _LONGEST_NODES_GROUP:
         given = azure.node_resource_group is not None
         yield ConfigError(
-            path=("azure", "nodeResourceGroup" if given else "resourceGroup"),
-            value=azure.nodes_group if given else azure.resource_group,
-            message=f"AKS' own group would be {azure.nodes_group}, longer than {_LONGEST_NODES_GROUP} characters",
+            ("azure", "nodeResourceGroup" if given else "resourceGroup"),
+            f"AKS' own group would be {azure.nodes_group}, longer than {_LONGEST_NODES_GROUP} characters",
+            "write a shorter name",
             expected=f"at most {_LONGEST_NODES_GROUP - (0 if given else 4)} characters"
             + ("" if given else ", or a separate name in mlbatch:azure.nodeResourceGroup"),
-            hint="write a shorter name",
         )
 
 
@@ -447,11 +383,10 @@ def _redundancy(azure: AzureOptions) -> Iterator[ConfigError]:
     ]
     if lacks:
         yield ConfigError(
-            path=("azure", "storage", "sku"),
-            value=storage.sku,
-            message="; ".join(lacks),
+            ("azure", "storage", "sku"),
+            "; ".join(lacks),
+            "set it to one of these, or mlbatch:azure.location to another region",
             expected=listed(good),
-            hint="use one of those, or another region",
         )
 
 
@@ -464,21 +399,17 @@ def _tags(azure: AzureOptions) -> Iterator[ConfigError]:
     own = [RETIRED_TAG] if any(pool.skip_gpu_driver_install_tag for pool in azure.gpu_pools.values()) else []
     if len(azure.tags) + len(own) > MOST_TAGS:
         yield ConfigError(
-            path=("azure", "tags"),
-            value=dict(azure.tags),
-            message=f"with {listed(own)}, which mlbatch:azure.gpuPool.skipGpuDriverInstallTag adds, these are "
+            ("azure", "tags"),
+            f"with {listed(own)}, which mlbatch:azure.gpuPool.skipGpuDriverInstallTag adds, these are "
             f"{len(azure.tags) + len(own)} tags",
-            expected=f"at most {MOST_TAGS - len(own)} tags",
-            hint=f"remove {len(azure.tags) + len(own) - MOST_TAGS} of them",
+            f"remove {len(azure.tags) + len(own) - MOST_TAGS} of them",
         )
 
 
 def _groups(azure: AzureOptions) -> Iterator[ConfigError]:
     if azure.nodes_group.lower() == azure.resource_group.lower():
         yield ConfigError(
-            path=("azure", "nodeResourceGroup"),
-            value=azure.nodes_group,
-            message="AKS creates this group itself, but the stack creates one with the same name",
-            expected="a name that no other group has",
-            hint="remove the key, or write another name",
+            ("azure", "nodeResourceGroup"),
+            "AKS creates this group itself, but the stack creates one with the same name",
+            "remove the key, or write another name",
         )

@@ -26,9 +26,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMES: Final = "at most 63 of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)"
 
 
-_VolumeName: TypeAlias = Annotated[
-    str, form(_NAME, _NAMES, message="this name is invalid for a volume", hint="rename the volume")
-]
+_VolumeName: TypeAlias = Annotated[str, form(_NAME, _NAMES, "this name is invalid for a volume", "rename the volume")]
 
 
 class BlobAccess(StrEnum):
@@ -44,8 +42,8 @@ _BlobfuseVersion = Annotated[
     form(
         _BLOBFUSE,
         "three numbers with dots, such as 2.5.4, or null for the nodes' own",
-        message="this is not a version of blobfuse2",
-        hint="write the version as Azure shows it",
+        "this is not a version of blobfuse2",
+        "write the version as Azure shows it",
     ),
 ]
 
@@ -117,29 +115,19 @@ class StorageSettings(SettingsModel):
         driver = self.blob_driver
         if self.volumes and (fault := blobfuse_fault(driver.version, driver.blobfuse)) is not None:
             yield ConfigError(
-                path=(*path, "blobDriver", "blobfuse"),
-                value=driver.blobfuse,
-                message=fault.reason,
-                expected=f"see {fault.source}",
-                hint=fault.fix,
+                (*path, "blobDriver", "blobfuse"), fault.reason, fault.fix, expected=f"see {fault.source}"
             )
         for index, volume in enumerate(self.volumes):
             if volume.uses_namespace and (fault := identity_fault(driver.version)) is not None:
                 yield ConfigError(
-                    path=(*path, "volumes", index, "access"),
-                    value=volume.access.value,
-                    message=fault.reason,
-                    expected=f"see {fault.source}",
-                    hint=fault.fix,
+                    (*path, "volumes", index, "access"), fault.reason, fault.fix, expected=f"see {fault.source}"
                 )
         first: dict[str, int] = {}
         for index, volume in enumerate(self.volumes):
             other = first.setdefault(volume.name, index)
             if other != index:
                 yield ConfigError(
-                    path=(*path, "volumes", index, "name"),
-                    value=volume.name,
-                    message=f"{key((*path, 'volumes', other))} already has this name",
-                    expected="one volume of each name",
-                    hint="rename one of them",
+                    (*path, "volumes", index, "name"),
+                    f"{key((*path, 'volumes', other))} already has this name",
+                    "rename one of them",
                 )

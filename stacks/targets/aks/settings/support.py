@@ -42,11 +42,10 @@ def check(azure: AzureOptions) -> Iterator[ConfigError]:
     good = [candidate.minor for candidate in versions.supported(day, long_term=long_term)]
     default = versions.DEFAULT if versions.DEFAULT in good else next(iter(good), versions.DEFAULT)
     yield ConfigError(
-        path=_PATH,
-        value=azure.kubernetes_version,
-        message=wrong,
+        _PATH,
+        wrong,
+        f'set it to "{default}"' + _longer(release, day, long_term=long_term),
         expected=f"{listed(good or [default])}, each alone or with a patch (AKS' calendar of {versions.AS_OF})",
-        hint=f'set it to "{default}"' + _longer(release, day, long_term=long_term),
     )
 
 

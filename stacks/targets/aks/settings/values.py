@@ -15,7 +15,7 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from components.azure import versions
 from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
-from stacks.config.errors import another_name, listed, nearest, shown
+from stacks.config.errors import another_name, instead, listed, shown
 from stacks.settings import ssh_key
 from stacks.settings.model import Rule, form, matching, reject
 
@@ -145,17 +145,11 @@ AdminName = Annotated[
 
 
 def _guid(value: str) -> str:
-    if not GUID.fullmatch(value):
+    if not GUID.fullmatch(value) or value == _NOBODY:
         reject(
-            message="this is not an ID of Azure or Entra",
+            "the all-zero ID is invalid" if value == _NOBODY else "this is not an ID of Azure or Entra",
+            "`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
             expected=_GUIDS,
-            hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
-        )
-    if value == _NOBODY:
-        reject(
-            message="the all-zero ID is invalid",
-            expected=_GUIDS,
-            hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
         )
     return value.lower()
 
@@ -165,8 +159,8 @@ TimeOfDay = Annotated[
     form(
         re.compile("([01][0-9]|2[0-3]):[0-5][0-9]"),
         "hours and minutes, 00:00 to 23:59",
-        message="this is not a time of day",
-        hint='write it in quotes, such as "02:00"',
+        "this is not a time of day",
+        'write it in quotes, such as "02:00"',
     ),
 ]
 UtcOffset = Annotated[
@@ -174,8 +168,8 @@ UtcOffset = Annotated[
     form(
         re.compile("[+-](0[0-9]|1[0-4]):[0-5][0-9]"),
         "a sign, hours and minutes, such as +00:00",
-        message="this is not a UTC offset",
-        hint='write it as "+01:00"',
+        "this is not a UTC offset",
+        'write it as "+01:00"',
     ),
 ]
 KubernetesVersion = Annotated[
@@ -183,8 +177,8 @@ KubernetesVersion = Annotated[
     form(
         re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?"),
         "a minor version such as 1.35, or one with a patch such as 1.35.7",
-        message="this is not a version of Kubernetes",
-        hint=f'for example "{versions.DEFAULT}"',
+        "this is not a version of Kubernetes",
+        f'for example "{versions.DEFAULT}"',
     ),
 ]
 Guid = Annotated[str, matching(_guid, GUID.pattern, _GUIDS)]
@@ -200,13 +194,11 @@ def _network(value: str) -> IPv4Network:
     try:
         loose = ip_network(value, strict=False)
     except (NetmaskValueError, ValueError):
-        reject(
-            message="this is not a network", expected=allowed, hint="write an address, a slash and the prefix length"
-        )
+        reject("this is not a network", "write an address, a slash and the prefix length", expected=allowed)
     if not isinstance(loose, IPv4Network):
-        reject(message="this is an IPv6 network", expected=allowed, hint="write an IPv4 network")
+        reject("this is an IPv6 network", "write an IPv4 network", expected=allowed)
     if str(loose.network_address) != value.split("/")[0]:
-        reject(message="this is a machine's address in a network", expected=allowed, hint=f"did you mean {loose}?")
+        reject("this is a machine's address in a network", f"did you mean {loose}?", expected=allowed)
     return loose
 
 
@@ -217,9 +209,9 @@ def ranges(values: tuple[str, ...]) -> tuple[str, ...]:
     """Return networks that may connect to the API server. AKS limits their number."""
     if len(values) > _MOST_RANGES:
         reject(
-            message=f"these are {len(values)} networks",
+            f"these are {len(values)} networks",
+            "merge adjacent networks",
             expected=f"at most {_MOST_RANGES}, AKS' limit",
-            hint="merge adjacent networks",
         )
     return values
 
@@ -228,9 +220,9 @@ def _zones(values: tuple[str, ...]) -> tuple[str, ...]:
     bad = [value for value in values if value not in _ZONES]
     if bad or len(set(values)) < len(values):
         reject(
-            message=f"there is no zone {shown(bad[0])}" if bad else "duplicate zone",
+            f"there is no zone {shown(bad[0])}" if bad else "duplicate zone",
+            'for example ["1"]',
             expected='any of "1", "2" and "3", each once; [] for any zone with capacity',
-            hint='for example ["1"]',
         )
     return values
 
@@ -247,28 +239,20 @@ def tags(values: Mapping[str, str]) -> Mapping[str, str]:
     )
     lowered = [name.lower() for name in values]
     if len(values) > MOST_TAGS:
-        reject(
-            message=f"these are {len(values)} tags", expected=allowed, hint=f"remove {len(values) - MOST_TAGS} of them"
-        )
+        reject(f"these are {len(values)} tags", f"remove {len(values) - MOST_TAGS} of them", expected=allowed)
     for name, value in values.items():
         if not 0 < len(name) <= _TAG_NAME or re.search(r"[<>%&\\?/]", name):
-            reject(message=f"Azure would reject the tag name {name!r}", expected=allowed, hint="write another name")
+            reject(f"Azure would reject the tag name {name!r}", "write another name", expected=allowed)
         if name.lower().startswith(_RESERVED_TAGS):
             reject(
-                message=f"Azure reserves names like {name!r}",
+                f"Azure reserves names like {name!r}",
+                "write another name",
                 expected=f"names that do not start with {listed(_RESERVED_TAGS)}; {allowed}",
-                hint="write another name",
             )
         if len(value) > _TAG_VALUE:
-            reject(
-                message=f"the value of tag {name!r} has {len(value)} characters", expected=allowed, hint="shorten it"
-            )
+            reject(f"the value of tag {name!r} has {len(value)} characters", "shorten it", expected=allowed)
         if lowered.count(name.lower()) > 1:
-            reject(
-                message=f"duplicate tag {name!r}: Azure ignores the case of tag names",
-                expected=allowed,
-                hint="remove one",
-            )
+            reject(f"duplicate tag {name!r}: Azure ignores the case of tag names", "remove one", expected=allowed)
     return values
 
 
@@ -281,21 +265,20 @@ def ssh_public_key(value: str) -> str:
     new = "run `ssh-keygen -t rsa -b 4096 -f ~/.ssh/aks` and write the content of ~/.ssh/aks.pub here"
     key, public = ssh_key.load(value, allowed=allowed, new=new)
     if not isinstance(public, RSAPublicKey):
-        reject(message=f"AKS does not accept keys of type {key.split()[0]}", expected=allowed, hint=new)
+        reject(f"AKS does not accept keys of type {key.split()[0]}", new, expected=allowed)
     if public.key_size < LEAST_RSA_BITS:
-        reject(message=f"this key has {public.key_size} bits", expected=allowed, hint=new)
+        reject(f"this key has {public.key_size} bits", new, expected=allowed)
     return key
 
 
 def gpu_size(value: str) -> str:
     """Return a VM size of the GPU pool."""
     if value not in GPU_SIZES:
-        meant = nearest(value, GPU_SIZES)
         has_none = is_vm_size(value) and not family_of(value).startswith("N")
         reject(
-            message="this VM size has no GPU" if has_none else "unknown VM size, or one without NVIDIA GPUs",
+            "this VM size has no GPU" if has_none else "unknown VM size, or one without NVIDIA GPUs",
+            "use one of those" if has_none else instead(value, GPU_SIZES, "use one of those"),
             expected=listed(GPU_SIZES),
-            hint=f"did you mean {meant}?" if meant and not has_none else "use one of those",
         )
     return value
 
@@ -305,18 +288,18 @@ def system_size(value: str) -> str:
     allowed = f"a VM size of at least {LEAST_SYSTEM_VCPUS} vCPUs with neither GPUs (N...) nor bursts (B...)"
     fix = "for example Standard_D4s_v5"
     if not is_vm_size(value):
-        reject(message="this is not the name of a VM size", expected=allowed, hint=fix)
+        reject("this is not the name of a VM size", fix, expected=allowed)
     if family_of(value).startswith("N"):
-        reject(message="this VM size has GPUs, which the cluster's own pods do not use", expected=allowed, hint=fix)
+        reject("this VM size has GPUs, which the cluster's own pods do not use", fix, expected=allowed)
     if family_of(value).startswith("B"):
-        reject(message="AKS does not accept burstable VM sizes for system pools", expected=allowed, hint=fix)
+        reject("AKS does not accept burstable VM sizes for system pools", fix, expected=allowed)
     vcpus = vcpus_of(value)
     if vcpus is None or vcpus < LEAST_SYSTEM_VCPUS:
         reject(
-            message="the number of vCPUs of this old VM size is unknown"
+            "the number of vCPUs of this old VM size is unknown"
             if vcpus is None
             else f"{vcpus} vCPUs are too few for the cluster's own pods and the platform's controllers",
+            fix,
             expected=allowed,
-            hint=fix,
         )
     return value
