@@ -58,6 +58,10 @@ def _jobs(jobs: str, specification: str) -> list[Rule]:
     ]
 
 
+JOB_SET_SUFFIX: Final = "-jobset"
+"""End of the names of wrapped JobSets, and of no TrainJob. Trainer gives its JobSets the names of their TrainJobs."""
+
+
 def _ray(cluster: str) -> list[Rule]:
     """Return the rules for a Ray cluster's specification.
 
@@ -93,6 +97,10 @@ def _ray(cluster: str) -> list[Rule]:
         Rule(
             condition=f"!{cluster}.headGroupSpec.?enableIngress.orValue(false)",
             message="a team's Ray cluster is reached from the cluster alone: leave enableIngress out",
+        ),
+        Rule(
+            condition=f"{cluster}.headGroupSpec.?headService.?metadata.?finalizers.orValue([]).size() == 0",
+            message="finalizers of a Ray cluster's Service would hold back its end: leave them out of headService",
         ),
         Rule(
             condition=f"!has({cluster}.upgradeStrategy)",
@@ -264,6 +272,10 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
         ),
     ],
     TRAIN_JOB.identity: [
+        Rule(
+            condition=f"!{{0}}.metadata.name.endsWith('{JOB_SET_SUFFIX}')",
+            message=f"only JobSets in AppWrappers have names that end in {JOB_SET_SUFFIX}: write another name",
+        ),
         Rule(
             condition="{0}.metadata.name.size() + string(int({0}.spec.?trainer.?numNodes.orValue(1)) - 1).size() <= "
             f"{_LONGEST_TRAIN_JOB}",

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from components import names
+from components.job_kinds import JOB, JOB_SET, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE
 from components.tenancy.promises import Promise
@@ -48,9 +49,17 @@ in it."""
 _EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE", "UPDATE", "DELETE"])
 _IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
 _APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
-"""Label of all objects that AppWrapper creates. AppWrapper deletes by name, also objects that existed before (v1.2.2,
-`resource_management.go`, deleteComponents). One of them could be the JobSet of a TrainJob, which Trainer would then
-recreate."""
+"""Label of all objects that AppWrapper creates."""
+_REPLACED: Final = (
+    "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
+    f"(owner.kind in {words([JOB.kind, 'ReplicaSet', JOB_SET.kind, RAY_CLUSTER.kind, TRAIN_JOB.kind])} || "
+    f"(owner.kind == '{RAY_JOB.kind}' && request.resource.resource == '{RAY_CLUSTER.plural}')))"
+)
+"""CEL of a deletion after which another controller starts a replacement while the old pods still end.
+
+AppWrapper deletes by name, also objects that existed before (v1.2.2, `resource_management.go`, deleteComponents), and
+keeps a job's quota until they are gone. `wrapped_kinds` therefore refuses the names that such objects have. Every other
+object of a team, AppWrapper may delete: if it could not, the quota would be held without pods."""
 _KEPT: Final = (
     f"(request.namespace == '{names.SYSTEM_NAMESPACE}' && (request.resource.resource in ['leases', 'events'] || "
     "(request.resource.resource == 'secrets' && request.operation == 'UPDATE')))"
@@ -77,8 +86,8 @@ def _appwrapper() -> AdmissionPolicy:
         "AppWrapper acts in the namespaces of teams, and keeps its lease and its certificate",
         Validation(
             expression=f"request.operation != 'DELETE' || !({_IN_TEAM}) || "
-            f"'{_APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}})",
-            message="AppWrapper deletes only what it has made, not another object of the same name",
+            f"'{_APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}}) || !{_REPLACED}",
+            message="AppWrapper does not delete what another controller would start again",
         ),
     )
 

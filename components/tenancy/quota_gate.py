@@ -15,6 +15,7 @@ from components.kubernetes.admission import AdmissionPolicy, Requests, Validatio
 from components.tenancy import amounts, growing_jobs, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON, Gatekeepers
+from components.tenancy.pod_templates import Rule
 from components.tenancy.promises import Promise
 
 _GROUPS: Final = dict.fromkeys((APPWRAPPER.group, PYTORCH_JOB.group, RAY_JOB.group, *(kind.group for kind in QUEUED)))
@@ -25,11 +26,21 @@ KNOWN: Final = (*(kind.identity for kind in SUBMITTED), JOB_SET.identity)
 """Kinds and versions that the rules for jobs support. People cannot create other kinds of these API groups."""
 _ALLOWED_LABELS: Final = (names.QUEUE_LABEL, names.LONGEST_LABEL)
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
+_OWNERS: Final = "{0}.metadata.?ownerReferences.orValue([])"
 CONTROLLERS: Final = (
     "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
     ".map(owner, owner.apiVersion + owner.kind + owner.name + owner.uid)"
 )
 """CEL of the controllers of an object. `{0}` is a list of strings."""
+
+_LONGEST_END: Final = 30
+"""Seconds that pods outside AppWrappers get to end, Kubernetes' default. Kueue frees the quota of such a job when the
+job has finished, even if some of its pods still end. AppWrapper waits for them."""
+_SHORT_END: Final = Rule(
+    condition=f"{{0}}.?spec.?terminationGracePeriodSeconds.orValue({_LONGEST_END}) <= {_LONGEST_END}",
+    message=f"pods outside an AppWrapper end within {_LONGEST_END} s, because their quota is free when the job has "
+    "finished: lower terminationGracePeriodSeconds, or wrap the job in an AppWrapper",
+)
 
 
 def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
@@ -49,14 +60,10 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
                 message=f"members submit {', '.join(KNOWN)} alone: no rule counts the pods of other kinds and versions",
             ),
             Validation(
-                expression=f"!variables.person || {CONTROLLERS.format('object')}.all(owner, "
-                f"!variables.created && owner in {CONTROLLERS.format('oldObject')})",
-                message="a job that says that another one controls it would run on that one's quota",
-            ),
-            Validation(
-                expression=f"variables.created || !variables.person || {CONTROLLERS.format('oldObject')}.all(owner, "
-                f"owner in {CONTROLLERS.format('object')})",
-                message="a job stays with what controls it, and goes with it: leave its ownerReferences as they are",
+                expression=f"!variables.person || {_OWNERS.format('object')} == "
+                f"(variables.created ? [] : {_OWNERS.format('oldObject')})",
+                message="a job with another owner would run on that one's quota, or lose its Workload before its pods "
+                "when that one is deleted: leave its ownerReferences as they are",
             ),
             Validation(
                 expression=f"!variables.created || !(variables.person || {gatekeepers.makes_job_sets}) || "
@@ -98,7 +105,7 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
                 rule.validation(
                     "pod", "!variables.created || !variables.person || variables.templates.all(pod, {rule})"
                 )
-                for rule in (*pod_templates.rules(gpu_resource), *amounts.TEMPLATE)
+                for rule in (*pod_templates.rules(gpu_resource), *amounts.TEMPLATE, _SHORT_END)
             ),
         ],
     )

@@ -5,13 +5,14 @@ AppWrapper creates its contents with its own permissions, which are wider than a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from components.job_kinds import APPWRAPPER, ENDLESS, POD, POD_GROUP, RUN
+from components.job_kinds import APPWRAPPER, ENDLESS, JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RUN
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy import amounts, growing_jobs, nulls, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.growing_jobs import JOB_SET_SUFFIX
 from components.tenancy.pod_templates import WRAPPED_RULES, Rule
 from components.tenancy.promises import Promise
 
@@ -27,6 +28,12 @@ without pods directly."""
 
 FURTHER_KINDS: Final = tuple(kind.identity for kind in ENDLESS)
 """Kinds that AppWrapper counts and may create, but that are not jobs, because they never end."""
+
+_GENERATED: Final = "-[bcdfghjklmnpqrstvwxz2456789]{{5}}$"
+"""End of generated names (k8s.io/apimachinery, pkg/util/rand, SafeEncodeString)."""
+_OF_JOB_SETS: Final = f"(-(node|launcher|dataset-initializer|model-initializer)|{JOB_SET_SUFFIX}-.*)-[0-9]+$"
+"""End of the names of a JobSet's Jobs: its name, the replicated job's and a number. Trainer's runtimes have these
+replicated jobs (kubeflow/trainer v2.3.0, manifests/base/runtimes)."""
 
 REFUSED_KINDS: Final = {
     "v1/PersistentVolumeClaim": "whoever else mounts a claim would hold back the end of the job that contains it",
@@ -58,6 +65,7 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
             condition="{0}.?metadata.?name.hasValue() && !{0}.?metadata.?generateName.hasValue()",
             message="what an AppWrapper contains has a name, and no generateName: AppWrapper would not find it again",
         ),
+        *_names_of_others(),
         Rule(
             condition=f"!{pod_templates.is_kind('{0}', 'v1/Service')} || "
             "{0}.?spec.?type.orValue('ClusterIP') == 'ClusterIP'",
@@ -117,4 +125,27 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
                 for rule in template_rules
             ),
         ],
+    )
+
+
+def _names_of_others() -> Iterator[Rule]:
+    """Yield rules that no wrapped object has the name of one that another controller makes.
+
+    AppWrapper would take such an object for its own if the owner has the AppWrapper's name, or else fail, and keep its
+    quota until the object is gone.
+    """
+    name = "{0}.metadata.name"
+    yield Rule(
+        condition=f"!{pod_templates.is_kind('{0}', JOB_SET.identity)} || {name}.endsWith('{JOB_SET_SUFFIX}')",
+        message=f"the name of a JobSet in an AppWrapper ends in {JOB_SET_SUFFIX}, because Trainer names JobSets "
+        "like TrainJobs",
+    )
+    yield Rule(
+        condition=f"!{pod_templates.is_kind('{0}', JOB.identity)} || !{name}.matches('{_OF_JOB_SETS}')",
+        message="a Job of this name could be one of a JobSet: write another name",
+    )
+    generated = f"{pod_templates.is_kind('{0}', POD.identity)} || {pod_templates.is_kind('{0}', RAY_CLUSTER.identity)}"
+    yield Rule(
+        condition=f"!({generated}) || !{name}.matches('{_GENERATED}')",
+        message="a name that ends like a generated one could be that of another pod or Ray cluster: write another",
     )

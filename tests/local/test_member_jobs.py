@@ -182,6 +182,7 @@ GOOD = {
     "with a JobSet": beside(
         "jobset.x-k8s.io/v1alpha2",
         "JobSet",
+        metadata={"name": "beside-jobset"},
         spec={
             "replicatedJobs": [
                 {"name": "a", "replicas": 4, "template": {"spec": {"parallelism": 8, "completions": 8, **EMPTY_PODS}}}

@@ -12,7 +12,7 @@ import pytest
 
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
-from tests.local.jobs import KUEUE, pods_of, running
+from tests.local.jobs import KUEUE, phase, pods_of, running
 from tests.local.member import as_member
 from tests.local.printed import gpus, pods, submitted
 from tests.local.standing import Standing
@@ -84,7 +84,7 @@ def job_set(name: str, namespace: str) -> dict[str, Any]:
     sets = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": {"name": name},
+        "metadata": {"name": f"{name}-jobset"},
         "spec": {
             "replicatedJobs": [
                 {"name": "launcher", "template": {"spec": launcher}},
@@ -112,3 +112,42 @@ def test_a_member_submits_a_job_set_that_is_counted_and_runs_as_one(
         (made,) = cluster.list("jobset.x-k8s.io/v1alpha2", "JobSet", "red")
         assert not made["spec"].get("suspend")
     eventually("it has ended", lambda: pods_of(cluster, "red", "sets"), lambda left: not left)
+
+
+def kept(cluster: Cluster, name: str) -> list[str]:
+    """Return the Workloads of a job in red that keep quota."""
+    found = [each for each in cluster.list(KUEUE, "Workload", "red") if f"-{name}-" in each["metadata"]["name"]]
+    return [
+        each["metadata"]["name"]
+        for each in found
+        if not any(c["type"] == "Finished" and c["status"] == "True" for c in each["status"]["conditions"])
+    ]
+
+
+@pytest.mark.parametrize("labelled", [False, True], ids=["exists already", "loses its label"])
+def test_a_job_frees_its_quota_if_a_member_has_its_files(
+    project: Project, cluster: Cluster, paths: Paths, labelled: bool
+) -> None:
+    """AppWrapper may delete a member's object of the same name. If it could not, it would keep the quota for good."""
+    bob = as_member(paths, "bob")
+    name = "keeper" if labelled else "failed"
+    files: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"{name}-files"},
+        "data": {"x": "y"},
+    }
+    wrapper = gang(name, "red", pods=1, gpus=2)
+    wrapper["spec"]["components"].append({"template": files})
+    if not labelled:
+        bob.create({**files, "metadata": {"name": f"{name}-files", "namespace": "red"}})
+    with wrapped(bob, wrapper):
+        if labelled:
+            running(cluster, "red", name, pods=1)
+            labels = {"metadata": {"labels": {"workload.codeflare.dev/appwrapper": None}}}
+            bob.patch("v1", "ConfigMap", f"{name}-files", labels, "red")
+        else:
+            eventually("it fails", lambda: phase(cluster, "red", name), lambda found: found == "Failed")
+            eventually("its quota is free", lambda: kept(cluster, name), lambda found: not found)
+    eventually("it is gone", lambda: phase(cluster, "red", name), lambda found: found is None)
+    assert cluster.get("v1", "ConfigMap", f"{name}-files", "red") is None

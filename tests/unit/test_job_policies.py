@@ -177,6 +177,7 @@ def test_every_field_that_a_rule_reads_is_judged_by_somebody_where_it_is_null() 
         "authOptions",
         "upgradeStrategy",
         "restartPolicyRules",
+        "headService",
     }
     there |= {
         "failurePolicy",
