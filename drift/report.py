@@ -59,7 +59,7 @@ def summary(found: Sequence[Finding], releases: Sequence[str]) -> Iterator[str]:
 def restarts(done: Iterable[Restart]) -> Iterator[str]:
     """Yield a line about each workload that was restarted, or whose restart failed."""
     for each in done:
-        reads = f"it reads {each.config.title}, which was put back"
+        reads = f"it reads {each.config.title}, which was restored"
         if each.refused is None:
             yield f"{each.workload.title}: restarted, as {reads}"
         else:
