@@ -15,6 +15,7 @@ from yaml import YAMLError
 
 from components import names
 from components.job_kinds import POD_GROUP, QUEUED
+from components.tables import Table
 from components.tenancy.user_queues import ANNOTATION
 from runner import report
 from runner.report import TEAM_LABEL, Client, connect, objects
@@ -28,32 +29,14 @@ GROUPS: Final = (
 """Kinds that jobs consist of, or that decide about jobs."""
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 ADMISSION: Final = "admissionregistration.k8s.io/v1"
-DECIDING: Final = (
-    ("v1", "Namespace"),
-    ("scheduling.k8s.io/v1", "PriorityClass"),
-    (RBAC, "ClusterRole"),
-    (RBAC, "ClusterRoleBinding"),
-    (RBAC, "Role"),
-    (RBAC, "RoleBinding"),
-    (ADMISSION, "ValidatingAdmissionPolicy"),
-    (ADMISSION, "ValidatingAdmissionPolicyBinding"),
-    (ADMISSION, "ValidatingWebhookConfiguration"),
-    (ADMISSION, "MutatingWebhookConfiguration"),
-    ("v1", "Node"),
-    ("v1", "Pod"),
-    ("v1", "ServiceAccount"),
-    ("v1", "Service"),
-    ("v1", "ConfigMap"),
-    ("v1", "LimitRange"),
-    ("v1", "ResourceQuota"),
-    ("v1", "PersistentVolume"),
-    ("v1", "PersistentVolumeClaim"),
-    ("batch/v1", "Job"),
-    ("apps/v1", "Deployment"),
-    ("apps/v1", "ReplicaSet"),
-    ("apps/v1", "StatefulSet"),
-)
-"""All other kinds. Secrets are not read, because no Secret decides about jobs."""
+
+
+class _Kinds(Table):
+    deciding: Mapping[str, tuple[str, ...]]
+
+
+DECIDING: Final = tuple((version, kind) for version, kinds in _Kinds.load(__name__).deciding.items() for kind in kinds)
+"""API version and name of all other kinds."""
 _UNAUTHORIZED: Final = 401
 _NOBODY: Final = "system:anonymous"
 """The user if the program that a kubeconfig uses to sign in has failed. The client continues without credentials."""

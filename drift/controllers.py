@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from components.tables import Table
 from review.paths import Path, parse
 
 CHECK: Final = "mlbatch-drift"
@@ -21,56 +22,13 @@ RESTARTED: Final = 'spec.template.metadata.annotations["kubectl.kubernetes.io/re
 
 RESTARTABLE: Final = ("DaemonSet", "Deployment", "StatefulSet")
 
-_AUTHORITIES: Final = ("webhooks[*].clientConfig.caBundle",)
 
-CONTROLLERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    CHECK: dict.fromkeys(RESTARTABLE, (RESTARTED,)),
-    "cloud-controller-manager": {
-        "Node": ("metadata.annotations", "metadata.labels", "spec.providerID", "spec.taints"),
-        "Service": ("metadata.annotations", "metadata.finalizers"),
-    },
-    "cloud-node-manager": {
-        "Node": ("metadata.annotations", "metadata.labels", "spec.providerID", "spec.taints"),
-    },
-    "clusterrole-aggregation-controller": {"ClusterRole": ("rules",)},
-    "kube-controller-manager": {
-        "Deployment": ("spec.replicas",),  # the horizontal autoscaler
-        "Node": ("metadata.annotations", "metadata.labels", "spec.podCIDR", "spec.podCIDRs", "spec.taints"),
-        "PersistentVolume": ("metadata.annotations", "metadata.finalizers", "spec.claimRef"),
-        "PersistentVolumeClaim": ("metadata.annotations", "metadata.finalizers", "spec.volumeName"),
-        "ServiceAccount": ("secrets",),
-        "StatefulSet": ("spec.replicas",),
-    },
-    "kubelet": {
-        "Node": ("metadata.annotations", "metadata.labels", "spec.providerID", "spec.taints"),
-    },
-    "kueue": {
-        "AppWrapper": ("spec.components[*].podSetInfos", "spec.suspend"),
-        "ClusterQueue": ("metadata.finalizers",),
-        "CustomResourceDefinition": ("spec.conversion.webhook.clientConfig.caBundle",),
-        "Job": (
-            "spec.suspend",
-            "spec.template.metadata",
-            "spec.template.spec.nodeSelector",
-            "spec.template.spec.schedulingGates",
-            "spec.template.spec.tolerations",
-        ),  # selects the nodes of the flavor of an admitted job
-        "MutatingWebhookConfiguration": _AUTHORITIES,
-        "ResourceFlavor": ("metadata.finalizers",),
-        "ValidatingWebhookConfiguration": _AUTHORITIES,
-    },
-    "manager": {
-        "MutatingWebhookConfiguration": _AUTHORITIES,
-        "ValidatingWebhookConfiguration": _AUTHORITIES,
-    },  # AppWrapper uses the name of its program
-    "service-ca-operator": {
-        "ConfigMap": ('data["service-ca.crt"]',),
-        "Service": ("metadata.annotations",),
-    },  # OpenShift's authority for Services (openshift/service-ca-operator, pkg/controller/cabundleinjector)
-    "slack-controller": {"ClusterQueue": ("spec.resourceGroups",)},  # a list that is written as a whole
-}
-"""By field manager and kind, the fields that it adds. A change to a declared field is still drift, unless
-`components/ownership.py` or `ignore_changes` allows it."""
+class _Controllers(Table):
+    controllers: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+
+CONTROLLERS: Final = _Controllers.load(__name__).controllers
+"""By field manager and kind, the fields that it adds."""
 
 
 def tasks(manager: str, kind: str) -> tuple[Path, ...]:

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from review import openstack_rates, prices
-from review.azure_prices import AKS_FREE, AKS_STANDARD, PRICES
 from review.plan import Plan, Resource
 from review.prices import Charge, Cost
 from review.replacement import azure_type
 
 _CLUSTER: Final = "containerservice:ManagedCluster"
 _POOL: Final = "containerservice:AgentPool"
-_TIERS: Final = {"Free": AKS_FREE, "Standard": AKS_STANDARD}
+_TIER: Final = "AKS tier {}"
+"""Name of the charge for a cluster's control plane, from `sku.tier` of a managed cluster."""
 
 _WITHOUT_CHARGE: Final = frozenset(
     {
@@ -34,12 +34,12 @@ _WITHOUT_CHARGE: Final = frozenset(
 
 def of_plan(plan: Plan | None) -> Cost:
     """Return the cost of a plan. A stack that does not exist (None) and simulated nodes have no cost."""
-    return prices.cost(charges(plan) if plan else (), PRICES)
+    return prices.cost(charges(plan) if plan else (), prices.AZURE)
 
 
 def units_of_plan(plan: Plan | None) -> Cost:
     """Return the cost of a plan in CSC's billing units, with the unit's name in place of US dollars."""
-    return prices.cost(openstack_rates.charges(plan) if plan else (), openstack_rates.RATES)
+    return prices.cost(openstack_rates.charges(plan) if plan else (), prices.OPENSTACK)
 
 
 def charges(plan: Plan) -> Iterator[Charge]:
@@ -51,7 +51,7 @@ def charges(plan: Plan) -> Iterator[Charge]:
             continue
         if kind == _CLUSTER:
             tier = str((resource.inputs.get("sku") or {}).get("tier", "Free"))
-            yield Charge(item=_TIERS.get(tier, f"AKS tier {tier}"), region=region, fewest=1, most=1)
+            yield Charge(item=_TIER.format(tier), region=region, fewest=1, most=1)
             for profile in resource.inputs.get("agentPoolProfiles") or ():
                 yield _pool(profile, region)
         elif kind == _POOL:

@@ -1,4 +1,4 @@
-"""Inputs that a provider cannot change in place, by type: setting one of them replaces the resource."""
+"""Inputs that a provider cannot change in place: setting one of them replaces the resource (immutable.yaml)."""
 
 from __future__ import annotations
 
@@ -6,159 +6,27 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from components.tables import Table  # noqa: TID251 - reads a file, without components
 from review.paths import Path, parse
 
-
-def _below(parent: str, names: str) -> tuple[str, ...]:
-    """Return the paths of the named properties of a parent."""
-    return tuple(f"{parent}.{name}" for name in names.split())
+_Inputs = Mapping[str, tuple[str, ...]]
 
 
-_VOLUME_SOURCES: Final = """
-    awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk glusterfs
-    hostPath iscsi local nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume
-"""
-_POD_FIELDS: Final = """
-    affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostIPC hostNetwork hostPID
-    hostname imagePullSecrets nodeName nodeSelector overhead preemptionPolicy priority priorityClassName readinessGates
-    restartPolicy runtimeClassName schedulerName securityContext serviceAccount serviceAccountName shareProcessNamespace
-    subdomain terminationGracePeriodSeconds volumes
-"""
-_CONTAINER_FIELDS: Final = """
-    args command env image imagePullPolicy lifecycle livenessProbe ports readinessProbe resources securityContext stdin
-    stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir
-"""
-_STATEFUL_SET: Final = _below(
-    "spec", "podManagementPolicy revisionHistoryLimit selector serviceName volumeClaimTemplates"
-)
-_JOB: Final = _below("spec", "completions parallelism selector template")
-_IDENTITY: Final = _below("metadata", "name namespace")
+class _Immutable(Table):
+    kubernetes: Mapping[str, _Inputs]
+    content: _Inputs
+    release: tuple[str, ...]
+    azure: _Inputs
+    openstack: _Inputs
+    own: _Inputs
 
-_KUBERNETES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("v1", "PersistentVolume"): _below("spec", _VOLUME_SOURCES),
-    ("v1", "PersistentVolumeClaim"): _below("spec", "accessModes selector storageClassName volumeName"),
-    ("v1", "Pod"): (
-        *_below("spec", _POD_FIELDS),
-        *_below("spec.containers[*]", _CONTAINER_FIELDS),
-        *_below("spec.initContainers[*]", _CONTAINER_FIELDS),
-    ),
-    ("v1", "ResourceQuota"): ("spec.scopes",),
-    ("v1", "Secret"): ("type",),
-    ("v1", "Service"): ("spec.clusterIP",),
-    ("policy/v1beta1", "PodDisruptionBudget"): ("spec",),
-    ("storage.k8s.io/v1", "StorageClass"): ("parameters", "provisioner"),
-    **{(f"apps/{version}", "StatefulSet"): _STATEFUL_SET for version in ("v1beta1", "v1beta2", "v1")},
-    **{
-        (f"apps/{version}", kind): ("spec.selector",)
-        for version in ("v1beta2", "v1")
-        for kind in ("DaemonSet", "Deployment")
-    },
-    **{(f"batch/{version}", "Job"): _JOB for version in ("v1beta1", "v1", "v2alpha1")},
-    **{
-        (f"rbac.authorization.k8s.io/{version}", kind): ("roleRef",)
-        for version in ("v1alpha1", "v1beta1", "v1")
-        for kind in ("RoleBinding", "ClusterRoleBinding")
-    },
-}
-"""By apiVersion and kind (pulumi-kubernetes, `provider/pkg/provider/diff.go`)."""
 
-_CONTENT: Final[Mapping[str, tuple[str, ...]]] = {
-    "ConfigMap": ("binaryData", "data"),
-    "Secret": ("type", "stringData", "data"),
-}
-"""Fields of immutable objects, or of all objects unless the provider treats them as mutable (the same file)."""
-
-RELEASE: Final = frozenset({"name", "namespace"})
-"""Inputs of a Helm release (pulumi-kubernetes, `provider/pkg/provider/helm_release.go`, forceNewFields)."""
-
-_AZURE: Final[Mapping[str, tuple[str, ...]]] = {
-    "authorization:RoleAssignment": ("principalId",),
-    "compute:ProximityPlacementGroup": ("location",),
-    "containerregistry:Registry": ("location",),
-    "containerservice:AgentPool": ("gpuInstanceProfile", "networkProfile.nodePublicIPTags", "vmSize"),
-    "containerservice:MaintenanceConfiguration": (),
-    "containerservice:ManagedCluster": (
-        "diskEncryptionSetID",
-        "dnsPrefix",
-        "fqdnSubdomain",
-        "linuxProfile",
-        "location",
-        *_below(
-            "networkProfile",
-            """
-            dnsServiceIP networkDataplane networkMode networkPlugin networkPluginMode networkPolicy outboundType podCidr
-            serviceCidr serviceCidrs
-            """,
-        ),
-        "nodeResourceGroup",
-        "windowsProfile",
-    ),
-    "features:SubscriptionFeatureRegistration": ("providerNamespace",),
-    "managedidentity:FederatedIdentityCredential": (),
-    "managedidentity:UserAssignedIdentity": ("location",),
-    "network:NetworkSecurityGroup": (),
-    "network:Subnet": (),
-    "network:VirtualNetwork": ("location",),
-    "resources:DeploymentAtSubscriptionScope": ("location",),
-    "resources:ResourceGroup": ("location",),
-    "storage:BlobContainer": (),
-    "storage:ManagementPolicy": (),
-    "storage:StorageAccount": ("isHnsEnabled", "location"),
-}
-"""By type, without the inputs in the address (pulumi-azure-native, `provider/pkg/gen/replacement.go` and the
-mutability in Azure's specifications)."""
-
-_OPENSTACK: Final[Mapping[str, tuple[str, ...]]] = {
-    "Keypair": ("name", "publicKey", "userId", "valueSpecs"),
-    "SecGroup": ("deleteDefaultRules",),
-    "SecGroupRule": (
-        "description",
-        "direction",
-        "ethertype",
-        "portRangeMax",
-        "portRangeMin",
-        "protocol",
-        "remoteAddressGroupId",
-        "remoteGroupId",
-        "remoteIpPrefix",
-        "securityGroupId",
-    ),
-    "Port": ("deviceId", "deviceOwner", "macAddress", "networkId", "valueSpecs"),
-    "FloatingIp": ("address", "dnsDomain", "dnsName", "pool", "valueSpecs"),
-    "FloatingIpAssociate": ("floatingIp",),
-    "Volume": (
-        "availabilityZone",
-        "backupId",
-        "consistencyGroupId",
-        "imageId",
-        "schedulerHints",
-        "snapshotId",
-        "sourceReplica",
-        "sourceVolId",
-    ),
-    "Instance": (
-        "availabilityZone",
-        "availabilityZoneHints",
-        "blockDevices",
-        "configDrive",
-        "hypervisorHostname",
-        "keyPair",
-        "networkMode",
-        "networks",
-        "schedulerHints",
-        "userData",
-    ),
-    "VolumeAttach": ("instanceId", "multiattach", "tag", "vendorOptions", "volumeId"),
-}
-"""By kind, without region and project (ForceNew in terraform-provider-openstack v3.4.0, openstack/resource_*.go, which
-pulumi-openstack 5.5.3 bridges)."""
-
-OWN: Final[Mapping[str, tuple[str, ...]]] = {
-    "RemoteCluster": ("address", "user", "host_key_public", "vm", "api_port", "port"),
-    "UserData": ("asked",),
-}
-"""By kind, for resources whose provider is a part of the program (components/openstack)."""
-
+_IMMUTABLE: Final = _Immutable.load(__name__)
+RELEASE: Final = _IMMUTABLE.release
+"""Inputs of a Helm release."""
+OWN: Final = _IMMUTABLE.own
+"""Inputs of resources whose provider is a part of the program, by kind."""
+_IDENTITY: Final = ("metadata.name", "metadata.namespace")
 _ADDRESS: Final = re.compile(r"^(scope|[a-z]\w*Name)$")
 """Inputs of Azure resources that are part of their address."""
 
@@ -173,12 +41,12 @@ def of_object(
     """
     version, kind = str(inputs.get("apiVersion")).removeprefix("core/"), str(inputs.get("kind"))
     mutable = {"ConfigMap": config_map_mutable, "Secret": secret_mutable}
-    if patch:
-        fields: tuple[str, ...] = ()
-    elif version == "v1" and kind in _CONTENT and (inputs.get("immutable") is True or not mutable[kind]):
-        fields = _CONTENT[kind]
-    else:
-        fields = _KUBERNETES.get((version, kind), ())
+    fields: tuple[str, ...] = ()
+    if not patch and version == "v1" and kind in mutable and (inputs.get("immutable") is True or not mutable[kind]):
+        fields = _IMMUTABLE.content[kind]
+    elif not patch:
+        below = _IMMUTABLE.kubernetes.get(f"{version} {kind}", {})
+        fields = tuple(f"{parent}.{name}".lstrip(".") for parent, names in below.items() for name in names)
     return tuple(parse(field) for field in (*_IDENTITY, *fields))
 
 
@@ -189,10 +57,10 @@ def of_azure(kind: str, top: str) -> tuple[Path, ...]:
     """
     if _ADDRESS.match(top):
         return ((top,),)
-    listed = map(parse, _AZURE.get(kind, ("location",)))
+    listed = map(parse, _IMMUTABLE.azure.get(kind, ("location",)))
     return tuple(path for path in listed if path[0] == top)
 
 
 def of_openstack(kind: str) -> tuple[Path, ...]:
     """Return the inputs whose change replaces an OpenStack resource. kind: for example `Instance`."""
-    return tuple(parse(name) for name in ("region", "tenantId", *_OPENSTACK.get(kind, ())))
+    return tuple(parse(name) for name in ("region", "tenantId", *_IMMUTABLE.openstack.get(kind, ())))

@@ -7,37 +7,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from components.tables import Table  # noqa: TID251 - reads a file, without components
 from review.compare import ABSENT, Change, Comparison, Operation
 from review.consequences import by_cause
 from review.plan import Resource
 from review.replacement import azure_type
 
-_AZURE: Final[Mapping[str, str]] = {
-    "compute:Disk": "the data on the disk",
-    "containerregistry:Registry": "every image in it",
-    "containerservice:AgentPool": "its machines, what runs on them and what their local disks hold",
-    "containerservice:ManagedCluster": "the cluster with everything in it",
-    "keyvault:Vault": "every key and secret in it",
-    "resources:ResourceGroup": "every Azure resource in it",
-    "storage:BlobContainer": "every blob in it",
-    "storage:FileShare": "every file in it",
-    "storage:StorageAccount": "every container and share in it, with the data",
-}
-_OPENSTACK: Final[Mapping[str, str]] = {
-    "blockstorage/volume:Volume": "the data on the volume, unless it is kept",
-    "compute/instance:Instance": "what is on its own disk; its address and its volume stay",
-    "compute/volumeAttach:VolumeAttach": "the VM's hold of the volume, with what it had not written to it",
-    "networking/floatingIp:FloatingIp": "the address, which another project may get",
-}
+
+class _Losses(Table):
+    held: Mapping[str, str]
+
+
+_HELD: Final = _Losses.load(__name__).held
+"""What a resource holds, by type."""
 _KEPT_CLUSTER: Final = "asked.cluster"
 """Key in the user data that describes the cluster on the volume (components/openstack/first_boot/kept.py)."""
-_KUBERNETES: Final[Mapping[str, str]] = {
-    "apiextensions.k8s.io/v1:CustomResourceDefinition": "every object of the kind that it defines",
-    "core/v1:Namespace": "every object in it: jobs, claims on volumes, secrets",
-    "core/v1:PersistentVolume": "the volume; its reclaim policy decides about the data",
-    "core/v1:PersistentVolumeClaim": "the claim; the volume's reclaim policy decides about the data",
-    "helm.sh/v3:Release": "everything that the chart installed, with what it kept",
-}
 _SIZES: Final = frozenset({"count", "maxCount", "minCount"})
 _POOL: Final = "containerservice:AgentPool"
 
@@ -88,12 +72,8 @@ def _cluster(change: Change) -> str | None:
 
 
 def _held(resource: Resource) -> str | None:
-    if (kind := azure_type(resource.type)) is not None:
-        return _AZURE.get(kind)
-    if resource.type.startswith("openstack:"):
-        return _OPENSTACK.get(resource.type.removeprefix("openstack:"))
-    held = _KUBERNETES.get(resource.type.removeprefix("kubernetes:"))
-    return held if resource.type.startswith("kubernetes:") else None
+    kind = azure_type(resource.type)
+    return _HELD.get(f"azure-native:{kind}" if kind else resource.type)
 
 
 def _reason(change: Change) -> str:

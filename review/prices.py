@@ -1,16 +1,17 @@
-"""Prices per hour of machines, each with a dated source. Other prices are reported as unknown.
+"""Prices per hour of machines, each with a dated source (prices.yaml). Other prices are reported as unknown.
 
-List prices in US dollars, before tax and discounts. They change: see `as_of`, and check the provider's calculator
-before you set a budget.
+They change: see `as_of`, and check the provider's calculator before you set a budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Final
+
+from components.tables import Table  # noqa: TID251 - reads a file, without components
 
 CURRENCY: Final = "USD"
 
@@ -20,7 +21,7 @@ class Price:
     """One price of one item in some regions.
 
     item: a machine type or another charged item. regions: in lower case, without blanks, empty for all.
-    per_hour: US dollars for one piece. as_of: the day of the source.
+    per_hour: US dollars or billing units for one piece. as_of: the day of the source.
     """
 
     item: str
@@ -52,6 +53,31 @@ class Cost:
     high: Decimal
     prices: tuple[Price, ...]
     unknown: tuple[str, ...]
+
+
+class _Source(Table):
+    per_hour: Mapping[str, Decimal]
+    regions: tuple[str, ...] = ()
+    as_of: date
+    source: str
+
+    def prices(self) -> list[Price]:
+        return [
+            Price(item=item, regions=self.regions, per_hour=rate, as_of=self.as_of, source=self.source)
+            for item, rate in self.per_hour.items()
+        ]
+
+
+class _Prices(Table):
+    azure: tuple[_Source, ...]
+    openstack: tuple[_Source, ...]
+
+
+_PRICES: Final = _Prices.load(__name__)
+AZURE: Final = tuple(price for source in _PRICES.azure for price in source.prices())
+"""List prices in US dollars."""
+OPENSTACK: Final = tuple(price for source in _PRICES.openstack for price in source.prices())
+"""CSC's rates in billing units."""
 
 
 def find(item: str, region: str, prices: Sequence[Price]) -> Price | None:

@@ -10,25 +10,9 @@ from pathlib import Path
 from typing import Final
 
 INHERITED: Final = frozenset(
-    {
-        "COLORTERM",
-        "COLUMNS",
-        "GOGC",
-        "HOME",
-        "LANG",
-        "LANGUAGE",
-        "LD_LIBRARY_PATH",
-        "LINES",
-        "LOGNAME",
-        "NO_COLOR",
-        "SHELL",
-        "TEMP",
-        "TERM",
-        "TMP",
-        "TMPDIR",
-        "TZ",
-        "USER",
-    }
+    """
+    COLORTERM COLUMNS GOGC HOME LANG LANGUAGE LD_LIBRARY_PATH LINES LOGNAME NO_COLOR SHELL TEMP TERM TMP TMPDIR TZ USER
+    """.split()  # noqa: SIM905 - a list would have a line for each
 )
 """Variables that the engine inherits, in addition to LC_*. None of them names a cluster, a cloud, a backend, a
 credential, a plugin or a proxy."""

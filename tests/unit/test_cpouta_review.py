@@ -11,7 +11,7 @@ import pytest
 from components.openstack import flavors
 from components.openstack.access import remote_cluster
 from components.openstack.first_boot import kept
-from review import costs, immutable, openstack_rates
+from review import costs, immutable, prices
 from review.compare import Operation, compare
 from review.losses import losses
 from review.markdown import Review, StackReview, render
@@ -52,11 +52,11 @@ def changed(after: Plan) -> dict[str, Operation]:
 
 def test_rates_are_those_of_the_program() -> None:
     for name, flavor in flavors.FLAVORS.items():
-        found = find(name, "", openstack_rates.RATES)
+        found = find(name, "", prices.OPENSTACK)
         assert found is not None
         assert found.per_hour == flavor.rate
     for kind, rate in flavors.VOLUME_RATES.items():
-        found = find(f"GiB of a volume of type {kind}", "", openstack_rates.RATES)
+        found = find(f"GiB of a volume of type {kind}", "", prices.OPENSTACK)
         assert found is not None
         assert found.per_hour * 1024 == rate
 
