@@ -11,6 +11,7 @@ from components import names
 from components.queueing.trainer import SNAPSHOT
 from emulator.cluster.content import Content
 from emulator.cluster.images import known
+from runner.report import is_true
 
 KUEUE: Final = ("kueue",)
 APPWRAPPER: Final = ("appwrapper", "codeflare")
@@ -229,9 +230,7 @@ def _reset(item: Document) -> Document:
 
 def _node(item: Document) -> Document:
     """Return a copy of a node with the same health. KWOK keeps a Ready node Ready."""
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    is_ready = ("Ready", "True") in [(each["type"], each["status"]) for each in conditions]
-    annotations = {**(item["metadata"].get("annotations") or {}), **(_SIMULATED if is_ready else {})}
+    annotations = {**(item["metadata"].get("annotations") or {}), **(_SIMULATED if is_true(item, "Ready") else {})}
     return {**item, "metadata": {**item["metadata"], "annotations": annotations}}
 
 

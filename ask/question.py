@@ -20,7 +20,7 @@ from components import names
 from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
 from components.kubernetes.quantity import Quantity
 from components.tenancy.lending import DECLARED
-from runner.report import Client, message, objects, queueing
+from runner.report import Client, condition, is_true, message, objects, queueing
 
 SECONDS: Final = 30.0
 """Seconds until a job without a decision counts as waiting."""
@@ -152,7 +152,7 @@ class Question:
         homeless_since: float | None = None
         while True:
             workload = self._workload(uid) or workload
-            said = _condition(workload, "QuotaReserved")
+            said = condition(workload, "QuotaReserved")
             is_late = time.monotonic() > deadline
             if said and said["status"] == "True":
                 pods = self._pods()
@@ -270,7 +270,7 @@ class Question:
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             workload = self._workload(uid)
-            said = _condition(workload, "QuotaReserved") if workload else None
+            said = condition(workload, "QuotaReserved") if workload else None
             if workload and said:
                 return workload, said
             time.sleep(_EVERY)
@@ -402,7 +402,7 @@ class Question:
 
     def _victims(self) -> set[tuple[str, str]]:
         """Return the jobs that Kueue has preempted, as `<team>/<name>`, and when."""
-        told = [(item, _condition(item, "Preempted")) for item in self._workloads()]
+        told = [(item, condition(item, "Preempted")) for item in self._workloads()]
         return {(_job_of(item), each["lastTransitionTime"]) for item, each in told if each and each["status"] == "True"}
 
     def _gave_way(self, before: set[tuple[str, str]]) -> list[str]:
@@ -431,8 +431,8 @@ class Question:
             item
             for item in self._workloads(namespace=self.team)
             if item["spec"].get("queueName") in used
-            and (_condition(item, "QuotaReserved") or {}).get("status") != "True"
-            and not _condition(item, "Finished")
+            and not is_true(item, "QuotaReserved")
+            and not condition(item, "Finished")
             and item["metadata"]["uid"] != workload["metadata"]["uid"]
         ]
         return [_job_of(item) for item in sorted(waiting, key=rank) if rank(item) <= mine]
@@ -487,11 +487,6 @@ class Question:
                 )
 
 
-def _condition(item: Document, kind: str) -> Document | None:
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == kind), None)
-
-
 def _count(workload: Document) -> int:
     """Return how many pods a job has."""
     return sum(int(pods["count"]) for pods in workload["spec"]["podSets"])
@@ -506,7 +501,7 @@ def _total(workload: Document, resource: str) -> int:
 
 def _homeless(pod: Document) -> str:
     """Return why no node can run a pod. Empty if a node can, or no scheduler has tried."""
-    found = _condition(pod, "PodScheduled")
+    found = condition(pod, "PodScheduled")
     return str(found["message"]) if found and found["status"] == "False" and not pod["spec"].get("nodeName") else ""
 
 

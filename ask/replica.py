@@ -22,7 +22,7 @@ from emulator.paths import Paths
 from emulator.progress import Progress
 from emulator.toolchain import Toolchain, needs
 from runner.files import private_folder
-from runner.report import Client, connect, objects
+from runner.report import Client, connect, is_true, objects
 
 FOLDER: Final = "ask"
 """The replica's environment in the state folder, next to those of stacks. `make down` stops it too."""
@@ -103,7 +103,7 @@ def _check_memory(wanted: Content) -> None:
     them.
     """
     kinds = Counter(item["kind"] for item in wanted["exact"])
-    over = sum(_is_over(item) for item in wanted["exact"] if item["kind"] == "Workload")
+    over = sum(is_true(item, "Finished") for item in wanted["exact"] if item["kind"] == "Workload")
     nodes, jobs, pods = kinds["Node"], kinds["Workload"] - over, kinds["Pod"] + over
     takes, free = memory.needed(nodes, jobs, pods), memory.free_memory()
     if takes > free:
@@ -112,12 +112,6 @@ def _check_memory(wanted: Content) -> None:
             f"{memory.gib(takes)} of memory, and {memory.gib(free)} are free here: end something else on this machine "
             "(`make down` stops local clusters), or ask on one with more"
         )
-
-
-def _is_over(workload: Mapping[str, Any]) -> bool:
-    """Whether Kueue has noted that a job has ended."""
-    conditions = (workload.get("status") or {}).get("conditions") or ()
-    return ("Finished", "True") in [(each["type"], each["status"]) for each in conditions]
 
 
 def _install(paths: Paths, wanted: Content) -> None:

@@ -1,15 +1,16 @@
-"""docs/settings.md: the schema and the examples as a page."""
+"""docs/settings.md: the schema and the examples as a page (settings.jinja)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from components.scripts import script
 from reference.schema import SECRETS, secrets_of, sections
 from stacks.config.errors import NAMESPACE, listed
 from stacks.targets.registry import TARGETS
@@ -18,44 +19,6 @@ from stacks.targets.spec import TargetSpec
 EXAMPLES: Final = Path(__file__).parent / "examples"
 """A complete configuration for each target, with all of its sections."""
 _MOST_IN_A_CELL: Final = 10
-
-_INTRODUCTION: Final = """\
-<!-- Written by `make settings` from the models in stacks/: change a key's words there, and this text in reference/. -->
-# Settings
-
-`Pulumi.<stack>.yaml` describes a stack in sections whose names start with `{namespace}:`. Before the program creates
-anything, it checks them all and reports all errors together, each with the key, the value, the problem and the fix. A
-key that you leave out has its default. If you write a mapping, it replaces its whole default: keys that you
-leave out of it have the defaults of their own tables.
-
-Quantities are those of Kubernetes: `8`, `"500m"`, `2000G`, `128Gi`. Without a unit they are bytes of memory, cores of
-CPU, or a number of everything else.
-
-## In an editor
-
-Editors complete and explain keys with `settings.schema.json`, and mark unknown keys, values out of range and
-sections of another target. Name the schema in the first line of the stack's file:
-
-```yaml
-# yaml-language-server: $schema=settings.schema.json
-```
-
-Editors with the [YAML language server](https://github.com/redhat-developer/yaml-language-server) read this line: VS
-Code with the extension `redhat.vscode-yaml`, Neovim, Emacs, Helix. A schema checks one value at a time.
-`pulumi preview` checks rules between values, such as quotas that must fit the nodes.
-"""
-_TARGETS: Final = """\
-## Targets
-
-Each stack sets `{namespace}:target`: where the platform runs. A section of another target is an error.
-"""
-_SECRETS: Final = """\
-## Secrets
-
-Each secret is a separate key, because a secret inside a section would make the whole section secret.
-`pulumi config set --secret {namespace}:grafanaPassword` asks for the value and encrypts it. The program rejects a
-secret in plain text.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +94,7 @@ class _Tables:
         if len(values) > _MOST_IN_A_CELL:
             return f"one of {len(values)}, see below"
         if values:
-            return " or ".join(_code(value) for value in values)
+            return " or ".join(map(_code, values))
         kind = plain["type"]
         if kind == "integer":
             return f"whole number, {plain['minimum']} to {plain['maximum']}" if "minimum" in plain else "whole number"
@@ -152,7 +115,24 @@ class _Tables:
 
 def page(schema: Mapping[str, Any]) -> str:
     """Return the page of a schema."""
-    return "\n".join(_lines(schema))
+    return script(
+        __name__,
+        "settings",
+        namespace=NAMESPACE,
+        targets=TARGETS.values(),
+        sections=sections(),
+        secrets=secrets_of(),
+        meanings=SECRETS,
+        tables=_Tables(schema).tables,
+        anchor=_anchor,
+        cell=_cell,
+        codes=_codes,
+        excerpt=_excerpt,
+        listed=listed,
+        merged=_merged,
+        names=_names,
+        only=_only,
+    )
 
 
 def example(target: str) -> str:
@@ -160,45 +140,10 @@ def example(target: str) -> str:
     return (EXAMPLES / f"{target}.yaml").read_text()
 
 
-def _lines(schema: Mapping[str, Any]) -> Iterator[str]:
-    yield _INTRODUCTION.format(namespace=NAMESPACE)
-    yield _TARGETS.format(namespace=NAMESPACE)
-    yield from ("| target | the platform lands on |", "| --- | --- |")
-    yield from (f"| `{spec.name}` | {_cell(spec.summary)} |" for spec in TARGETS.values())
-    yield from ("", "| section | targets |", "| --- | --- |")
-    for name, owners in sections().items():
-        yield f"| [`{NAMESPACE}:{name}`](#{_anchor(f'{NAMESPACE}:{name}')}) | {_names(owners)} |"
-    yield f"\n{_SECRETS.format(namespace=NAMESPACE)}"
-    yield from ("| secret | targets | meaning |", "| --- | --- | --- |")
-    yield from (f"| `{NAMESPACE}:{name}` | {_names(on)} | {SECRETS[name]} |" for name, on in secrets_of().items())
-    for path, table in _Tables(schema).tables.items():
-        yield from _section(path, table) if path in sections() else _subsection(path, table)
-        yield from _rows(table)
-    yield ""
-
-
-def _section(path: str, table: _Table) -> Iterator[str]:
-    owner = sections()[path][0].name
-    yield f"\n## {NAMESPACE}:{path}\n\n{table.meaning} Targets: {listed(table.targets)}.\n"
-    yield f"```yaml\n{_excerpt(example(owner), path)}\n```\n"
-
-
-def _subsection(path: str, table: _Table) -> Iterator[str]:
-    only = "" if set(table.targets) == {spec.name for spec in _owners(path)} else f" Targets: {listed(table.targets)}."
-    yield f"\n### {path}\n\n{table.meaning}{only}\n"
-
-
-def _rows(table: _Table) -> Iterator[str]:
-    yield from ("| key | type | default | meaning |", "| --- | --- | --- | --- |")
-    for key, variants in table.rows.items():
-        yield f"| `{key}` | " + " | ".join(_cell(_merged(variants, name, table)) for name in _COLUMNS) + " |"
-    for key, variants in table.rows.items():
-        for row in variants:
-            if row.values:
-                yield f"\nValues of `{key}`: {', '.join(_code(value) for value in row.values)}."
-
-
-_COLUMNS: Final = ("type", "default", "meaning")
+def _only(path: str, table: _Table) -> str:
+    """Return the sentence about a table's targets. Empty if all targets of its section have it."""
+    is_same = set(table.targets) == {spec.name for spec in _owners(path)}
+    return "" if is_same else f" Targets: {listed(table.targets)}."
 
 
 def _merged(variants: Mapping[_Row, list[str]], column: str, table: _Table) -> str:
@@ -213,8 +158,9 @@ def _merged(variants: Mapping[_Row, list[str]], column: str, table: _Table) -> s
     return f"{next(iter(by_text))}{only}"
 
 
-def _excerpt(text: str, section: str) -> str:
-    """Return one section of an example and the comment above it, unchanged."""
+def _excerpt(section: str) -> str:
+    """Return a section of its first target's example and the comment above it, unchanged."""
+    text = example(sections()[section][0].name)
     parts = re.split(rf"^(?=(?:  #.*\n)*  {NAMESPACE}:)", text, flags=re.MULTILINE)
     found = next(part for part in parts if re.search(rf"^  {NAMESPACE}:{section}:", part, re.MULTILINE))
     return re.sub("^  ", "", found.strip("\n"), flags=re.MULTILINE)
@@ -246,6 +192,10 @@ def _code(value: object) -> str:
     """Return a value as YAML, as code."""
     text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)
     return f"`{text.splitlines()[0]}`"
+
+
+def _codes(values: Iterable[str]) -> str:
+    return ", ".join(map(_code, values))
 
 
 def _names(specs: list[TargetSpec[Any]]) -> str:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter
+
 INHERITED: Final = frozenset(
     """
     COLORTERM COLUMNS GOGC HOME LANG LANGUAGE LD_LIBRARY_PATH LINES LOGNAME NO_COLOR SHELL TEMP TERM TMP TMPDIR TZ USER
@@ -55,21 +57,7 @@ class Environment:
     @classmethod
     def load(cls, text: str) -> Environment:
         """Parse the output of `dump`. Raises ValueError if it is invalid."""
-        try:
-            found = json.loads(text)
-            return cls(
-                kubeconfig=Path(found["kubeconfig"]),
-                mirror=Path(found["mirror"]) if found["mirror"] else None,
-                providers={str(plugin): int(port) for plugin, port in found["providers"].items()},
-                programs=tuple(map(Path, found["programs"])),
-                plugins=tuple(map(Path, found["plugins"])),
-                variables={str(name): str(value) for name, value in found["variables"].items()},
-                ssh_key=Path(found["ssh_key"]) if found["ssh_key"] else None,
-                disposable=bool(found["disposable"]),
-                reads_secrets=bool(found["reads_secrets"]),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"this is not the environment of an engine: {error!r}") from None
+        return TypeAdapter(cls).validate_json(text)
 
 
 def inherited(variables: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 KEPT: Final = 3
 """Number of updates whose copies of the state are kept. The backend itself keeps all."""
 
@@ -23,6 +25,13 @@ _CLOCK_STEP: Final = 10.0
 
 class LockedError(Exception):
     """A running engine holds or may hold the stack's lock. The message names the engine."""
+
+
+class _Holder(BaseModel):
+    pid: int
+    username: str
+    hostname: str
+    timestamp: datetime
 
 
 class FileBackend:
@@ -77,7 +86,7 @@ class FileBackend:
             _remove(file.with_name(file.name.replace(".history.", ".checkpoint.")))
             _remove(file)
 
-    def _holders(self) -> list[tuple[Path, dict[str, Any] | None]]:
+    def _holders(self) -> list[tuple[Path, _Holder | None]]:
         files = sorted(each for pattern in ("*.json", "*.tmp") for each in self._locks.glob(pattern))
         return [(file, _holder(file)) for file in files]
 
@@ -102,28 +111,21 @@ def _checkpoint(file: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _holder(file: Path) -> dict[str, Any] | None:
+def _holder(file: Path) -> _Holder | None:
     """Return the holder of a lock (lockContent in diy/lock.go), None if the file is incomplete."""
     try:
-        lock = json.loads(file.read_text())
-        timestamp = datetime.fromisoformat(lock["timestamp"])
-        return {
-            "pid": int(lock["pid"]),
-            "username": lock["username"],
-            "hostname": lock["hostname"],
-            "timestamp": timestamp,
-        }
-    except (OSError, ValueError, KeyError, TypeError):
+        return _Holder.model_validate_json(file.read_text())
+    except (OSError, ValueError):
         return None
 
 
-def _told(holder: dict[str, Any]) -> str:
-    since = holder["timestamp"].astimezone(UTC)
-    return f"process {holder['pid']} of {holder['username']} on {holder['hostname']} since {since:%Y-%m-%d %H:%M:%S %Z}"
+def _told(holder: _Holder) -> str:
+    since = holder.timestamp.astimezone(UTC)
+    return f"process {holder.pid} of {holder.username} on {holder.hostname} since {since:%Y-%m-%d %H:%M:%S %Z}"
 
 
-def _may_live(holder: dict[str, Any]) -> bool:
-    return holder["hostname"] != socket.gethostname() or _alive(holder["pid"], holder["timestamp"])
+def _may_live(holder: _Holder) -> bool:
+    return holder.hostname != socket.gethostname() or _alive(holder.pid, holder.timestamp)
 
 
 def _alive(pid: int, locked: datetime) -> bool:

@@ -130,6 +130,17 @@ def queueing(client: Client, kind: str, **options: Any) -> list[dict[str, Any]]:
     return []
 
 
+def condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+    """Return a condition in an object's status, None if it does not have the condition."""
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each["type"] == kind), None)
+
+
+def is_true(item: Mapping[str, Any], kind: str) -> bool:
+    """Return whether an object has a condition and it is true."""
+    return (condition(item, kind) or {}).get("status") == "True"
+
+
 def _as_it_is(client: Client, found: dict[str, Any]) -> dict[str, Any]:
     """Return an answer as JSON. The client's own objects take ten times as long."""
     return found
@@ -172,9 +183,8 @@ def _nodes(client: Client) -> Iterable[Sequence[Any]]:
         labels = node["metadata"].get("labels") or {}
         kind = next((labels[name] for name in _NODE_KINDS if name in labels), "-")
         status = node.get("status") or {}
-        conditions = {item["type"]: item["status"] for item in status.get("conditions") or ()}
         count[kind] += 1
-        ready[kind] += conditions.get("Ready") == "True"
+        ready[kind] += is_true(node, "Ready")
         offered = status.get("allocatable") or {}
         gpus[kind] += int(parse_quantity(offered.get(SHARED_GPU) or offered.get(GPU) or 0))
     return [(kind, count[kind], ready[kind], gpus[kind]) for kind in sorted(count)]

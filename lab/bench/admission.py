@@ -23,6 +23,7 @@ from components.queueing import kueue
 from emulator.paths import Paths
 from emulator.progress import duration
 from lab.bench.budget import Budget
+from runner.report import is_true
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 
 TEAMS: Final = 10
@@ -158,12 +159,7 @@ def started_anew(cluster: Cluster, title: str, deployment: str, namespace: str, 
 def readiness(cluster: Cluster, namespace: str, selector: str) -> dict[str, bool]:
     """Return pods by name, and whether each is ready."""
     pods = cluster.list("v1", "Pod", namespace, label_selector=selector)
-    return {str(pod["metadata"]["name"]): is_ready(pod) for pod in pods}
-
-
-def is_ready(pod: Mapping[str, Any]) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
+    return {str(pod["metadata"]["name"]): is_true(pod, "Ready") for pod in pods}
 
 
 def measure(paths: Paths, cluster: Cluster, jobs: int) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from components.scheduling.packing import Packing
 from components.scheduling.pod_group import in_group, pod_group
 from emulator.paths import Paths
 from lab.bench.budget import Budget
+from lab.pods import held, is_up
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import cordon, mark, phase, pods_of, running
 from tests.local.submission import submitted
@@ -140,13 +141,12 @@ def job(packing: Packing, name: str, namespace: str, pods: int, gpus: int) -> di
 def up(cluster: Cluster, namespace: str, name: str) -> Sequence[int]:
     """Return the GPUs of each running pod of a job."""
     found = [pod for pod in pods_of(cluster, namespace, name) if pod["status"].get("phase") == "Running"]
-    return [int(pod["spec"]["containers"][0]["resources"]["limits"][names.GPU]) for pod in found]
+    return [held(pod) for pod in found]
 
 
 def places(cluster: Cluster) -> list[str]:
     """Return the nodes of the running pods of red's job."""
-    found = [pod for pod in pods_of(cluster, "red", "whole") if pod["status"].get("phase") == "Running"]
-    return [pod["spec"]["nodeName"] for pod in found if not pod["metadata"].get("deletionTimestamp")]
+    return [pod["spec"]["nodeName"] for pod in pods_of(cluster, "red", "whole") if is_up(pod)]
 
 
 def _identity(wrapper: dict[str, Any]) -> tuple[str, str]:

@@ -16,12 +16,14 @@ from components.workloads.synthetic import SyntheticJob
 from emulator.paths import Paths
 from lab.gameday.ledger import OVER, Ledger, Phase, Seen
 from lab.gameday.size import RECOVERY, USERS, Size
+from lab.pods import OF_JOB, held, is_up
 from lab.scenarios.size import GPUS_PER_NODE
 from lab.soak.breaking import Breaking
 from lab.soak.trace import Event, Fault
+from runner.report import condition, is_true
 from tests.bounds import recovery
 from tests.local.environment import Cluster
-from tests.local.jobs import APPWRAPPER, GPU, HEALTH, KUEUE
+from tests.local.jobs import APPWRAPPER, HEALTH, KUEUE
 from tests.local.member import as_member, message
 from tests.local.paused import paused
 
@@ -30,7 +32,6 @@ STALLED: Final = 900
 _EVERY, _TELL = 1, 20
 WISHES: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "2m"}
 """Shorter waits of a job. On a real cluster, pulling images takes half an hour; here it takes minutes."""
-_JOB: Final = "workload.codeflare.dev/appwrapper"
 
 
 class Day:
@@ -145,12 +146,10 @@ class Day:
             for item in self._cluster.list(KUEUE, "Workload", team)
             for owner in item["metadata"].get("ownerReferences") or ()
         }
-        pods = [pod for team in USERS for pod in self._cluster.list("v1", "Pod", team, label_selector=_JOB)]
+        pods = [pod for team in USERS for pod in self._cluster.list("v1", "Pod", team, label_selector=OF_JOB)]
         seen = {name: _seen(name, phases, reasons, pods) for name in self.ledger.open}
-        held = Counter[str]()
-        for pod in pods:
-            held[pod["spec"].get("nodeName") or ""] += _gpus(pod)
-        self.ledger.look(self.now, seen, lost, len(well) * GPUS_PER_NODE, sum(held[name] for name in well))
+        used = sum(held(pod) for pod in pods if pod["spec"].get("nodeName") in well)
+        self.ledger.look(self.now, seen, lost, len(well) * GPUS_PER_NODE, used)
         for name, found in seen.items():
             if found.phase in OVER:
                 self._moved = self.now
@@ -176,30 +175,17 @@ def _said(error: ApiException | DynamicApiError | HTTPError) -> str:
 
 def _evicted(workload: Mapping[str, Any]) -> str:
     """Return Kueue's reason for taking a job's quota back, empty otherwise."""
-    conditions = (workload.get("status") or {}).get("conditions") or ()
-    return next(
-        (str(each["reason"]) for each in conditions if (each["type"], each["status"]) == ("Evicted", "True")), ""
-    )
+    return str((condition(workload, "Evicted") or {})["reason"]) if is_true(workload, "Evicted") else ""
 
 
 def _seen(name: str, phases: Mapping[str, str], reasons: Mapping[str, str], pods: Sequence[Mapping[str, Any]]) -> Seen:
-    own = [pod for pod in pods if pod["metadata"]["labels"][_JOB] == name]
+    own = [pod for pod in pods if pod["metadata"]["labels"][OF_JOB] == name]
     done = sum(pod["status"].get("phase") == "Succeeded" for pod in own)
-    running = [
-        pod for pod in own if pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
-    ]
+    running = [pod for pod in own if is_up(pod)]
     return Seen(
         phase=phases.get(name, Phase.LOST),
         up=done + len(running),
-        gpus=sum(_gpus(pod) for pod in own),
+        gpus=sum(held(pod) for pod in own),
         nodes=frozenset(pod["spec"]["nodeName"] for pod in running),
         evicted=reasons.get(name, ""),
     )
-
-
-def _gpus(pod: Mapping[str, Any]) -> int:
-    """Return the GPUs that a pod holds: if it is bound to a node and not finished."""
-    if not pod["spec"].get("nodeName") or pod["status"].get("phase") in ("Succeeded", "Failed"):
-        return 0
-    limits = [(item.get("resources") or {}).get("limits") or {} for item in pod["spec"]["containers"]]
-    return sum(int(each.get(GPU, 0)) for each in limits)

@@ -46,10 +46,10 @@ class Size:
         return Room(teams=list(USERS), nodes=self.nodes, gpus=GPUS_PER_NODE)
 
 
-def settings(project: Project, size: Size, load: Mapping[str, Any]) -> dict[str, Any]:
+def settings(project: Project, size: Size, load: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the stack's settings: the teams, two of each operator, seconds instead of minutes.
 
-    load: the synthetic load. It is disabled here, because this program submits its jobs at their arrival times.
+    load: the synthetic load, if any. It is disabled here, because this program submits its jobs at their arrival times.
     """
     base = dev_settings(project.mirror)
     return {
@@ -58,5 +58,5 @@ def settings(project: Project, size: Size, load: Mapping[str, Any]) -> dict[str,
         "queueing": {**base["queueing"], "slack": quota(GPUS_PER_NODE), "replicas": 2},
         "recovery": RECOVERY,
         "teams": [{"name": team, "users": [USERS[team]], "quota": quota(gpus)} for team, gpus in size.quotas.items()],
-        "samples": {"synthetic": {**load, "enabled": False}},
+        "samples": {"synthetic": {**load, "enabled": False}} if load else {},
     }

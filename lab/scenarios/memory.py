@@ -58,15 +58,20 @@ def taken(paths: Paths) -> int:
     return total
 
 
-def with_descendants(found: Iterable[int]) -> set[int]:
-    """Return processes with all their descendants, because processes in containers have another environment."""
-    parents: dict[int, int] = {}
+def parents() -> dict[int, int]:
+    """Return the parent of each process."""
+    found: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             # proc(5): state and parent follow the command name, which is in parentheses and can contain any character.
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    every = set(found)
-    while more := {process for process, parent in parents.items() if parent in every} - every:
+            found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def with_descendants(found: Iterable[int]) -> set[int]:
+    """Return processes with all their descendants, because processes in containers have another environment."""
+    every, there = set(found), parents()
+    while more := {process for process, parent in there.items() if parent in every} - every:
         every |= more
     return every
 

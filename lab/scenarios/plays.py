@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kubernetes.dynamic.exceptions import NotFoundError
 
+from components.tables import Table
+from lab.pods import is_up
 from lab.scenarios.attacks import isolation, quota_dodging
 from lab.scenarios.size import BOUND, FAIR, GPUS_PER_NODE, OTHER, TEAMS
 from lab.scenarios.stage import Stage
@@ -29,20 +31,13 @@ LATER: Final = 2.5
 """Longer wait for a job that lost its pods: AppWrapper checks a running job once a minute."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A scenario of a promise.
-
-    promise: the checked promise.
-    breaks: the mechanism without which the scenario fails.
-    fails_at: a regular expression for the start of that failure. It names the step that the mechanism keeps, and what
-        was observed without it, because a timeout of a step could also come from a slow machine.
-    takes_minutes: whether it takes minutes.
-    """
+    """A scenario of a promise. plays.yaml describes the fields."""
 
     name: str
-    promise: str
     play: Callable[[Stage], None]
+    promise: str
     breaks: str
     fails_at: str
     takes_minutes: bool = False
@@ -53,13 +48,34 @@ class Scenario:
         return self.fails_at.partition(": ")[0]
 
 
+class _Promise(Table):
+    promise: str
+    breaks: str
+    fails_at: str
+    takes_minutes: bool = False
+
+    def of(self, name: str, play: Callable[[Stage], None]) -> Scenario:
+        """Return its scenario."""
+        fails_at = self.fails_at.format(no_quota=NO_QUOTA, no_node=NO_NODE)
+        return Scenario(name=name, play=play, **{**dict(self), "fails_at": fails_at})
+
+
+class _Promises(Table):
+    scenarios: Mapping[str, _Promise]
+
+
+def _fill(stage: Stage, team: str, names: Sequence[str]) -> None:
+    """Submit jobs that need a node each, and wait until they run."""
+    for name in names:
+        stage.submit(team, name, gpus=GPUS_PER_NODE)
+    for name in names:
+        stage.runs(team, name)
+
+
 def queueing(stage: Stage) -> None:
     """The team's jobs use all GPUs. Three more wait, and start one by one as the first ones end."""
     first = [f"first-{index}" for index in range(stage.size.nodes)]
-    for name in first:
-        stage.submit("red", name, gpus=GPUS_PER_NODE)
-    for name in first:
-        stage.runs("red", name)
+    _fill(stage, "red", first)
     waiting = ["next-0", "next-1", "next-2"]
     for name in waiting:
         stage.submit("red", name, gpus=GPUS_PER_NODE)
@@ -81,10 +97,7 @@ def queueing(stage: Stage) -> None:
 def fair_sharing(stage: Stage) -> None:
     """One user of a team uses all GPUs and queues for more. Another user of the team submits a first job."""
     first = [f"first-{index}" for index in range(stage.size.nodes)]
-    for name in first:
-        stage.submit(FAIR, name, gpus=GPUS_PER_NODE)
-    for name in first:
-        stage.runs(FAIR, name)
+    _fill(stage, FAIR, first)
     stage.submit(FAIR, "older", gpus=GPUS_PER_NODE)
     stage.waits(FAIR, "older")
     time.sleep(1.1)
@@ -114,11 +127,8 @@ def borrowing(stage: Stage) -> None:
     """A team alone on the cluster gets its quota, then all remaining GPUs, and no more."""
     owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
     borrowing = [f"loan-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
-    for names in (owned, borrowing):
-        for name in names:
-            stage.submit("blue", name, gpus=GPUS_PER_NODE)
-        for name in names:
-            stage.runs("blue", name)
+    _fill(stage, "blue", owned)
+    _fill(stage, "blue", borrowing)
     stage.submit("blue", "one-more", gpus=1)
     assert "nvidia.com/gpu" in stage.waits("blue", "one-more")
 
@@ -126,15 +136,9 @@ def borrowing(stage: Stage) -> None:
 def reclaim(stage: Stage) -> None:
     """A team has borrowed all GPUs. The owner of a part submits jobs for its whole quota."""
     borrowers = [f"loan-{index}" for index in range(stage.size.nodes)]
-    for name in borrowers:
-        stage.submit("blue", name, gpus=GPUS_PER_NODE)
-    for name in borrowers:
-        stage.runs("blue", name)
+    _fill(stage, "blue", borrowers)
     owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
-    for name in owned:
-        stage.submit("red", name, gpus=GPUS_PER_NODE)
-    for name in owned:
-        stage.runs("red", name)
+    _fill(stage, "red", owned)
     left = stage.size.nodes - stage.size.team_nodes
     stage.until(
         f"blue continues with {left * GPUS_PER_NODE} GPUs: its own and the unclaimed ones",
@@ -197,10 +201,7 @@ def packing(stage: Stage) -> None:
     for index in range(GPUS_PER_NODE):
         stage.submit("blue", f"small-{index}", gpus=1)
         stage.runs("blue", f"small-{index}")
-    for index in range(stage.size.nodes - 1):
-        stage.submit("red", f"whole-{index}", gpus=GPUS_PER_NODE)
-    for index in range(stage.size.nodes - 1):
-        stage.runs("red", f"whole-{index}")
+    _fill(stage, "red", [f"whole-{index}" for index in range(stage.size.nodes - 1)])
 
 
 def node_failure(stage: Stage) -> None:
@@ -278,7 +279,7 @@ def retries(stage: Stage) -> None:
     def crashing() -> str | None:
         """Make each running pod crash, again if KWOK overwrote that; return the job's state."""
         for pod in pods_of(stage.cluster, "blue", "crashing"):
-            if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+            if is_up(pod):
                 attempts[pod["metadata"]["ownerReferences"][0]["uid"]] = None
                 _crash(stage, pod)
         return stage.phase("blue", "crashing")
@@ -308,95 +309,13 @@ def _crash(stage: Stage, pod: dict[str, Any]) -> None:
         kind.status.patch(**where, body=body, content_type="application/merge-patch+json")
 
 
-SCENARIOS: Final = {
-    scenario.name: scenario
-    for scenario in (
-        Scenario(
-            "queueing",
-            "jobs of a team start in the order of submission, and hold no GPUs before they start",
-            queueing,
-            "quota",
-            "not so: red/next-2 waits",
-        ),
-        Scenario(
-            "fair-sharing",
-            "within a team, the user with the lowest recent use goes first",
-            fair_sharing,
-            "fair-sharing",
-            f"not so: the first job of {OTHER} goes before",
-        ),
-        Scenario(
-            "borrowing",
-            "idle quota is borrowed, up to the last GPU and no further",
-            borrowing,
-            "cohort",
-            rf"blue/loan-\d+ runs: {NO_QUOTA}",
-        ),
-        Scenario(
-            "reclaim",
-            "an owner has its quota back as soon as it has jobs for it",
-            reclaim,
-            "reclaim",
-            rf"red/own-\d+ runs: {NO_QUOTA}",
-        ),
-        Scenario(
-            "priorities",
-            "within a team the more important job goes first, at its own team's cost",
-            priorities,
-            "preemption",
-            f"red/urgent runs: {NO_QUOTA}",
-        ),
-        Scenario(
-            "gangs",
-            "a gang starts as a whole or holds no GPUs, also if two compete",
-            gangs,
-            "packing",
-            "not so: a gang that does not run holds no node",
-        ),
-        Scenario(
-            "packing",
-            "small jobs leave whole nodes to jobs that need them",
-            packing,
-            "packing",
-            rf"red/whole-\d+ runs: {NO_NODE}",
-        ),
-        Scenario(
-            "quota-dodging",
-            "no job runs outside its queue",
-            quota_dodging,
-            "quota-gate",
-            "not so: a job on another job's quota is refused",
-        ),
-        Scenario(
-            "isolation",
-            "no team touches another's, nor nodes, queues and rights",
-            isolation,
-            "pod-isolation",
-            "not so: no pod of blue takes a node past the scheduler",
-        ),
-        Scenario(
-            "node-failure",
-            "a job that loses its node runs elsewhere, at the cost of a loan",
-            node_failure,
-            "slack-controller",
-            r"the slack queue lends \d+: .*; last seen: None",
-            takes_minutes=True,
-        ),
-        Scenario(
-            "beyond-slack",
-            "a loss larger than the slack queue ends loans",
-            beyond_slack,
-            "slack-controller",
-            "the slack queue lends no GPUs: .*; last seen: None",
-            takes_minutes=True,
-        ),
-        Scenario(
-            "retries",
-            "a job that crashes is retried up to its limit, and then gives its GPUs back",
-            retries,
-            "appwrapper",
-            "the job has failed for good: .*; last seen: None",
-            takes_minutes=True,
-        ),
+_PLAYS: Final = {
+    play.__name__.replace("_", "-"): play
+    for play in (
+        *(queueing, fair_sharing, borrowing, reclaim, priorities, gangs, packing),
+        *(quota_dodging, isolation, node_failure, beyond_slack, retries),
     )
+}
+SCENARIOS: Final = {
+    name: promise.of(name, _PLAYS[name]) for name, promise in _Promises.load(__name__).scenarios.items()
 }

@@ -13,14 +13,13 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
+from lab.pods import OF_JOB, held
 from lab.scenarios.size import TEAMS
 from tests.local.environment import Cluster
 from tests.local.jobs import APPWRAPPER, GPU, HEALTH, KUEUE
 
 EVERY = 0.5
 """Seconds between two observations."""
-_JOB = "workload.codeflare.dev/appwrapper"
-_OVER = ("Succeeded", "Failed")
 
 
 @dataclass
@@ -141,7 +140,7 @@ def look(cluster: Cluster, record: Record) -> None:
         limit = _lending(queue)
         if limit is not None or queue["metadata"]["name"] in record.state:
             record.see(queue["metadata"]["name"], "lends all" if limit is None else f"lends {limit} GPUs")
-    pods = [pod for team in TEAMS for pod in cluster.list("v1", "Pod", team, label_selector=_JOB)]
+    pods = [pod for team in TEAMS for pod in cluster.list("v1", "Pod", team, label_selector=OF_JOB)]
     now = record.now
     record.hold({pod["metadata"]["uid"]: use for pod in pods for use in _uses(pod, now)}, now)
     for team in TEAMS:
@@ -156,13 +155,10 @@ def look(cluster: Cluster, record: Record) -> None:
 
 
 def _uses(pod: Mapping[str, Any], now: float) -> Iterator[Use]:
-    """Yield the GPUs that a pod holds: if it is bound to a node and not finished."""
-    node = pod["spec"].get("nodeName")
-    limits = [(item.get("resources") or {}).get("limits") or {} for item in pod["spec"]["containers"]]
-    gpus = sum(int(each.get(GPU, 0)) for each in limits)
-    if node and gpus and pod["status"].get("phase") not in _OVER:
+    """Yield the GPUs that a pod holds."""
+    if gpus := held(pod):
         metadata = pod["metadata"]
-        yield Use(metadata["namespace"], metadata["labels"][_JOB], node, gpus, now)
+        yield Use(metadata["namespace"], metadata["labels"][OF_JOB], pod["spec"]["nodeName"], gpus, now)
 
 
 def _lending(queue: Mapping[str, Any]) -> str | None:

@@ -17,8 +17,10 @@ from components import names
 from components.scheduling.pod_group import in_group, pod_group
 from components.tenancy.user_queues import queue_name
 from emulator.paths import Paths
+from lab.pods import is_up
 from lab.scenarios.record import Record
 from lab.scenarios.size import FAILURE_GRACE, FAIR, OTHER, RECOVERY, TEAMS, Size
+from runner.report import condition, is_true
 from tests.local.environment import Cluster, eventually, gang
 from tests.local.jobs import APPWRAPPER, KUEUE, cordon, gpu_nodes, lending_limit, mark, phase, pods_of
 from tests.local.member import as_member
@@ -140,11 +142,7 @@ class Stage:
 
     def up(self, team: str, name: str) -> list[str]:
         """Return the node of each running pod of a job that is not being deleted."""
-        return [
-            pod["spec"]["nodeName"]
-            for pod in pods_of(self.cluster, team, name)
-            if pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
-        ]
+        return [pod["spec"]["nodeName"] for pod in pods_of(self.cluster, team, name) if is_up(pod)]
 
     def bound(self, team: str, name: str) -> list[str]:
         """Return the node of each pod of a job that has one."""
@@ -170,17 +168,15 @@ class Stage:
         )
 
     def _started(self, team: str) -> int:
-        workloads = self.cluster.list(KUEUE, "Workload", team)
-        conditions = [(item.get("status") or {}).get("conditions") or () for item in workloads]
-        return sum(("PodsReady", "True") in [(c["type"], c["status"]) for c in each] for each in conditions)
+        return sum(is_true(item, "PodsReady") for item in self.cluster.list(KUEUE, "Workload", team))
 
     def why(self, team: str, name: str) -> str:
         """Return what blocks a job: Kueue's message about its quota, the scheduler's about its pods, or ""."""
         quota = self._quota(team, name)
         if quota.get("status") == "False":
             return f"Kueue says: {quota['message']}"
-        conditions = [c for pod in pods_of(self.cluster, team, name) for c in pod["status"].get("conditions") or ()]
-        unplaced = [c["message"] for c in conditions if (c["type"], c["status"]) == ("PodScheduled", "False")]
+        placing = [condition(pod, "PodScheduled") or {} for pod in pods_of(self.cluster, team, name)]
+        unplaced = [each["message"] for each in placing if each.get("status") == "False"]
         return f"the scheduler says: {unplaced[0]}" if unplaced else ""
 
     def judged(self, team: str, name: str) -> dict[str, Any]:
@@ -198,8 +194,7 @@ class Stage:
         """Return the condition with Kueue's decision about a job's quota; {} before the decision."""
         for item in self.cluster.list(KUEUE, "Workload", team):
             if item["metadata"]["name"].startswith(f"appwrapper-{name}-"):
-                conditions: list[dict[str, Any]] = (item.get("status") or {}).get("conditions") or []
-                return next((c for c in conditions if c["type"] == "QuotaReserved"), {})
+                return dict(condition(item, "QuotaReserved") or {})
         return {}
 
 

@@ -13,43 +13,26 @@ from collections import Counter
 from collections.abc import Sequence
 from http.client import CONFLICT
 from pathlib import Path
-from typing import Any
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.tenancy.bounds import MOST_JOBS
+from lab.gameday.size import RECOVERY, Size, settings
+from lab.pods import OF_JOB, is_up
 from lab.scenarios.stage import asked
 from lab.soak.breaking import Breaking
 from lab.soak.judge import Judge
-from lab.soak.trace import GPUS_PER_NODE, NODES, QUOTAS, SLACK, Event, Job, trace
+from lab.soak.trace import GPUS_PER_NODE, NODES, QUOTAS, Event, Job, trace
 from tests.bounds import recovery
 from tests.commands import Parser, whole
-from tests.local.environment import Cluster, Project, dev_settings, gang, local_environment
+from tests.local.environment import Cluster, Project, gang, local_environment
 from tests.local.jobs import APPWRAPPER, HEALTH, KUEUE
 
-RECOVERY = {"retryPauseSeconds": 5, "recoveryTimeoutSeconds": 20, "healthSeconds": 20}
 STALLED = 900
 """Seconds without a submitted or finished job that end a run. The longest job runs for 240, and restarts with each node
 that it loses.
 """
-
-
-def settings(project: Project) -> dict[str, Any]:
-    """Return the stack's settings: the teams of the trace, two of each operator, seconds instead of minutes."""
-    base = dev_settings(project.mirror)
-
-    def quota(gpus: int) -> dict[str, Any]:
-        return {"cpu": 28 * gpus, "memory": f"{250 * gpus}G", "nvidia.com/gpu": gpus, "pods": 100}
-
-    return {
-        **base,
-        "nodes": {**base["nodes"], "count": NODES},
-        "queueing": {"slack": quota(SLACK), "replicas": 2},
-        "recovery": RECOVERY,
-        "teams": [{"name": team, "users": [], "quota": quota(gpus)} for team, gpus in QUOTAS.items()],
-        "samples": {},
-    }
 
 
 class Run:
@@ -126,9 +109,8 @@ class Run:
             wrappers = {item["metadata"]["name"]: item for item in self.cluster.list(APPWRAPPER, "AppWrapper", team)}
             up: Counter[str] = Counter()
             for pod in self.cluster.list("v1", "Pod", team):
-                job = (pod["metadata"].get("labels") or {}).get("workload.codeflare.dev/appwrapper", "")
-                is_up = pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
-                up[job] += is_up and pod["spec"].get("nodeName") in there - sick
+                job = (pod["metadata"].get("labels") or {}).get(OF_JOB, "")
+                up[job] += is_up(pod) and pod["spec"].get("nodeName") in there - sick
             for workload in self.cluster.list(KUEUE, "Workload", team):
                 state = (workload.get("status") or {}).get("requeueState") or {}
                 self.evictions[workload["metadata"]["name"]] = state.get("count") or 0
@@ -208,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"seed {options.seed}: {len(jobs)} jobs in {jobs[-1].at:.0f} s, {len(events)} faults", flush=True)
     with tempfile.TemporaryDirectory(prefix="mlbatch-soak-") as folder, local_environment() as paths:
         project = Project(Path(folder), paths, "dev")
-        project.configure(settings(project))
+        project.configure(settings(project, Size(NODES)))
         project.up()
         run = Run(Cluster(paths.kubeconfig), jobs, events)
         run.go()

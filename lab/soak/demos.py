@@ -28,6 +28,7 @@ from ray.job_submission import JobSubmissionClient
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from components.workbench.demos.bucket import DEFAULT
+from lab.dashboards.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"jobtest": "mnist", "interactivetest": "interactive", "tunecluster": "tune"}
@@ -37,12 +38,6 @@ NO_AGENT, AGENT_SECONDS = "No available agent", 120.0
 """Ray's dashboard returns this error (dashboard/modules/job/job_head.py) until the head's agent runs. Largest wait for
 it on a busy machine.
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -7,11 +7,11 @@ Runs in an environment with the packages of the group `training` in pyproject.to
 from __future__ import annotations
 
 import signal
-import socket
 import sys
 import tempfile
 from pathlib import Path
 
+from lab.dashboards.ports import free_port
 from lab.soak.disturbed import Runs, compare
 
 STEPS, EVERY = 60, 10
@@ -22,16 +22,10 @@ def training(folder: Path) -> Runs:
     """Return runs of the program with checkpoints in a folder."""
     command = [
         *(sys.executable, "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2"),
-        *(f"--master-port={_free_port()}", "-m", "components.workloads.training.pretrain", *MODEL),
+        *(f"--master-port={free_port()}", "-m", "components.workloads.training.pretrain", *MODEL),
         *(f"--steps={STEPS}", f"--checkpoint-every={EVERY}", f"--checkpoints={folder}"),
     ]
     return Runs(folder, command)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ from emulator.cluster import processes
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from lab.bench.scale.periodic import every
+from lab.scenarios.memory import parents
 
 CONTROL_PLANE: Final = ("kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kwok")
 _SANDBOX: Final = "emulator/cluster/sandbox.py"
@@ -45,11 +46,9 @@ def programs(paths: Paths) -> dict[int, str]:
         for process, command in commands.items()
         if _SANDBOX in command and "unshare" not in command
     }
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            sandbox = sandboxes.get(_parent(folder))
-            if sandbox:
-                found[int(folder.name)] = sandbox
+    for process, parent in parents().items():
+        if parent in sandboxes:
+            found[process] = sandboxes[parent]
     return found
 
 
@@ -88,8 +87,3 @@ def _base(command: str) -> str:
 def _deployment(pod: str) -> str:
     """Return the name of a pod's Deployment, the prefix of the pod's name."""
     return pod.rsplit("-", 2)[0]
-
-
-def _parent(folder: Path) -> int:
-    # proc(5): state and parent follow the command name, which is in parentheses and can contain any character.
-    return int((folder / "stat").read_text().rpartition(")")[2].split()[1])

@@ -16,7 +16,8 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from components import names
-from runner.report import Client
+from lab.pods import OVER, held
+from runner.report import Client, is_true
 
 WORKLOADS: Final = f"/apis/{names.KUEUE_API}/workloads"
 PODS: Final = "/api/v1/pods"
@@ -76,26 +77,24 @@ class Jobs:
         with self._lock:
             (self._workloads.discard if kind == "DELETED" else self._workloads.add)(metadata["uid"])
             job = (metadata["namespace"], owners[0]["name"])
-            conditions = (item.get("status") or {}).get("conditions") or ()
-            if job not in self.admitted and ("Admitted", "True") in [(c["type"], c["status"]) for c in conditions]:
+            if job not in self.admitted and is_true(item, "Admitted"):
                 self.admitted[job] = self.changed = time.monotonic()
 
     def pod(self, kind: str, item: Document) -> None:
         """Process an event of a pod."""
-        metadata, spec = item["metadata"], item["spec"]
+        metadata = item["metadata"]
         if metadata["namespace"] not in self._namespaces:
             return
         labels = metadata.get("labels") or {}
         job = (metadata["namespace"], next((labels[key] for key in _GROUP_LABELS if key in labels), metadata["name"]))
-        is_over = kind == "DELETED" or item["status"].get("phase") in ("Succeeded", "Failed")
+        is_over = kind == "DELETED" or item["status"].get("phase") in OVER
         uid, now = metadata["uid"], time.monotonic()
         with self._lock:
             (self._pods.discard if kind == "DELETED" else self._pods.add)(uid)
-            if spec.get("nodeName") and not is_over:
+            if item["spec"].get("nodeName") and not is_over:
                 if uid in self._bound:
                     return
-                limits = [(each.get("resources") or {}).get("limits") or {} for each in spec["containers"]]
-                self._bound[uid] = (job, sum(int(each.get(names.GPU, 0)) for each in limits))
+                self._bound[uid] = (job, held(item))
                 self.started[job] = now
             elif self._bound.pop(uid, None) is None:
                 return

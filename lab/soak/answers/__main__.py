@@ -28,8 +28,9 @@ from emulator.paths import Paths
 from lab.scenarios.size import Size
 from lab.scenarios.size import settings as scenario_settings
 from lab.soak.answers.cases import WRITTEN, Case, State, generated
-from lab.soak.answers.live import Live, Outcome, condition
+from lab.soak.answers.live import Live, Outcome
 from lab.soak.answers.verdict import NO_JOB, difference
+from runner.report import condition
 from tests.commands import Parser, whole
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_environment
 from tests.local.jobs import KUEUE, phase, pods_of

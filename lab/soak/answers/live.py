@@ -13,6 +13,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError
 from ask.answer import Verdict
 from emulator.paths import Paths
 from lab.soak.answers.cases import Case
+from runner.report import condition, is_true
 from tests.local.environment import Cluster, eventually
 from tests.local.jobs import KUEUE
 from tests.local.member import as_member, message
@@ -76,9 +77,8 @@ class Live:
         """Return the outcome of the job, or the reported reason that it has none yet."""
         if workload is None:
             return ""
-        reserved = condition(workload, "QuotaReserved") or {}
-        if reserved.get("status") != "True":
-            said = str(reserved.get("message") or "")
+        if not is_true(workload, "QuotaReserved"):
+            said = str((condition(workload, "QuotaReserved") or {}).get("message") or "")
             return "" if "Pending the preemption" in said else said
         denied = next((said for said in self._warnings(case) if any(word in said for word in _DENIED)), None)
         if denied:
@@ -151,9 +151,3 @@ class Live:
                 and not pods & {pod["metadata"]["uid"] for pod in self.cluster.list("v1", "Pod", case.team)}
             ),
         )
-
-
-def condition(item: Document, kind: str) -> Document | None:
-    """Return a condition of an object's status, or None."""
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == kind), None)
