@@ -21,6 +21,7 @@ from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, 
 from components.kubernetes.quantity import Quantity
 from components.tenancy.lending import DECLARED
 from runner.report import Client, condition, is_true, message, objects, queueing
+from runner.waiting import awaited
 
 SECONDS: Final = 30.0
 """Seconds until a job without a decision counts as waiting."""
@@ -137,7 +138,7 @@ class Question:
                 time.sleep(0.3)
 
     def _watch(self, uid: str, before: set[tuple[str, str]]) -> Answer:
-        workload = self._counted(uid)
+        workload = awaited(lambda: self._workload(uid), SECONDS, _EVERY)
         wrapper = self._wrapper()
         refused = self._refused_pods(wrapper, workload) or self._refused_parts(wrapper)
         if workload is None:
@@ -172,16 +173,6 @@ class Question:
                 reason = str(said["message"]) if said else "no queue has decided about it"
                 return self._answer(Verdict.WAITS, reason=reason, preempts=self._gave_way(before))
             time.sleep(_EVERY)
-
-    def _counted(self, uid: str) -> Document | None:
-        """Return the Workload that Kueue creates for the job, as soon as it exists."""
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
-            found = self._workload(uid)
-            if found is not None:
-                return found
-            time.sleep(_EVERY)
-        return None
 
     def _refused_pods(self, wrapper: Document | None, workload: Document | None) -> Answer | None:
         """Return the rejection of the job's pods, which are created only after admission."""
@@ -246,13 +237,14 @@ class Question:
 
     def _wrapper(self) -> Document | None:
         """Return the job after AppWrapper has noted its pods. None if it is not an AppWrapper, or not noted yet."""
-        deadline = time.monotonic() + SECONDS
-        while self.job.kind == APPWRAPPER.kind and time.monotonic() < deadline:
-            for item in self._named(self.job.version, self.job.kind, self.job.name):
-                if wrapped.templates(item):
-                    return item
-            time.sleep(_EVERY)
-        return None
+        if self.job.kind != APPWRAPPER.kind:
+            return None
+
+        def noted() -> Document | None:
+            found = self._named(self.job.version, self.job.kind, self.job.name)
+            return next((item for item in found if wrapped.templates(item)), None)
+
+        return awaited(noted, SECONDS, _EVERY)
 
     def _never_admitted(self, uid: str) -> Answer | None:
         """Return the answer for a job that no queue ever admits, None for any other job."""
@@ -267,14 +259,13 @@ class Question:
 
     def _decided(self, uid: str) -> tuple[Document, Document]:
         """Return the job's Workload and its condition about quota. Each is empty if it does not exist."""
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
+
+        def decided() -> tuple[Document, Document] | None:
             workload = self._workload(uid)
             said = condition(workload, "QuotaReserved") if workload else None
-            if workload and said:
-                return workload, said
-            time.sleep(_EVERY)
-        return {}, {}
+            return (workload, said) if workload and said else None
+
+        return awaited(decided, SECONDS, _EVERY) or ({}, {})
 
     def _impossible(self, workload: Document) -> Answer | None:
         """Return the answer for pods that the nodes cannot hold even if no team runs a pod."""

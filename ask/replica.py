@@ -23,6 +23,7 @@ from emulator.progress import Progress
 from emulator.toolchain import Toolchain, needs
 from runner.files import private_folder
 from runner.report import Client, connect, is_true, objects
+from runner.waiting import awaited
 
 FOLDER: Final = "ask"
 """The replica's environment in the state folder, next to those of stacks. `make down` stops it too."""
@@ -128,18 +129,14 @@ def _install(paths: Paths, wanted: Content) -> None:
 
 def _await_controllers(client: Client, wanted: Content) -> None:
     names = {item["metadata"]["name"] for item in wanted["last"] if item["kind"] == "Deployment"}
-    deadline = time.monotonic() + SECONDS
-    while True:
-        ready = {
-            item["metadata"]["name"]
-            for item in objects(client, "apps/v1", "Deployment")
-            if (item.get("status") or {}).get("readyReplicas")
-        }
-        if names <= ready:
-            return
-        if time.monotonic() > deadline:
-            raise ReplicaError(f"these controllers do not run on the replica: {', '.join(sorted(names - ready))}")
-        time.sleep(0.2)
+
+    def missing() -> set[str]:
+        found = objects(client, "apps/v1", "Deployment")
+        return names - {item["metadata"]["name"] for item in found if (item.get("status") or {}).get("readyReplicas")}
+
+    awaited(lambda: not missing(), SECONDS, 0.2)
+    if left := missing():
+        raise ReplicaError(f"these controllers do not run on the replica: {', '.join(sorted(left))}")
 
 
 def _digest(wanted: Content) -> str:

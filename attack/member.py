@@ -17,6 +17,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from attack.attacks import Attack, Document, pod
 from runner.report import connect, message
+from runner.waiting import awaited
 
 NAMESPACE: Final = "mlbatch-attack"
 MEMBER: Final = "mlbatch-attack-member"
@@ -109,12 +110,12 @@ class Ground:
 
     def _await_gone(self) -> None:
         """Wait until the namespace of an earlier run is deleted."""
-        deadline = time.monotonic() + _SECONDS
-        while time.monotonic() < deadline:
+
+        def is_gone() -> bool:
             found = [item["metadata"] for item in self._listed("v1", "Namespace")]
-            if not any(each["name"] == NAMESPACE and each.get("deletionTimestamp") for each in found):
-                return
-            time.sleep(1)
+            return not any(each["name"] == NAMESPACE and each.get("deletionTimestamp") for each in found)
+
+        awaited(is_gone, _SECONDS, 1)
 
     def _await_harmless(self) -> None:
         """Wait until a harmless pod is accepted: quotas count and the namespace has its service account.

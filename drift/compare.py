@@ -70,7 +70,7 @@ def appliable(declared: Declared, live: Manifest | None) -> Manifest:
 
 def has_secrets(declared: Declared) -> bool:
     """Return whether a part of the declared object is encrypted. It cannot be written without decryption."""
-    return _holds_secret(declared.manifest)
+    return any(True for _ in _secrets(declared.manifest, declared.manifest, ()))
 
 
 def settled(declared: Declared, applied: Manifest, live: Manifest) -> Manifest:
@@ -149,14 +149,6 @@ def _filled(value: Any, live: Any) -> Any:
             _filled(item, ABSENT if (at := partner[index]) is None else others[at]) for index, item in enumerate(value)
         ]
     return value
-
-
-def _holds_secret(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_holds_secret(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_holds_secret(item) for item in value)
-    return value is SECRET
 
 
 def _without_items(value: Any, own: Tree, others: Sequence[Entry], declared: Declared, names: Names = ()) -> Any:

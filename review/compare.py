@@ -137,10 +137,13 @@ def _pairs(old: Plan, new: Plan) -> Iterator[tuple[str, Resource]]:
                 break
 
 
+def _of(plan: Plan, resource: Resource, operation: Operation, **fields: Any) -> Change:
+    layer, team = plan.layer(resource), plan.team(resource)
+    return Change(operation=operation, resource=resource, layer=layer, team=team, **fields)
+
+
 def _change(resource: Resource, pairs: Mapping[str, Resource], old: Plan, new: Plan) -> Change | None:
-    change = Change(
-        operation=Operation.CREATE, resource=resource, layer=new.layer(resource), team=new.team(resource), properties=()
-    )
+    change = _of(new, resource, Operation.CREATE)
     former, provider = pairs.get(resource.urn), new.resources.get(resource.provider)
     if former is None:
         return change
@@ -177,14 +180,8 @@ def _deletions(gone: Mapping[str, Resource], old: Plan) -> Iterator[Change]:
         owner = gone.get(resource.deleted_with)
         while owner is not None and owner.deleted_with in gone:
             owner = gone[owner.deleted_with]
-        yield Change(
-            operation=Operation.DELETE,
-            resource=resource,
-            layer=old.layer(resource),
-            team=old.team(resource),
-            because=f"{owner.title} is deleted" if owner else "",
-            cause=owner,
-        )
+        because = f"{owner.title} is deleted" if owner else ""
+        yield _of(old, resource, Operation.DELETE, because=because, cause=owner)
 
 
 def _follow(changes: dict[str, Change], pairs: Mapping[str, Resource], new: Plan) -> None:
@@ -206,11 +203,10 @@ def _follow(changes: dict[str, Change], pairs: Mapping[str, Resource], new: Plan
             if follower not in pairs or not resource.custom or (known and known.operation is not Operation.CHANGE):
                 continue
             if resource.provider == urn or urn in resource.replace_with or _stands_on(resource, urn):
-                changes[follower] = Change(
-                    operation=Operation.REPLACE,
-                    resource=resource,
-                    layer=new.layer(resource),
-                    team=new.team(resource),
+                changes[follower] = _of(
+                    new,
+                    resource,
+                    Operation.REPLACE,
                     properties=known.properties if known else (),
                     because=f"{cause.resource.title} is replaced",
                     cause=cause.cause or cause.resource,
@@ -225,17 +221,7 @@ def _stands_on(resource: Resource, cause: str) -> bool:
     )
 
 
-_LAYERS: Final = (
-    "azure",
-    "openstack",
-    "nodes",
-    "storage",
-    "scheduling",
-    "queueing",
-    "tenancy",
-    "observability",
-    "health",
-)
+_LAYERS: Final = "azure openstack nodes storage scheduling queueing tenancy observability health".split()  # noqa: SIM905
 
 
 def _rank(change: Change) -> tuple[int, str, str, int, str, str]:

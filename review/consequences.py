@@ -39,8 +39,3 @@ def shares(changes: Iterable[Change]) -> tuple[Share, ...]:
     for (layer, team), count in counts.items():
         groups.setdefault((layer, team is None, count), []).extend([team] if team is not None else [])
     return tuple(Share(layer, tuple(teams), count) for (layer, _, count), teams in groups.items())
-
-
-def layers(changes: Iterable[Change]) -> Mapping[str, int]:
-    """Return the number of resources of each layer."""
-    return Counter(change.layer for change in changes)

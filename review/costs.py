@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from review import openstack_rates, prices
+from review import prices
 from review.plan import Plan, Resource
 from review.prices import Charge, Cost
 from review.replacement import azure_type
@@ -15,21 +15,15 @@ _POOL: Final = "containerservice:AgentPool"
 _TIER: Final = "AKS tier {}"
 """Name of the charge for a cluster's control plane, from `sku.tier` of a managed cluster."""
 
-_WITHOUT_CHARGE: Final = frozenset(
-    {
-        "authorization:RoleAssignment",
-        "features:SubscriptionFeatureRegistration",
-        "managedidentity:FederatedIdentityCredential",
-        "managedidentity:UserAssignedIdentity",
-        "network:NetworkSecurityGroup",
-        "network:Subnet",
-        "network:VirtualNetwork",
-        "resources:DeploymentAtSubscriptionScope",
-        "resources:ResourceGroup",
-        "storage:BlobContainer",
-    }
-)
-"""Types without a charge of their own. A container's content is charged to its account."""
+UNIT: Final = "billing units"
+FLOATING_IP: Final = "floating address"
+_PREFIX: Final = "openstack:"
+_INSTANCE: Final = "openstack:compute/instance:Instance"
+_VOLUME: Final = "openstack:blockstorage/volume:Volume"
+_FLOATING: Final = "openstack:networking/floatingIp:FloatingIp"
+_GIB: Final = "GiB of a volume of type "
+_BOOT_VOLUME: Final = "standard"
+"""The default volume type, for example of volumes that VMs boot from."""
 
 
 def of_plan(plan: Plan | None) -> Cost:
@@ -39,7 +33,7 @@ def of_plan(plan: Plan | None) -> Cost:
 
 def units_of_plan(plan: Plan | None) -> Cost:
     """Return the cost of a plan in CSC's billing units, with the unit's name in place of US dollars."""
-    return prices.cost(openstack_rates.charges(plan) if plan else (), prices.OPENSTACK)
+    return prices.cost(units(plan) if plan else (), prices.OPENSTACK)
 
 
 def charges(plan: Plan) -> Iterator[Charge]:
@@ -47,7 +41,7 @@ def charges(plan: Plan) -> Iterator[Charge]:
     resources = [(azure_type(each.type), each) for each in plan.resources.values() if each.custom]
     region = _region([each for _, each in resources])
     for kind, resource in resources:
-        if kind is None or kind in _WITHOUT_CHARGE:
+        if kind is None or kind in prices.WITHOUT_CHARGE:
             continue
         if kind == _CLUSTER:
             tier = str((resource.inputs.get("sku") or {}).get("tier", "Free"))
@@ -77,3 +71,27 @@ def _region(resources: list[Resource]) -> str:
     located = [each for each in resources if isinstance(each.inputs.get("location"), str)]
     located.sort(key=lambda each: azure_type(each.type) != _CLUSTER)
     return str(located[0].inputs["location"]) if located else ""
+
+
+def units(plan: Plan) -> Iterator[Charge]:
+    """Yield CSC's charges for a plan's resources."""
+    for resource in plan.resources.values():
+        if resource.custom and resource.type.startswith(_PREFIX):
+            yield from _units(resource)
+
+
+def _units(resource: Resource) -> Iterator[Charge]:
+    inputs = resource.inputs
+    if resource.type == _INSTANCE:
+        yield _pieces(str(inputs.get("flavorName")), 1)
+        for device in inputs.get("blockDevices") or ():
+            yield _pieces(f"{_GIB}{_BOOT_VOLUME}", int(device["volumeSize"]))
+    elif resource.type == _VOLUME:
+        size = inputs.get("size")
+        yield _pieces(f"{_GIB}{inputs.get('volumeType')}", int(size) if isinstance(size, int | float) else 1)
+    elif resource.type == _FLOATING:
+        yield _pieces(FLOATING_IP, 1)
+
+
+def _pieces(item: str, number: int) -> Charge:
+    return Charge(item=item, region="", fewest=number, most=number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -12,9 +13,9 @@ from typing import Any, Final
 
 from review import costs, quotas
 from review.compare import ABSENT, Change, Comparison, Operation, PropertyChange, compare
-from review.consequences import Share, by_cause, layers, shares
+from review.consequences import Share, by_cause, shares
+from review.costs import UNIT
 from review.losses import Loss, losses
-from review.openstack_rates import UNIT
 from review.plan import SECRET, Plan
 from review.prices import CURRENCY, Cost, Price
 from review.secrets import Fates
@@ -162,7 +163,7 @@ def _warning(alike: Sequence[Loss]) -> str:
 def _along(loss: Loss) -> str:
     """Return the sentences about resources that are lost with another one."""
     operation = _DONE[loss.along[0].operation].strip("*")
-    counted = ", ".join(f"{layer} {count}" for layer, count in layers(loss.along).items())
+    counted = ", ".join(f"{layer} {count}" for layer, count in Counter(each.layer for each in loss.along).items())
     said = f"**With it {_pieces(len(loss.along), 'resource')} are {operation}**: {counted}."
     if held := loss.lost_along:
         said += (

@@ -71,6 +71,7 @@ class _Source(Table):
 class _Prices(Table):
     azure: tuple[_Source, ...]
     openstack: tuple[_Source, ...]
+    without_charge: frozenset[str]
 
 
 _PRICES: Final = _Prices.load(__name__)
@@ -78,6 +79,8 @@ AZURE: Final = tuple(price for source in _PRICES.azure for price in source.price
 """List prices in US dollars."""
 OPENSTACK: Final = tuple(price for source in _PRICES.openstack for price in source.prices())
 """CSC's rates in billing units."""
+WITHOUT_CHARGE: Final = _PRICES.without_charge
+"""Types of Azure resources without a charge of their own."""
 
 
 def find(item: str, region: str, prices: Sequence[Price]) -> Price | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 from kubernetes.utils.quantity import parse_quantity
 
 from runner import nvshare
+from runner.waiting import awaited
 
 GPU: Final = "nvidia.com/gpu"
 SHARED_GPU: Final = "nvshare.com/gpu"
@@ -104,9 +104,7 @@ def platform_report(client: Client) -> str:
 
 def await_settled(client: Client, seconds: float = 15.0) -> None:
     """Wait until the queues' numbers match the pods, at most this long. They follow with a delay."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and _reserved_gpus(client) < _running_gpus(client):
-        time.sleep(0.5)
+    awaited(lambda: _reserved_gpus(client) >= _running_gpus(client), seconds, 0.5)
 
 
 def objects(client: Client, version: str, kind: str, **options: Any) -> list[dict[str, Any]]:
