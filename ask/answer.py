@@ -51,7 +51,6 @@ class Answer:
 
     @property
     def runs(self) -> bool:
-        """Return whether the job would run now."""
         return self.verdict in (Verdict.ADMITTED, Verdict.PREEMPTS)
 
     def json(self) -> str:

@@ -37,17 +37,14 @@ class Job:
 
     @property
     def kind(self) -> str:
-        """Its kind."""
         return str(self.document["kind"])
 
     @property
     def version(self) -> str:
-        """The job's API version."""
         return str(self.document["apiVersion"])
 
     @property
     def name(self) -> str:
-        """Its name."""
         return str(self.document["metadata"]["name"])
 
     @property

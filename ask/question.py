@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
@@ -106,7 +106,7 @@ class Question:
         before = self._victims()
         try:
             uid = self._submit()
-        except (ApiException, DynamicApiError) as error:
+        except ApiException as error:
             return self._refusal(error)
         try:
             return self._watch(uid, before)
@@ -132,7 +132,7 @@ class Question:
                     query_params=[_AS_KUBECTL],
                 )
                 return str(made.metadata.uid)
-            except (ApiException, DynamicApiError) as error:
+            except ApiException as error:
                 if time.monotonic() > deadline or not any(word in message(error) for word in _NOT_YET):
                     raise
                 time.sleep(0.3)
@@ -186,7 +186,7 @@ class Question:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
             try:
                 self.client.create(resource, body=pod, namespace=self.team, dry_run="All")
-            except (ApiException, DynamicApiError) as error:
+            except ApiException as error:
                 return self._refusal(error)
         return None
 
@@ -200,7 +200,7 @@ class Question:
             try:
                 resource = self.client.resources.get(api_version=part["apiVersion"], kind=part["kind"])
                 self.client.create(resource, body=part, namespace=self.team, dry_run="All")
-            except (ApiException, DynamicApiError) as error:
+            except ApiException as error:
                 said = message(error)
                 is_invalid = error.status == _INVALID and not _POLICY.search(said)
                 is_other = error.status == _BAD_REQUEST and _UNREADABLE in said
@@ -359,7 +359,7 @@ class Question:
         lent = sum(_declared(item, flavor, resource) for item in others) if _cohort(own) else 0
         return (nominal or 0) + (lent if borrowing is None else min(lent, borrowing))
 
-    def _refusal(self, error: ApiException | DynamicApiError) -> Answer:
+    def _refusal(self, error: ApiException) -> Answer:
         """Return the API server's rejection. Raises an error that is not about the job."""
         said, status = message(error), error.status
         if status == 429 or status >= 500 or any(word in said for word in _NOT_YET):
@@ -472,7 +472,7 @@ class Question:
         """
         if self.job.kind == APPWRAPPER.kind:
             change = {"metadata": {"annotations": {_TOUCHED: str(time.monotonic_ns())}}}
-            with contextlib.suppress(DynamicApiError):
+            with contextlib.suppress(ApiException):
                 self.client.patch(
                     resource, body=change, name=self.job.name, namespace=self.team, content_type=_MERGE_PATCH
                 )

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
-from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 from yaml import YAMLError
 
@@ -54,12 +53,10 @@ class Source:
     kinds: Mapping[str, Sequence[Document]]
 
     def all(self, kind: str) -> Sequence[Document]:
-        """Return the objects of a kind."""
         return self.kinds.get(kind, ())
 
     @property
     def teams(self) -> list[str]:
-        """The teams' namespaces."""
         label, _, value = TEAM_LABEL.partition("=")
         found = self.all("Namespace")
         return sorted(_name(item) for item in found if (item["metadata"].get("labels") or {}).get(label) == value)
@@ -92,7 +89,7 @@ def read(kubeconfig: Path | None, context: str | None) -> Source:
             f"the kubeconfig cannot be used: {' '.join(str(error).split())}; name another one with --kubeconfig or "
             "--context"
         ) from error
-    except (ApiException, DynamicApiError) as error:
+    except ApiException as error:
         raise _unreadable(error, "its kinds of objects") from error
     except HTTPError as error:
         raise SourceError(
@@ -101,7 +98,7 @@ def read(kubeconfig: Path | None, context: str | None) -> Source:
     return _read(client)
 
 
-def _unreadable(error: ApiException | DynamicApiError, what: str) -> SourceError:
+def _unreadable(error: ApiException, what: str) -> SourceError:
     if error.status == _UNAUTHORIZED or _NOBODY in str(error.body):
         return SourceError(
             f"the cluster rejects the user ({error.status} {error.reason}): sign in again, or name a kubeconfig "
@@ -129,7 +126,7 @@ def _read(client: Client) -> Source:
 def _listed(client: Client, version: str, kind: str) -> list[Document]:
     try:
         found = objects(client, version, kind)
-    except (ApiException, DynamicApiError) as error:
+    except ApiException as error:
         raise _unreadable(error, f"{kind}s") from error
     except HTTPError as error:
         raise SourceError(

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
 from attack.attacks import Attack, Document, pod
 from runner.report import connect, message
@@ -139,7 +139,7 @@ class Ground:
         namespace = document["metadata"].get("namespace", NAMESPACE)
         try:
             made = client.create(resource, body=dict(document), namespace=namespace, dry_run="All")
-        except (ApiException, DynamicApiError) as error:
+        except ApiException as error:
             if error.status not in (400, 403, 422):
                 raise
             said = message(error)

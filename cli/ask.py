@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from ask.answer import shown
@@ -72,7 +71,7 @@ def _with_replica(act: Callable[[Replica], int], paths: Paths | None) -> int:
         return failed(error)
     except (ManifestError, OSError, ReplicaError, SourceError, VersionError) as error:
         return failed(shown(str(error)))
-    except (ApiException, DynamicApiError, HTTPError) as error:
+    except (ApiException, HTTPError) as error:
         return failed(f"the replica does not answer as expected: {shown(' '.join(str(error).split()))}")
     except KeyboardInterrupt:
         return interrupted()

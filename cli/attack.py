@@ -6,7 +6,6 @@ from pathlib import Path
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
-from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from attack.attacks import attacks
@@ -26,7 +25,7 @@ def run(kubeconfig: Path | None, context: str | None, like: str | None) -> int:
     """Try every attack and print the results. Return the exit code, 1 if an attack goes through."""
     try:
         found = tried(kubeconfig, context, like)
-    except (UselessError, ApiException, DynamicApiError, ConfigException, HTTPError, OSError) as error:
+    except (UselessError, ApiException, ConfigException, HTTPError, OSError) as error:
         return failed(f"the attacks could not be tried: {error}")
     except KeyboardInterrupt:
         return interrupted(f"delete the namespace {NAMESPACE} where it is left")

@@ -69,12 +69,10 @@ class Declared:
 
     @property
     def kind(self) -> str:
-        """The object's kind."""
         return str(self.manifest["kind"])
 
     @property
     def name(self) -> str:
-        """The object's name."""
         return str(self.manifest["metadata"]["name"])
 
     @property

@@ -19,7 +19,6 @@ class Share:
 
     @property
     def count(self) -> int:
-        """Return their total number."""
         return self.each * max(1, len(self.teams))
 
 

@@ -79,7 +79,6 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """The name in the program."""
         return self.urn.rpartition("::")[2]
 
     @property

@@ -61,7 +61,6 @@ class Revision:
     name: str
 
     def stacks(self) -> tuple[str, ...]:
-        """Return the names of its stacks."""
         return stacks(self.checkout.root)
 
 

@@ -50,24 +50,19 @@ class StackFile:
         return {path: node.value[0][1].value for path, node in _secrets(self._config())}
 
     def text(self) -> str:
-        """Return the file's text."""
         return str(yaml.serialize(self._root, Dumper=yaml.SafeDumper))
 
     def drop(self, key: str) -> None:
-        """Remove a key of the file."""
         _drop(self._root, key)
 
     def put(self, key: str, value: Any) -> None:
-        """Set a key of the file."""
         _drop(self._root, key)
         self._root.value.append((_node(key), _node(value)))
 
     def drop_config(self, key: str) -> None:
-        """Remove a key of `config`."""
         _drop(self._config(), key)
 
     def put_config(self, key: str, value: Any) -> None:
-        """Set a key of `config`."""
         config = self._config()
         _drop(config, key)
         config.value.append((_node(key), _node(value)))

@@ -19,7 +19,6 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Seconds since the start."""
         return self._clock() - self._began
 
     def allows(self, row: str, seconds: float) -> bool:

@@ -103,7 +103,6 @@ class Server(ThreadingHTTPServer):
         return [queue(name, 1, gpus, 0) for name, gpus in list(self.queues.items())[first:last]]
 
     def send(self, path: str, item: dict[str, Any]) -> None:
-        """Send a change to the controller."""
         self.watchers[path].put({"type": "MODIFIED", "object": item})
 
 

@@ -51,7 +51,6 @@ class Sample:
     kubectl_memory: float
 
     def row(self) -> str:
-        """Return the row of the table."""
         return (
             f"{self.teams:5}  {self.objects:7} | {self.up:5.1f}  {self.apply:7.1f}  {self.up / self.apply:5.1f}  "
             f"{1000 * self.up / self.teams:7.0f} | {self.preview:9.1f}  {self.diff:6.1f}  "

@@ -56,7 +56,6 @@ class Prometheus:
         return found
 
     def is_ready(self) -> bool:
-        """Whether every target has responded."""
         try:
             targets = self._get("targets", {})["activeTargets"]
         except OSError:

@@ -129,13 +129,11 @@ class Ledger:
         self._last: float | None = None
 
     def submit(self, job: SyntheticJob, now: float) -> None:
-        """Add a submitted job."""
         self.tales[job.name] = Tale(job, now)
         self._claims[job.name] = Claim(job.team, job.pods * job.gpus)
 
     @property
     def open(self) -> list[str]:
-        """The unfinished jobs."""
         return [name for name, tale in self.tales.items() if tale.ended is None]
 
     @property

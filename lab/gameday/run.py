@@ -9,7 +9,6 @@ from http.client import CONFLICT
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from components.workloads.synthetic import SyntheticJob
@@ -55,7 +54,6 @@ class Day:
 
     @property
     def now(self) -> float:
-        """Seconds since the day began."""
         return time.monotonic() - self._began
 
     def go(self) -> None:
@@ -89,7 +87,7 @@ class Day:
             job, document = self.to_come[0]
             try:
                 self._members[job.team].create(document)
-            except (ApiException, DynamicApiError, HTTPError) as error:
+            except (ApiException, HTTPError) as error:
                 # An existing job was accepted, although the response was lost.
                 if getattr(error, "status", None) != CONFLICT:
                     self.refused += 1
@@ -124,7 +122,7 @@ class Day:
         """Run an action and tell whether the API server accepted it. The server may be slow to return."""
         try:
             action()
-        except (ApiException, DynamicApiError, HTTPError) as error:
+        except (ApiException, HTTPError) as error:
             print(f"{self.now:6.0f} s  no answer: {str(error)[:300]}", flush=True)
             return False
         return True
@@ -169,7 +167,7 @@ class Day:
         )
 
 
-def _said(error: ApiException | DynamicApiError | HTTPError) -> str:
+def _said(error: ApiException | HTTPError) -> str:
     return str(error) if isinstance(error, HTTPError) else message(error)
 
 

@@ -31,7 +31,6 @@ class Size:
 
     @property
     def gpus(self) -> int:
-        """All GPUs."""
         return self.nodes * GPUS_PER_NODE
 
     @property

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
 
 from lab.scenarios.stage import Stage, asked, own_queue
 from tests.local.environment import gang
@@ -109,7 +108,7 @@ def _fails(stage: Stage, what: str, attempt: Callable[[], object], reason: str) 
 def _refusal(attempt: Callable[[], object]) -> Any:
     try:
         asked(attempt)
-    except (ApiException, DynamicApiError) as error:
+    except ApiException as error:
         return error
     return None
 

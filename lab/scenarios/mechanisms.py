@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.tenancy.promises import Promise
 from lab.scenarios.attacks import ADMITTED, PLACED, admitted, placed
@@ -117,7 +116,7 @@ def not_in_force(cluster: Cluster, promise: Promise, document: Mapping[str, Any]
     def refuses() -> bool:
         try:
             asked(lambda: dry_run(cluster, document))
-        except (ApiException, DynamicApiError) as error:
+        except ApiException as error:
             return reason in message(error)
         return False
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from lab.pods import OF_JOB, held
@@ -66,11 +65,9 @@ class Record:
 
     @property
     def now(self) -> float:
-        """Seconds since the scenario began."""
         return time.monotonic() - self.began
 
     def say(self, text: str) -> None:
-        """Record an action."""
         self.lines.append(Line(self.now, text))
         print(f"  {self.lines[-1].at:6.1f} s  {text}", flush=True)
 
@@ -123,7 +120,7 @@ class Recorder:
 
     def _look(self) -> None:
         # A failed observation is repeated and does not end the record.
-        with contextlib.suppress(ApiException, DynamicApiError, HTTPError):
+        with contextlib.suppress(ApiException, HTTPError):
             look(self._cluster, self.record)
 
 

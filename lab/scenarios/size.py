@@ -43,7 +43,6 @@ class Size:
 
     @property
     def gpus(self) -> int:
-        """All GPUs."""
         return self.nodes * GPUS_PER_NODE
 
     @property

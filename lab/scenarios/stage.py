@@ -10,7 +10,7 @@ from http.client import INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
 from typing import Any, TypeVar
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError
+from kubernetes.dynamic.exceptions import ConflictError
 from urllib3.exceptions import HTTPError
 
 from components import names
@@ -117,7 +117,6 @@ class Stage:
             asked(lambda: (self.other if user == OTHER else self.members[team]).create(wrapper))
 
     def end(self, team: str, name: str) -> None:
-        """Delete a job, as a member of its team."""
         self.record.say(f"{TEAMS[team]} deletes {team}/{name}")
         asked(lambda: self.members[team].delete(APPWRAPPER, "AppWrapper", name, team))
 
@@ -137,7 +136,6 @@ class Stage:
         self._submitted.clear()
 
     def phase(self, team: str, name: str) -> str | None:
-        """Return the phase of a job."""
         return phase(self.cluster, team, name)
 
     def up(self, team: str, name: str) -> list[str]:
@@ -208,7 +206,7 @@ def asked(question: Callable[[], T]) -> T:
     for _ in range(_TRIES - 1):
         try:
             return question()
-        except (ApiException, DynamicApiError) as error:
+        except ApiException as error:
             if error.status < INTERNAL_SERVER_ERROR and error.status != TOO_MANY_REQUESTS:
                 raise
         except HTTPError:

@@ -15,7 +15,6 @@ from http.client import CONFLICT
 from pathlib import Path
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.tenancy.bounds import MOST_JOBS
 from lab.gameday.size import RECOVERY, Size, settings
@@ -55,7 +54,6 @@ class Run:
 
     @property
     def now(self) -> float:
-        """Seconds since the start."""
         return time.monotonic() - self.began
 
     def go(self) -> None:
@@ -78,7 +76,7 @@ class Run:
             job = self.to_come[0]
             try:
                 self.cluster.create(gang(job.name, job.team, job.pods, GPUS_PER_NODE, job.seconds))
-            except (ApiException, DynamicApiError) as error:
+            except ApiException as error:
                 # An existing job was accepted, although the response was lost.
                 if error.status != CONFLICT:
                     self.refused += 1
@@ -131,7 +129,6 @@ class Run:
         self._running, self._healthy = len(running), len(usable)
 
     def line(self) -> str:
-        """Return the current state as a line."""
         done = Counter(self.phases.values())
         return (
             f"{self.now:6.0f} s  {len(self.to_come)} to come, {len(self.open) - self._running} wait, "

@@ -20,7 +20,6 @@ class Breaking:
         self._documents = {name: self._document(name) for name in self.nodes}
 
     def start(self, event: Event) -> None:
-        """Cause a fault."""
         name = self.nodes[event.node]
         match event.fault:
             case Fault.SICK:
@@ -36,7 +35,6 @@ class Breaking:
                     self._cluster.delete("v1", "Pod", pod["metadata"]["name"], SYSTEM)
 
     def end(self, event: Event) -> None:
-        """Repair a node."""
         name = self.nodes[event.node]
         match event.fault:
             case Fault.SICK:

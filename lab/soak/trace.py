@@ -44,7 +44,6 @@ class Job:
 
     @property
     def gpus(self) -> int:
-        """Number of its GPUs."""
         return self.pods * GPUS_PER_NODE
 
 

@@ -36,7 +36,6 @@ class Job:
 
     @property
     def gpus(self) -> int:
-        """Number of its GPUs."""
         return self.pods * self.gpus_per_pod
 
     @property
@@ -77,7 +76,6 @@ class Scale:
 
     @property
     def gpus(self) -> int:
-        """All GPUs."""
         return self.nodes * GPUS_PER_NODE
 
     @property

@@ -65,11 +65,9 @@ class Row:
         return {**coscheduling.configuration(CoschedulingArgs(releases=())), **self.scheduler}
 
     def namespace(self, team: int) -> str:
-        """Return where a team's jobs are."""
         return team_name(team) if self.in_team else f"plain-{team}"
 
     def document(self, job: Job) -> dict[str, Any]:
-        """Return a job's manifest."""
         namespace = self.namespace(job.team)
         wrapper = gang(job.name, namespace, job.pods, job.gpus_per_pod, annotations=_PATIENT)
         inner = wrapper["spec"]["components"][0]["template"]

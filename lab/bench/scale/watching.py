@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from components import names
@@ -53,7 +52,6 @@ class Jobs:
 
     @property
     def made(self) -> int:
-        """Number of existing pods."""
         return len(self._pods)
 
     @property
@@ -69,7 +67,6 @@ class Jobs:
             return Counter(job for job, _ in self._bound.values())
 
     def workload(self, kind: str, item: Document) -> None:
-        """Process an event of a workload."""
         metadata = item["metadata"]
         owners = metadata.get("ownerReferences") or ()
         if metadata["namespace"] not in self._namespaces or not owners:
@@ -81,7 +78,6 @@ class Jobs:
                 self.admitted[job] = self.changed = time.monotonic()
 
     def pod(self, kind: str, item: Document) -> None:
-        """Process an event of a pod."""
         metadata = item["metadata"]
         if metadata["namespace"] not in self._namespaces:
             return
@@ -129,7 +125,7 @@ class Watch:
         while not self._over.is_set():
             try:
                 self._follow(self._all())
-            except (ApiException, DynamicApiError, HTTPError, OSError, ValueError):
+            except (ApiException, HTTPError, OSError, ValueError):
                 self._over.wait(1)
 
     def _all(self) -> str:

@@ -34,12 +34,10 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The job's name."""
         return str(self.document["metadata"]["name"])
 
     @property
     def submitter(self) -> str:
-        """The user who submits it."""
         return self.user or TEAMS[self.team]
 
 

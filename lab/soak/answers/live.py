@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from ask.answer import Verdict
 from emulator.paths import Paths
@@ -48,7 +48,7 @@ class Live:
         member = as_member(self._paths, case.submitter)
         try:
             member.create(case.document, fieldValidation="Strict")  # like kubectl
-        except (ApiException, DynamicApiError) as error:
+        except ApiException as error:
             return Outcome(Verdict.REFUSED, said=message(error))
         try:
             return self._watch(case)
