@@ -10,7 +10,7 @@ from urllib3.exceptions import HTTPError
 
 from cli.ending import FINE, failed, write
 from runner import report, webhooks
-from runner.picture import picture
+from runner.picture.page import picture
 from runner.report import connect, platform_report
 
 

@@ -53,7 +53,7 @@ from runner import clusters, webhooks
 from runner.engine import WITHOUT_LOOKING, Engine, EngineError, require_stack
 from runner.environment import Environment, inherited, past_proxies
 from runner.files import UMASK, is_full, private_folder
-from runner.picture import draw
+from runner.picture.page import draw
 from runner.report import await_settled, connect
 
 SETTING_UP = (

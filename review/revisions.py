@@ -169,7 +169,7 @@ def _preview(
     checkout = revision.checkout
     folders = {environment.kubeconfig.parent: "<local>", checkout.state: "<state>", checkout.root: "<checkout>"}
     # This machine does not have the key of a stack's secrets, and a review does not need it.
-    local = replace(environment.with_mirror(mirror), reads_secrets=False)
+    local = replace(environment, mirror=mirror, reads_secrets=False)
     engine = Engine(checkout.root, checkout.state, stack, local)
     try:
         engine.prepare()

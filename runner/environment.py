@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -45,10 +45,6 @@ class Environment:
     ssh_key: Path | None = None
     disposable: bool = False
     reads_secrets: bool = True
-
-    def with_mirror(self, folder: Path) -> Environment:
-        """Return a copy with other files of upstream."""
-        return replace(self, mirror=folder)
 
     def dump(self) -> str:
         """Return the environment on one line, for another process."""

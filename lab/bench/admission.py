@@ -23,8 +23,9 @@ from components.queueing import kueue
 from emulator.paths import Paths
 from emulator.progress import duration
 from lab.bench.budget import Budget
+from lab.scenarios.size import sized
 from runner.report import is_true
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import Cluster, Project, eventually, gang
 
 TEAMS: Final = 10
 GPUS_PER_NODE: Final = 8
@@ -109,13 +110,10 @@ def line(row: Limits, submitted: float, admitted: float, ratio: float) -> str:
 
 def bench_settings(mirror: Path | None, jobs: int) -> dict[str, Any]:
     """Return the dev settings with ten teams whose quotas fit all jobs, and enough nodes."""
-    settings = dev_settings(mirror)
     each = math.ceil(jobs / TEAMS)
     quota = {"cpu": each, "memory": f"{each}Gi", names.GPU: each, "pods": each}
-    settings["nodes"]["count"] = math.ceil(each * TEAMS / GPUS_PER_NODE) + 1
-    settings["teams"] = [{"name": team(index), "users": [], "quota": quota} for index in range(TEAMS)]
-    settings["samples"] = {}
-    return settings
+    teams = [{"name": team(index), "users": [], "quota": quota} for index in range(TEAMS)]
+    return sized(mirror, math.ceil(each * TEAMS / GPUS_PER_NODE) + 1, teams, {})
 
 
 def team(index: int) -> str:

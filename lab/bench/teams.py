@@ -23,7 +23,8 @@ from typing import Any
 from emulator.paths import Paths
 from emulator.progress import Progress, duration
 from lab.bench.budget import Budget
-from tests.local.environment import Project, dev_settings
+from lab.scenarios.size import sized
+from tests.local.environment import Project
 
 GPUS_PER_NODE = 8
 HEADER = "teams  objects |  up s  apply s  ratio  ms/team | preview s  diff s  ratio | MiB pulumi  kubectl"
@@ -127,12 +128,9 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
 
 def bench_settings(mirror: Path | None, teams: int) -> dict[str, Any]:
     """Return the dev settings with this number of teams of one GPU and one user each, and enough nodes."""
-    settings = dev_settings(mirror)
     quota = {"cpu": 8, "memory": "64Gi", "nvidia.com/gpu": 1, "pods": 10}
-    settings["nodes"] = {**settings["nodes"], "count": math.ceil(teams / GPUS_PER_NODE) + 1}
-    settings["teams"] = [{"name": f"team-{i:03}", "users": [f"user-{i:03}"], "quota": quota} for i in range(teams)]
-    settings["samples"] = {}
-    return settings
+    declared = [{"name": f"team-{i:03}", "users": [f"user-{i:03}"], "quota": quota} for i in range(teams)]
+    return sized(mirror, math.ceil(teams / GPUS_PER_NODE) + 1, declared, {})
 
 
 def start(project: Project, paths: Paths, command: Sequence[str]) -> subprocess.Popen[str]:

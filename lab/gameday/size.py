@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lab.scenarios.size import GPUS_PER_NODE, check, quota
+from lab.scenarios.size import GPUS_PER_NODE, check, quota, sized
 from stacks.config.trace import Room
-from tests.local.environment import Project, dev_settings
+from tests.local.environment import Project
 
 USERS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob", "green": "carol"}
 """The teams and their submitting users."""
@@ -50,12 +50,7 @@ def settings(project: Project, size: Size, load: Mapping[str, Any] | None = None
 
     load: the synthetic load, if any. It is disabled here, because this program submits its jobs at their arrival times.
     """
-    base = dev_settings(project.mirror)
-    return {
-        **base,
-        "nodes": {**base["nodes"], "count": size.nodes},
-        "queueing": {**base["queueing"], "slack": quota(GPUS_PER_NODE), "replicas": 2},
-        "recovery": RECOVERY,
-        "teams": [{"name": team, "users": [USERS[team]], "quota": quota(gpus)} for team, gpus in size.quotas.items()],
-        "samples": {"synthetic": {**load, "enabled": False}} if load else {},
-    }
+    teams = [{"name": team, "users": [USERS[team]], "quota": quota(gpus)} for team, gpus in size.quotas.items()]
+    queueing = {"slack": quota(GPUS_PER_NODE), "replicas": 2}
+    samples = {"synthetic": {**load, "enabled": False}} if load else {}
+    return sized(project.mirror, size.nodes, teams, queueing, recovery=RECOVERY, samples=samples)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from stacks.settings.limits import MOST_NODES
@@ -78,14 +79,22 @@ def scenario_settings(project: Project, size: Size) -> dict[str, Any]:
 
 def settings(project: Project, size: Size) -> dict[str, Any]:
     """Return a stack's settings: those of Pulumi.dev.yaml at another size, with seconds instead of minutes."""
-    base = dev_settings(project.mirror)
+    teams = [{"name": team, "users": [user], "quota": quota(size.team)} for team, user in TEAMS.items()]
+    return sized(project.mirror, size.nodes, teams, {"slack": quota(size.slack)}, recovery=RECOVERY)
+
+
+def sized(
+    mirror: Path | None, nodes: int, teams: Sequence[Mapping[str, Any]], queueing: Mapping[str, Any], **sections: Any
+) -> dict[str, Any]:
+    """Return the settings of Pulumi.dev.yaml without samples, with other nodes, teams, keys of queueing and sections."""
+    base = dev_settings(mirror)
     return {
         **base,
-        "nodes": {**base["nodes"], "count": size.nodes},
-        "queueing": {**base["queueing"], "slack": quota(size.slack)},
-        "recovery": RECOVERY,
-        "teams": [{"name": team, "users": [user], "quota": quota(size.team)} for team, user in TEAMS.items()],
+        "nodes": {**base["nodes"], "count": nodes},
+        "queueing": {**base["queueing"], **queueing},
+        "teams": list(teams),
         "samples": {},
+        **sections,
     }
 
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 
 from components.workbench.demos.bucket import DEFAULT
 from lab.dashboards.ports import free_port
+from lab.soak.disturbed import json_lines
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"jobtest": "mnist", "interactivetest": "interactive", "tunecluster": "tune"}
@@ -112,7 +113,7 @@ class Head:
             time.sleep(1)
         log = self.client.get_job_logs(job)
         assert status.value == "SUCCEEDED", log
-        return list(_lines(log.splitlines()))
+        return list(json_lines(log.splitlines()))
 
     def _submitted(self, command: str) -> str:
         """Submit a job as soon as an agent can run it. The agent starts after the dashboard."""
@@ -124,13 +125,6 @@ class Head:
                 if NO_AGENT not in str(error) or time.monotonic() > until:
                     raise
             time.sleep(1)
-
-
-def _lines(log: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    for line in log:
-        with contextlib.suppress(json.JSONDecodeError):
-            if isinstance(found := json.loads(line[line.find("{") :]), dict):
-                yield found
 
 
 @contextlib.contextmanager

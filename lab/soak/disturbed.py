@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Runs:
         """
         resumed, losses = -1, dict[int, float]()
         with self._started() as process:
-            for line in _lines(process):
+            for line in json_lines(process.stdout or ()):
                 resumed = line.get("resumed", resumed)
                 if "step" in line:
                     losses[line["step"]] = line["loss"]
@@ -67,12 +67,12 @@ def compare(losses: Mapping[int, float], undisturbed: Mapping[int, float], first
     assert not apart, f"losses differ after a restart: {apart}"
 
 
-def _lines(process: subprocess.Popen[str]) -> Iterator[Mapping[str, Any]]:
+def json_lines(printed: Iterable[str]) -> Iterator[Mapping[str, Any]]:
     """Yield the lines of JSON that a program prints, without Ray's prefix."""
-    assert process.stdout is not None
-    for line in process.stdout:
+    for line in printed:
         with contextlib.suppress(json.JSONDecodeError):
-            yield json.loads(line[line.find("{") :])
+            if isinstance(found := json.loads(line[line.find("{") :]), dict):
+                yield found
 
 
 def _kill(process: int) -> None:

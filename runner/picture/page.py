@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from runner.picture import charts, timeline
 from runner.picture.rendering import render
-from runner.picture.state import Snapshot
+from runner.picture.state import Snapshot, read
+from runner.report import Client
+
+
+def picture(client: Client, name: str) -> str:
+    """Return a cluster's picture as HTML. Raises the Kubernetes client's exceptions."""
+    return page(read(client, name))
+
+
+def draw(client: Client, file: Path, name: str) -> str:
+    """Write a cluster's picture into a file. Return a message about it.
+
+    Raises OSError if the file cannot be written, and the Kubernetes client's exceptions.
+    """
+    file.write_text(picture(client, name), encoding="utf-8")
+    return f"Picture\n  {file}"
 
 
 def page(snapshot: Snapshot) -> str:

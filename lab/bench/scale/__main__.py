@@ -25,9 +25,9 @@ from lab.bench.scale.plan import Job, Scale, waves
 from lab.bench.scale.plot import svg
 from lab.bench.scale.result import HEADER, Result
 from lab.bench.scale.rows import ROWS, TOPOLOGY, Row, member, rows_for, team_name
-from lab.scenarios.size import quota
+from lab.scenarios.size import quota, sized
 from tests.commands import Parser, ended, whole
-from tests.local.environment import Project, dev_settings, local_environment
+from tests.local.environment import Project, local_environment
 
 NODES, TEAMS, JOBS = 60, 10, 130
 LONG_SECONDS = 15 * 60
@@ -92,18 +92,12 @@ def introduction(scale: Scale, rows: int) -> Iterator[str]:
 
 def settings(project: Project, scale: Scale) -> dict[str, Any]:
     """Return the stack's settings: those of Pulumi.dev.yaml at this size; teams share the GPUs evenly."""
-    base = dev_settings(project.mirror)
     rest = scale.gpus - scale.teams * scale.team_gpus
-    teams = range(scale.teams)
     each = quota(scale.team_gpus)
-    return {
-        **base,
-        "nodes": {**base["nodes"], "count": scale.nodes},
-        # Jobs of plain Kueue are in namespaces that do not belong to a team.
-        "queueing": {**base["queueing"], "slack": {**quota(rest), names.GPU: rest}, "openToAll": True},
-        "teams": [{"name": team_name(team), "users": [member(team)], "quota": each} for team in teams],
-        "samples": {},
-    }
+    teams = [{"name": team_name(team), "users": [member(team)], "quota": each} for team in range(scale.teams)]
+    # Jobs of plain Kueue are in namespaces that do not belong to a team.
+    queueing = {"slack": {**quota(rest), names.GPU: rest}, "openToAll": True}
+    return sized(project.mirror, scale.nodes, teams, queueing)
 
 
 def draw(file: Path, scale: Scale, results: Sequence[Result]) -> None:
