@@ -26,9 +26,13 @@ def interrupted(left: str = "") -> int:
     return INTERRUPTED
 
 
-def write(text: str, file: Path | None) -> None:
-    """Print a text that ends with a newline, or write it into a file. Raises OSError."""
-    if file is None:
-        print(text, end="")
-    else:
-        file.write_text(text, encoding="utf-8")
+def written(what: str, text: str, file: Path | None) -> int:
+    """Print a text that ends with a newline, or write it into a file; return the exit code."""
+    try:
+        if file is None:
+            print(text, end="")
+        else:
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return failed(f"the {what} cannot be written: {error}")
+    return FINE

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.ending import FINE, FOUND, failed, interrupted, write
+from cli.ending import FINE, FOUND, failed, interrupted, written
 from review.environment import NoEnvironmentError
 from review.markdown import render
 from review.revisions import Checkout, ReviewError, cleaned_up, review, revisions
@@ -26,8 +26,5 @@ def run(base: str, stacks: Sequence[str], file: Path | None) -> int:
         return failed(error)
     except KeyboardInterrupt:
         return interrupted("no files were left behind")
-    try:
-        write(render(found), file)
-    except OSError as error:
-        return failed(f"the review cannot be written: {error}")
-    return FOUND if any(stack.failed for stack in found.stacks) else FINE
+    found_failures = FOUND if any(stack.failed for stack in found.stacks) else FINE
+    return written("review", render(found), file) or found_failures

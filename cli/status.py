@@ -8,7 +8,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
 
-from cli.ending import FINE, failed, write
+from cli.ending import failed, written
 from runner import report, webhooks
 from runner.picture.page import picture
 from runner.report import connect, platform_report
@@ -26,8 +26,4 @@ def run(kubeconfig: Path | None, context: str | None, output: str, file: Path | 
         return failed(f"the kubeconfig cannot be used: {error}")
     except (ApiException, HTTPError) as error:
         return failed(f"the cluster does not answer as expected: {error}")
-    try:
-        write(text, file)
-    except OSError as error:
-        return failed(f"the report cannot be written: {error}")
-    return FINE
+    return written("report", text, file)

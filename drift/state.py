@@ -20,19 +20,8 @@ _OBJECT: Final = "kubernetes:"
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
 """Marks values of a state that are not plain data (Pulumi SDK, `go/common/resource/sig/sig.go`)."""
 _SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
-_DASHED: Final = {
-    f"x_kubernetes_{name}": f"x-kubernetes-{name.replace('_', '-')}"
-    for name in (
-        "embedded_resource",
-        "int_or_string",
-        "list_map_keys",
-        "list_type",
-        "map_type",
-        "preserve_unknown_fields",
-        "validations",
-    )
-}
-"""The provider's names for the `x-kubernetes-*` fields in the schemas of definitions."""
+_DASHED: Final = "x_kubernetes_"
+"""Prefix of the provider's names for the `x-kubernetes-*` fields in the schemas of definitions."""
 
 
 class StateError(Exception):
@@ -152,11 +141,15 @@ def _objects(resources: list[Mapping[str, Any]]) -> Iterator[Declared]:
         )
 
 
+def _spelled(key: str) -> str:
+    return key.replace("_", "-") if key.startswith(_DASHED) else key
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         if value.get(_SIGNATURE) == _SECRET:
             return SECRET
-        return {_DASHED.get(key, key): _plain(item) for key, item in value.items() if item is not None}
+        return {_spelled(key): _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return value

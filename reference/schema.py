@@ -17,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from pydantic_core import PydanticUndefined, core_schema
 
 from components.kubernetes.quantity import Quantity
+from components.tables import Table
 from reference import descriptions
 from stacks.config import secrets
 from stacks.config.errors import NAMESPACE, listed
@@ -27,24 +28,16 @@ from stacks.targets.spec import TargetSpec
 TARGET: Final = f"{NAMESPACE}:target"
 _DEFINITION: Final = "#/definitions/{model}"
 _SECRET: Final = "secret"
-SECRETS: Final = {
-    secrets.JUPYTER_TOKEN: "Token of users for JupyterLab. Default: generated.",
-    secrets.GRAFANA_PASSWORD: "Password of Grafana's administrator. Default: generated.",
-    secrets.MLOPS_PASSWORD: "Seed of the OSS MLOps platform's passwords. Default: generated.",
-    secrets.ALERT_ADDRESSES["slack"]: "Address of a Slack webhook, for the receiver slack.",
-    secrets.ALERT_ADDRESSES["teams"]: "Address of a Teams workflow, for the receiver teams.",
-    secrets.ALERT_ADDRESSES["webhook"]: "Address that is sent alerts as JSON, for the receiver webhook.",
-    secrets.ALERT_ADDRESSES["pagerduty"]: "Integration key of PagerDuty's Events API v2, for the receiver pagerduty.",
-    secrets.BLOB_SAS_TOKEN: "Shared access signature for volumes with access sas.",
-    secrets.OBJECT_STORE_SECRET_KEY: "Secret key of the workbench's object store, where its kind is external.",
-}
+
+
+class _Descriptions(Table):
+    secrets: Mapping[str, str]
+    own: Mapping[str, str]
+
+
+_DESCRIPTIONS: Final = _Descriptions.load(__name__)
+SECRETS: Final = _DESCRIPTIONS.secrets
 """The description of each secret, by its key."""
-_OWN: Final = {
-    "secretsprovider": "What encrypts the stack's secrets. Pulumi writes it.",
-    "encryptedkey": "The encrypted key of a secrets provider in a cloud. Pulumi writes it.",
-    "encryptionsalt": "The salt of a passphrase. Pulumi writes it.",
-}
-"""Pulumi's own keys with texts (`ProjectStack` in pulumi/pulumi, sdk/go/common/workspace/project.go)."""
 
 
 def schema() -> dict[str, Any]:
@@ -63,7 +56,7 @@ def schema() -> dict[str, Any]:
         "required": ["secure"],
         "additionalProperties": False,
     }
-    own: dict[str, Any] = {name: {"type": "string", "description": text} for name, text in _OWN.items()}
+    own: dict[str, Any] = {name: {"type": "string", "description": text} for name, text in _DESCRIPTIONS.own.items()}
     own["environment"] = {"type": ["array", "object"], "description": "Environments of Pulumi ESC."}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -128,7 +128,7 @@ def queueing(client: Client, kind: str, **options: Any) -> list[dict[str, Any]]:
     return []
 
 
-def condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+def condition(item: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
     """Return a condition in an object's status, None if it does not have the condition."""
     conditions = (item.get("status") or {}).get("conditions") or ()
     return next((each for each in conditions if each["type"] == kind), None)

@@ -72,6 +72,13 @@ def _fill(stage: Stage, team: str, names: Sequence[str]) -> None:
         stage.runs(team, name)
 
 
+def _until_run(stage: Stage, what: str, team: str, names: Sequence[str], number: int) -> None:
+    """Wait until this number of jobs run."""
+    stage.until(
+        what, lambda: Counter(stage.phase(team, name) for name in names)["Running"], lambda running: running == number
+    )
+
+
 def queueing(stage: Stage) -> None:
     """The team's jobs use all GPUs. Three more wait, and start one by one as the first ones end."""
     first = [f"first-{index}" for index in range(stage.size.nodes)]
@@ -140,11 +147,8 @@ def reclaim(stage: Stage) -> None:
     owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
     _fill(stage, "red", owned)
     left = stage.size.nodes - stage.size.team_nodes
-    stage.until(
-        f"blue continues with {left * GPUS_PER_NODE} GPUs: its own and the unclaimed ones",
-        lambda: Counter(stage.phase("blue", name) for name in borrowers)["Running"],
-        lambda running: running == left,
-    )
+    said = f"blue continues with {left * GPUS_PER_NODE} GPUs: its own and the unclaimed ones"
+    _until_run(stage, said, "blue", borrowers, left)
 
 
 def priorities(stage: Stage) -> None:
@@ -162,11 +166,7 @@ def priorities(stage: Stage) -> None:
     stage.submit("red", "urgent", gpus=GPUS_PER_NODE, priority="high-priority")
     stage.runs("red", "urgent")
     # Kueue may preempt the older of two equal jobs, which then preempts the newer one: for a moment neither runs
-    stage.until(
-        "of red's own jobs one had to wait",
-        lambda: Counter(stage.phase("red", name) for name in own)["Running"],
-        lambda running: running == len(own) - 1,
-    )
+    _until_run(stage, "of red's own jobs one had to wait", "red", own, len(own) - 1)
     assert all(stage.phase("blue", name) == "Running" for name in others), "another team's job had to wait"
 
 
@@ -225,11 +225,7 @@ def node_failure(stage: Stage) -> None:
         lambda nodes: len(nodes) == 1 and nodes != [sick],
         seconds=round(lost + BOUND - time.monotonic()),
     )
-    stage.until(
-        "one loan was taken back for it",
-        lambda: Counter(stage.phase("blue", name) for name in loans)["Running"],
-        lambda running: running == len(loans) - 1,
-    )
+    _until_run(stage, "one loan was taken back for it", "blue", loans, len(loans) - 1)
     stage.record.say(f"{sick} is repaired")
     mark(stage.cluster, sick, None)
     stage.until("the slack queue lends all again", lambda: lending_limit(stage.cluster), lambda limit: limit is None)

@@ -86,7 +86,7 @@ def settings(project: Project, size: Size) -> dict[str, Any]:
 def sized(
     mirror: Path | None, nodes: int, teams: Sequence[Mapping[str, Any]], queueing: Mapping[str, Any], **sections: Any
 ) -> dict[str, Any]:
-    """Return the settings of Pulumi.dev.yaml without samples, with other nodes, teams, keys of queueing and sections."""
+    """Return the settings of Pulumi.dev.yaml without samples, with other nodes, teams, keys and sections."""
     base = dev_settings(mirror)
     return {
         **base,

@@ -192,7 +192,7 @@ class Stage:
         """Return the condition with Kueue's decision about a job's quota; {} before the decision."""
         for item in self.cluster.list(KUEUE, "Workload", team):
             if item["metadata"]["name"].startswith(f"appwrapper-{name}-"):
-                return dict(condition(item, "QuotaReserved") or {})
+                return condition(item, "QuotaReserved") or {}
         return {}
 
 

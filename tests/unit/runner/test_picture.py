@@ -305,7 +305,7 @@ def test_a_file_that_cannot_be_written_is_told(
     monkeypatch.setattr(command, "connect", lambda *_: None)
     monkeypatch.setattr(command, "platform_report", lambda _: "report")
     monkeypatch.setattr("runner.webhooks.report", lambda _: "")
-    monkeypatch.setattr("runner.picture.read", lambda *_: taken())
+    monkeypatch.setattr("runner.picture.page.read", lambda *_: taken())
     assert main(["status", "--output", "html", "--file", str(tmp_path / "status.html")]) == 0
     assert (tmp_path / "status.html").read_text().startswith("<!DOCTYPE html>")
     assert main(["status", "--output", "html", "--file", str(tmp_path / "no" / "status.html")]) == 2
