@@ -16,25 +16,12 @@ from runner.report import is_true
 KUEUE: Final = ("kueue",)
 APPWRAPPER: Final = ("appwrapper", "codeflare")
 """With OpenShift AI, AppWrapper is part of the CodeFlare operator."""
-CONTROLLERS: Final = (
-    *KUEUE,
-    *APPWRAPPER,
-    "scheduler-plugins",
-    "jobset",
-    "training-operator",
-    "trainer-controller",
-    "kuberay",
-)
+_OF_JOBS: Final = ("scheduler-plugins", "jobset", "training-operator", "trainer-controller", "kuberay")
+CONTROLLERS: Final = (*KUEUE, *APPWRAPPER, *_OF_JOBS)
 """Parts of the image names of controllers that decide about jobs. The replica does not run other controllers."""
-WEBHOOKS: Final = (
-    names.KUEUE_GROUP,
-    *KUEUE,
-    *APPWRAPPER,
-    "jobset",
-    "pytorchjob",
-    "training-operator",
-    "trainer.kubeflow.org",
-)
+_WEBHOOKS_OF_JOBS: Final = ("jobset", "pytorchjob", "training-operator", "trainer.kubeflow.org")
+WEBHOOKS: Final = (names.KUEUE_GROUP, *KUEUE, *APPWRAPPER, *_WEBHOOKS_OF_JOBS)
+"""Parts of the names of webhook configurations of these controllers."""
 NODE: Final = "local-controllers"
 """The replica's own node, which runs its controllers."""
 _SIMULATED: Final = {"kwok.x-k8s.io/node": "fake"}
@@ -49,6 +36,12 @@ _OWN: Final = ("system:", "kubeadm:")
 _CLUSTER_ROLES: Final = ("admin", "cluster-admin", "edit", "view")
 """Every API server creates roles and bindings with these name prefixes. A team's bindings are named after its members,
 whose names can be anything."""
+_DEFINITIONS: Final = ("CustomResourceDefinition", "Namespace", "PriorityClass")
+_EVERYWHERE: Final = (*_DEFINITIONS, "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+"""Kinds that the replica copies from all namespaces, without built-in objects."""
+_BESIDE: Final = ("ServiceAccount", "Service", "ConfigMap")
+_POLICIES: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+_CONFIGURATIONS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet")
 _OF_VOLUMES: Final = ("capacity", "accessModes", "storageClassName", "volumeMode", "nodeAffinity")
 """Fields of a volume that a scheduler reads. A replica does not need the location, and must not reach it."""
@@ -62,25 +55,12 @@ def content(source: Source) -> Content:
     deciding = controllers(source, CONTROLLERS)
     places = sorted({item["metadata"]["namespace"] for item in deciding})
     nodes = [_node(item) for item in source.all("Node") if item["metadata"]["name"] != NODE]
-    beside = [
-        _reset(item)
-        for kind in ("ServiceAccount", "Service", "ConfigMap")
-        for item in in_namespaces(source.all(kind), places)
-    ]
     first = [
         _OWN_NODE,
-        *map(_reset, source.all("CustomResourceDefinition")),
-        *map(_reset, source.all("Namespace")),
-        *(
-            _reset(item)
-            for kind in ("PriorityClass", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-            for item in source.all(kind)
-            if not _is_built_in(item)
-        ),
-        *beside,
+        *(_reset(item) for kind in _EVERYWHERE for item in source.all(kind) if not _is_built_in(item)),
+        *(_reset(item) for kind in _BESIDE for item in in_namespaces(source.all(kind), places)),
         *(_reset(item) for item in in_namespaces(source.all("LimitRange"), source.teams)),
-        *map(_reset, source.all("ValidatingAdmissionPolicy")),
-        *map(_reset, source.all("ValidatingAdmissionPolicyBinding")),
+        *(_reset(item) for kind in _POLICIES for item in source.all(kind)),
     ]
     custom = [each["spec"]["names"]["kind"] for each in source.all("CustomResourceDefinition")]
     volumes = {item["metadata"]["name"]: item for item in source.all("PersistentVolume")}
@@ -110,7 +90,7 @@ def content(source: Source) -> Content:
         *map(_deployment, deciding),
         *(
             _webhooks(item)
-            for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+            for kind in _CONFIGURATIONS
             for item in source.all(kind)
             if any(word in item["metadata"]["name"] for word in WEBHOOKS)
         ),
