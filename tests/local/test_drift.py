@@ -662,7 +662,7 @@ def test_readers_of_a_reverted_configmap_are_restarted(project: Project, cluster
     assert "+# by hand\n" in done.stdout
     restarted = f"Deployment {SYSTEM}/kueue-controller-manager: restarted, as it reads ConfigMap {SYSTEM}/"
     assert [line for line in done.stdout.splitlines() if "restarted" in line] == [
-        f"{restarted}kueue-manager-config, which was put back"
+        f"{restarted}kueue-manager-config, which was restored"
     ]
     rolled_out(cluster)
     assert kueue_pods(cluster)

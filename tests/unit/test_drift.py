@@ -589,7 +589,7 @@ class TestRestart:
         (done,) = self.fixed(cluster, declared(CONFIG), self.workload("reader", kind, **self.READERS[how]))
         assert cluster.restarted == [f"{kind} n/reader"]
         assert list(report.restarts([done])) == [
-            f"{kind} n/reader: restarted, as it reads ConfigMap n/c, which was put back"
+            f"{kind} n/reader: restarted, as it reads ConfigMap n/c, which was restored"
         ]
 
     def test_what_reads_one_that_was_gone_is_restarted(self) -> None:
@@ -630,7 +630,7 @@ class TestRestart:
         cluster.refuse_restart = RefusedError(403, "forbidden")
         done = self.fixed(cluster, declared(CONFIG), self.workload("reader", **self.READERS["volume"]))
         assert list(report.restarts(done)) == [
-            "Deployment n/reader: not restarted, though it reads ConfigMap n/c, which was put back: forbidden"
+            "Deployment n/reader: not restarted, though it reads ConfigMap n/c, which was restored: forbidden"
         ]
 
     def test_the_mark_of_a_restart_is_no_drift_and_no_persons(self) -> None:
@@ -732,7 +732,7 @@ class TestCommand:
         assert run(cluster, "--fix", reader=reader) == 0
         assert cluster.restarted == ["Deployment n/reader"]
         assert (
-            "Deployment n/reader: restarted, as it reads ConfigMap n/c, which was put back" in capsys.readouterr().out
+            "Deployment n/reader: restarted, as it reads ConfigMap n/c, which was restored" in capsys.readouterr().out
         )
         cluster.refuse_restart = RefusedError(403, "forbidden")
         assert run(cluster, "--fix", reader=reader) == 2
