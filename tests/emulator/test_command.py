@@ -263,50 +263,64 @@ def unreachable(*_: object) -> NoReturn:
     raise HTTPError
 
 
+class Commands:
+    """Runs the command line with a fake engine, where the local cluster appears to run."""
+
+    def __init__(self, paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.paths, self._monkeypatch, self._capsys = paths, monkeypatch, capsys
+        for stack in ("dev", "aks"):
+            (paths.root / f"Pulumi.{stack}.yaml").write_text("config: {}\n")
+        serving(monkeypatch)
+        self.set(command, install=None, connect=unreachable)
+        self.set(mirror, fill=None)
+        self.set(cluster, start=None)
+
+    def set(self, module: Any, **functions: Any) -> None:
+        """Replace functions of a module. Text: they print it. None: they have no effect."""
+        for name, given in functions.items():
+            text = given if isinstance(given, str) else None
+            says = lambda *_, text=text, **__: text and print(text, file=sys.stderr)  # noqa: E731
+            self._monkeypatch.setattr(module, name, given if callable(given) else says)
+
+    def run(self, *arguments: str, engine: type = FakeEngine, **attributes: object) -> tuple[int, str]:
+        """Return the exit code and the messages. attributes: of the engine."""
+        self._monkeypatch.setattr(command, "Engine", type("Engine", (engine,), attributes))
+        code = command.main([*arguments])
+        return code, self._capsys.readouterr().err
+
+
+@pytest.fixture
+def commands(paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(paths, monkeypatch, capsys)
+
+
 @pytest.mark.parametrize("name", ["preview", "refresh", "env", "destroy"])
-def test_only_an_update_finishes_what_a_killed_one_left(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(pending, "finish", lambda engine, paths: print("finished", file=sys.stderr))
-    monkeypatch.setattr(command, "Engine", KilledEngine)
-    monkeypatch.setattr(command, "connect", unreachable)
-    assert command.main([name]) == 0
-    before, _, after = capsys.readouterr().err.partition(f"pulumi {name}\n")
+def test_only_an_update_finishes_what_a_killed_one_left(commands: Commands, name: str) -> None:
+    commands.set(pending, finish="finished")
+    code, told = commands.run(name, engine=KilledEngine)
+    before, _, after = told.partition(f"pulumi {name}\n")
     assert "mlbatch:token is encrypted for another backend" in before
     assert ("finished" in before) is (name == "destroy")
     assert (command.KILLED in before) is (name in ("preview", "refresh"))
-    assert after == ""
+    assert (code, after) == (0, "")
 
 
 @pytest.mark.parametrize("name", ["preview", "refresh"])
 @pytest.mark.parametrize("operations", [(), ("updating", "deleting")])
 def test_an_update_without_a_pending_creation_does_not_count_as_killed(
-    paths: Paths,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    operations: tuple[str, ...],
+    commands: Commands, name: str, operations: tuple[str, ...]
 ) -> None:
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "Engine", type("Updated", (FakeEngine,), {"operations": operations}))
-    assert command.main([name]) == 0
-    assert "was killed" not in capsys.readouterr().err
+    code, told = commands.run(name, operations=operations)
+    assert code == 0
+    assert "was killed" not in told
 
 
 @pytest.mark.parametrize("name", ["up", "preview", "destroy", "refresh"])
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_a_cluster_that_an_update_deleted_is_not_asked(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, is_gone: bool
-) -> None:
+def test_a_cluster_that_an_update_deleted_is_not_asked(commands: Commands, name: str, is_gone: bool) -> None:
     """The next update continues a failed replacement. A refresh would fail at the first of hundreds of missing
     objects.
     """
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    without_a_cluster(monkeypatch)
     asked: list[str] = []
 
     class Replacing(FakeEngine):
@@ -319,23 +333,16 @@ def test_a_cluster_that_an_update_deleted_is_not_asked(
             asked.extend(arguments)
             return 0
 
-    monkeypatch.setattr(command, "Engine", Replacing)
-    monkeypatch.setattr(command, "connect", unreachable)
-    monkeypatch.setattr(command, "environment_report", lambda paths: "")
-    monkeypatch.setattr(command, "await_settled", lambda client: None)
+    commands.set(command, environment_report="", await_settled=None)
     if name == "up":
-        monkeypatch.setattr(command, "connect", lambda *_: None)
-    assert command.main([name]) == 0
+        commands.set(command, connect=None)
+    code, told = commands.run(name, engine=Replacing)
     expected = is_gone and name != "refresh"
-    assert ("--refresh=false" in asked) is expected
-    assert ("note: an update failed while it replaced the cluster" in capsys.readouterr().err) is expected
+    assert (code, "--refresh=false" in asked) == (0, expected)
+    assert ("note: an update failed while it replaced the cluster" in told) is expected
 
 
-def test_destroy_says_at_once_which_webhook_it_would_wait_for(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    serving(monkeypatch)
-    (paths.root / "Pulumi.aks.yaml").write_text("config: {}\n")
+def test_destroy_says_at_once_which_webhook_it_would_wait_for(commands: Commands) -> None:
     asked: list[object] = []
 
     def holding(client: object, kinds: set[tuple[str, str]]) -> dict[webhooks.Absent, list[str]]:
@@ -343,16 +350,15 @@ def test_destroy_says_at_once_which_webhook_it_would_wait_for(
         service = webhooks.Absent(namespace="mlbatch-system", service="kueue-webhook-service", resources=())
         return {service: ["ClusterQueue"]}
 
-    monkeypatch.setattr(command, "Engine", FakeEngine)
-    monkeypatch.setattr(command, "connect", lambda *_: None)
-    monkeypatch.setattr(webhooks, "holding", holding)
-    assert command.main(["destroy", "--stack", "aks"]) == 1
-    assert asked == [{("kueue.x-k8s.io/v1beta2", "ClusterQueue")}]
+    commands.set(command, connect=None)
+    commands.set(webhooks, holding=holding)
+    code, told = commands.run("destroy", "--stack", "aks")
+    assert (code, asked) == (1, [{("kueue.x-k8s.io/v1beta2", "ClusterQueue")}])
     assert (
         "error: no pod answers the webhooks of Service kueue-webhook-service in mlbatch-system, which the API server "
         "asks to delete ClusterQueue, so `pulumi destroy` would wait until its timeout. Start them with "
         "`make up STACK=aks`, then run `make destroy STACK=aks` again. "
-    ) in capsys.readouterr().err
+    ) in told
 
 
 @pytest.mark.parametrize(
@@ -367,34 +373,19 @@ def test_destroy_says_at_once_which_webhook_it_would_wait_for(
     ],
 )
 def test_an_update_that_was_stopped_has_no_error_to_fix(
-    paths: Paths,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    ending: dict[str, object],
-    said: str,
+    commands: Commands, name: str, ending: dict[str, object], said: str
 ) -> None:
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "Engine", type("Ending", (FakeEngine,), ending))
-    monkeypatch.setattr(command, "connect", unreachable)
-    without_a_cluster(monkeypatch)
-    assert command.main([name]) == 1
-    told = capsys.readouterr().err
+    code, told = commands.run(name, **ending)
+    assert code == 1
     assert said in told
     assert "Fix them" not in told
     assert "already exists" not in told
 
 
-def test_a_failed_update_keeps_what_it_completed_and_says_how_to_continue(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    serving(monkeypatch)
-    (paths.root / "Pulumi.aks.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "Engine", type("Failing", (FakeEngine,), {"code": 1, "stack": "aks"}))
-    without_a_cluster(monkeypatch)
-    assert command.main(["up", "--stack", "aks"]) == 1
-    *_, told = capsys.readouterr().err.splitlines()
+def test_a_failed_update_keeps_what_it_completed_and_says_how_to_continue(commands: Commands) -> None:
+    code, text = commands.run("up", "--stack", "aks", code=1, stack="aks")
+    *_, told = text.splitlines()
+    assert code == 1
     assert told.startswith("error: `pulumi up` ended with exit code 1; its errors are above. Fix them and run `make up")
     assert "completed changes are kept" in told
     assert "a resource exists already" in told
@@ -402,17 +393,10 @@ def test_a_failed_update_keeps_what_it_completed_and_says_how_to_continue(
 
 
 @pytest.mark.parametrize("was_killed", [True, False])
-def test_a_killed_update_is_finished_in_a_separate_step(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], was_killed: bool
-) -> None:
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "Engine", type("Failing", (KilledEngine if was_killed else FakeEngine,), {"code": 1}))
-    without_a_cluster(monkeypatch)
-    monkeypatch.setattr(pending, "finish", lambda engine, paths: print("finished", file=sys.stderr))
-    command.main(["up"])
-    lines = capsys.readouterr().err.splitlines()
-    begun = [line for line in lines if line.endswith(" ...") or line == "finished"]
+def test_a_killed_update_is_finished_in_a_separate_step(commands: Commands, was_killed: bool) -> None:
+    commands.set(pending, finish="finished")
+    _, told = commands.run("up", engine=KilledEngine if was_killed else FakeEngine, code=1)
+    begun = [line for line in told.splitlines() if line.endswith(" ...") or line == "finished"]
     finishing = ["[4/5] finish the update that was killed ...", "finished", "[5/5] pulumi up --stack dev ..."]
     assert begun[2:] == [
         "[3/4] prepare the stack ...",
@@ -420,75 +404,48 @@ def test_a_killed_update_is_finished_in_a_separate_step(
     ]
 
 
-def test_a_first_update_that_was_killed_starts_on_an_empty_cluster(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "Engine", type("Killed", (FakeEngine,), {"was_killed_first": True, "code": 1}))
-    without_a_cluster(monkeypatch)
-    monkeypatch.setattr(cluster, "start", lambda *what, **parts: print("started", file=sys.stderr))
-    monkeypatch.setattr(cluster, "reset", lambda paths: print("emptied", file=sys.stderr))
-    command.main(["up"])
-    lines = capsys.readouterr().err.splitlines()
-    done = [line for line in lines if line in ("started", "emptied") or line.startswith("[5/5] pulumi up")]
+def test_a_first_update_that_was_killed_starts_on_an_empty_cluster(commands: Commands) -> None:
+    commands.set(cluster, start="started", reset="emptied")
+    _, told = commands.run("up", was_killed_first=True, code=1)
+    done = [line for line in told.splitlines() if line in ("started", "emptied") or line.startswith("[5/5] pulumi up")]
     assert done[:4] == ["started", "emptied", "started", "[5/5] pulumi up --stack dev ..."]
-    assert command.main(["destroy"]) == 1
-    assert "the first update of this stack was killed" in capsys.readouterr().err
+    code, told = commands.run("destroy", was_killed_first=True, code=1)
+    assert code == 1
+    assert "the first update of this stack was killed" in told
 
 
 @pytest.mark.parametrize("name", ["up", "destroy"])
-def test_no_resource_changes_while_a_killed_update_cannot_be_finished(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_no_resource_changes_while_a_killed_update_cannot_be_finished(commands: Commands, name: str) -> None:
     def fail(*_: object) -> NoReturn:
         raise EngineError("the killed update is not finished")
 
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "Engine", KilledEngine)
-    without_a_cluster(monkeypatch)
-    monkeypatch.setattr(pending, "finish", fail)
-    assert command.main([name]) == 1
-    said = capsys.readouterr().err
-    assert "error: the killed update is not finished" in said
-    assert f"pulumi {name}\n" not in said
-
-
-def without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the steps before the engine."""
-    monkeypatch.setattr(command, "install", lambda *what: None)
-    monkeypatch.setattr(mirror, "fill", lambda *what, **parts: None)
-    monkeypatch.setattr(cluster, "start", lambda *what, **parts: None)
+    commands.set(pending, finish=fail)
+    code, told = commands.run(name, engine=KilledEngine)
+    assert code == 1
+    assert "error: the killed update is not finished" in told
+    assert f"pulumi {name}\n" not in told
 
 
 @pytest.mark.parametrize("name", ["preview", "refresh", "destroy", "drift"])
 def test_an_api_server_that_does_not_answer_is_reported_once_before_the_engine_starts(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+    commands: Commands, name: str
 ) -> None:
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     running = ProcessStatus("kube-apiserver", 1, "running", 0, Path("log"))
-    status = ClusterStatus(1, (running,), False, "https://127.0.0.1:4711", {}, 2)
-    monkeypatch.setattr(cluster, "status", lambda paths: status)
-    monkeypatch.setattr(command, "Engine", lambda *what: pytest.fail("an engine was started"))
-    assert command.main([name]) == 1
-    (told,) = capsys.readouterr().err.splitlines()
+    commands.set(cluster, status=lambda _: ClusterStatus(1, (running,), False, "https://127.0.0.1:4711", {}, 2))
+    code, text = commands.run(name, __init__=lambda *_: pytest.fail("an engine was started"))
+    (told,) = text.splitlines()
+    assert code == 1
     assert told.startswith("error: the API server of stack dev, https://127.0.0.1:4711, does not answer")
     assert "`make down`, then `make up`, which keeps its data" in told
 
 
 @pytest.mark.parametrize("of_make", [True, False])
-def test_a_preview_while_an_update_runs_does_not_take_it_for_killed(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], of_make: bool
-) -> None:
+def test_a_preview_while_an_update_runs_does_not_take_it_for_killed(commands: Commands, of_make: bool) -> None:
     """The state of a running update also has pending creations."""
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     lock = None if of_make else "process 4711 of me on here since 2026-01-02 03:04:05 UTC"
-    monkeypatch.setattr(command, "Engine", type("Held", (KilledEngine,), {"changing": lock}))
-    with alone(paths.of_stack("dev"), "make up") if of_make else contextlib.nullcontext():
-        assert command.main(["preview"]) == 0
-    said = capsys.readouterr().err
+    with alone(commands.paths.of_stack("dev"), "make up") if of_make else contextlib.nullcontext():
+        code, said = commands.run("preview", engine=KilledEngine, changing=lock)
+    assert code == 0
     who = (
         rf"`make up`, process {os.getpid()}, since 20\S+ \S+ UTC"
         if of_make
@@ -499,55 +456,44 @@ def test_a_preview_while_an_update_runs_does_not_take_it_for_killed(
 
 
 @pytest.mark.parametrize("name", ["up", "refresh", "destroy"])
-def test_a_second_command_is_refused_before_it_does_anything(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+def test_a_second_command_is_refused_before_it_does_anything(commands: Commands, name: str) -> None:
     for module, what in ((cluster, "start"), (cluster, "status"), (command, "install"), (pending, "finish")):
-        monkeypatch.setattr(module, what, lambda *given, **more: pytest.fail("something was done"))
-    with alone(paths.of_stack("dev"), "make up"):
-        assert command.main([name]) == 1
-    said = capsys.readouterr().err
+        commands.set(module, **{what: lambda *given, **more: pytest.fail("something was done")})
+    with alone(commands.paths.of_stack("dev"), "make up"):
+        code, said = commands.run(name)
+    assert code == 1
     assert said.startswith(f"error: `make up`, process {os.getpid()}, since ")
     assert "No change was made. Wait for it, or stop it" in said
-    with alone(paths.of_stack("dev"), "make up"):
+    with alone(commands.paths.of_stack("dev"), "make up"):
         pass
 
 
 @pytest.mark.parametrize("name", ["up", "destroy"])
-def test_an_engine_that_make_did_not_start_is_not_a_killed_one(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_an_engine_that_make_did_not_start_is_not_a_killed_one(commands: Commands, name: str) -> None:
     """The state of a running plain `pulumi up` has pending creations, like that of a killed one."""
-    serving(monkeypatch)
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    without_a_cluster(monkeypatch)
-    monkeypatch.setattr(pending, "finish", lambda engine, paths: pytest.fail("a running update was taken for killed"))
 
     class Held(KilledEngine):
         def unlock(self) -> None:
             raise EngineError("stack 'dev' is being changed by process 4711")
 
-    monkeypatch.setattr(command, "Engine", Held)
-    assert command.main([name]) == 1
-    assert "error: stack 'dev' is being changed by process 4711" in capsys.readouterr().err
+    commands.set(pending, finish=lambda *_: pytest.fail("a running update was taken for killed"))
+    code, told = commands.run(name, engine=Held)
+    assert code == 1
+    assert "error: stack 'dev' is being changed by process 4711" in told
 
 
 @pytest.mark.parametrize(("number", "is_told"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False)])
-def test_a_full_disk_is_reported_without_a_trace(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, is_told: bool
-) -> None:
+def test_a_full_disk_is_reported_without_a_trace(commands: Commands, number: int, is_told: bool) -> None:
     def full(*_: object) -> NoReturn:
         raise OSError(number, os.strerror(number), "some/file")
 
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "install", full)
+    commands.set(command, install=full)
     with contextlib.nullcontext() if is_told else pytest.raises(PermissionError):
-        assert command.main(["up"]) == 1
-        (said,) = capsys.readouterr().err.splitlines()
-        assert said.startswith(
-            f"error: [Errno {number}] {os.strerror(number)}: 'some/file'. Free space in {paths.state}"
-        )
+        code, text = commands.run("up")
+        (said,) = text.splitlines()
+        assert code == 1
+        error = f"error: [Errno {number}] {os.strerror(number)}: 'some/file'. Free space in {commands.paths.state}"
+        assert said.startswith(error)
         assert said.endswith("completed changes are kept")
 
 

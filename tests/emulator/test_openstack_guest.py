@@ -99,14 +99,21 @@ class Guests:
         guest = Guest(FirstBoot(UserData.parse(user_data()), self.kubeconfig, **options))
         server = asyncio.run_coroutine_threadsafe(guest.listen("127.0.0.1", port), self.loop).result(10)
         self.served.append((guest, server))
+        return self.host(server.get_port())
+
+    def host(self, port: int) -> Host:
         return Host(
             address="127.0.0.1",
             user="ubuntu",
             private_key_file=str(self.folder / "key"),
             public_key=public(HOST_KEY),
             vm="vm-1",
-            port=server.get_port(),
+            port=port,
         )
+
+    def tunnel(self, host: Host) -> Path:
+        """Return the socket of the tunnel to a VM."""
+        return self.folder / "home" / ".ssh" / f"mlbatch-{local_port(host)}"
 
     def stop(self) -> None:
         """Close all connections and stop listening."""
@@ -192,14 +199,7 @@ def test_a_vm_that_is_not_up_yet_is_waited_for(guests: Guests) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    host = Host(
-        address="127.0.0.1",
-        user="ubuntu",
-        private_key_file=str(guests.folder / "key"),
-        public_key=public(HOST_KEY),
-        vm="vm-1",
-        port=port,
-    )
+    host = guests.host(port)
     said: list[str] = []
 
     def say(text: str) -> None:
@@ -247,7 +247,7 @@ def test_the_tunnel_opens_by_itself_and_again_when_it_was_dropped(guests: Guests
     first_boot, _ = found(host)
     kubeconfig = through_tunnel(first_boot.kubeconfig, host, API_PORT)
     assert version(kubeconfig) == "v1.34.0"
-    socket_of_tunnel = guests.folder / "home" / ".ssh" / f"mlbatch-{local_port(host)}"
+    socket_of_tunnel = guests.tunnel(host)
     assert socket_of_tunnel.is_socket()
     assert version(kubeconfig) == "v1.34.0"
     guests.stop()
@@ -284,7 +284,7 @@ def test_after_a_killed_run_exactly_one_tunnel_can_be_found_and_closed(guests: G
     host = guests.start()
     kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
     assert version(kubeconfig) == "v1.34.0"
-    tunnel = guests.folder / "home" / ".ssh" / f"mlbatch-{local_port(host)}"
+    tunnel = guests.tunnel(host)
     killed = master(tunnel)
     assert killed is not None
     os.kill(killed, signal.SIGKILL)
@@ -302,7 +302,7 @@ def test_the_tunnel_of_a_faster_run_is_not_changed(guests: Guests, monkeypatch: 
     """The other run opens its tunnel between this run's check and its next step."""
     host = guests.start()
     kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
-    tunnel = guests.folder / "home" / ".ssh" / f"mlbatch-{local_port(host)}"
+    tunnel = guests.tunnel(host)
     path, slow, once = os.environ["PATH"], guests.folder / "slow", guests.folder / "once"
     slow.mkdir()
     # Checks the tunnel, and returns the result only after the other run has opened its own.
@@ -330,7 +330,7 @@ def test_the_tunnel_of_a_faster_run_is_not_changed(guests: Guests, monkeypatch: 
 def test_the_tunnel_that_stays_has_no_credential_of_the_cluster(guests: Guests) -> None:
     host = guests.start()
     assert TOKEN in plugin(through_tunnel(guests.kubeconfig, host, API_PORT)).stdout
-    environment = Path(f"/proc/{master(guests.folder / 'home' / '.ssh' / f'mlbatch-{local_port(host)}')}/environ")
+    environment = Path(f"/proc/{master(guests.tunnel(host))}/environ")
     assert b"HOST_KEY=" in environment.read_bytes()
     assert TOKEN.encode() not in environment.read_bytes()
 

@@ -6,7 +6,7 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
@@ -14,14 +14,11 @@ import pytest
 import yaml
 
 from components.artifacts import Mirror
-from components.kubernetes.quantity import canonical
-from emulator.charts.schema import of_chart, problems
-from emulator.charts.sources import stub, stubs
 from stacks.config.inputs import StackInputs, interpret
 from tests.unit.configurations import changed
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, Registered, build, strings
-from tests.unit.test_stack import pairs, quantities
+from tests.unit.test_stack import pairs
 
 KUBECONFIG = yaml.safe_dump(
     {
@@ -166,41 +163,6 @@ def everything(**changes: Any) -> dict[str, Any]:
     )
 
 
-@pytest.fixture(scope="module")
-def full(mirror: Mirror) -> Record:
-    return deployed(mirror, everything())
-
-
-def test_every_quantity_is_canonical(full: Record) -> None:
-    """Another spelling of an amount comes back changed from the API server, and would differ in every preview."""
-    own = [item for item in full.objects() if item.kind not in ("", "CustomResourceDefinition")]
-    found = [entry for item in own for entry in quantities(item.inputs)]
-    found += [entry for item in own for entry in pairs(item.inputs) if entry[0] == "sizeLimit"]
-    assert len(found) > 100
-    assert [(key, value) for key, value in found if not isinstance(value, str) or canonical(value) != value] == []
-
-
-def test_annotations_labels_and_variables_are_texts(full: Record) -> None:
-    """The API server refuses a number or a boolean there, and YAML readers turn some texts into them."""
-    for item in (each for each in full.objects() if each.kind != "CustomResourceDefinition"):
-        for key, value in texts(item.inputs):
-            assert isinstance(value, str), f"{item.kind} {item.name}: {key} = {value!r}"
-
-
-def texts(value: object) -> Iterator[tuple[str, object]]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name in ("annotations", "labels", "matchLabels", "nodeSelector") and isinstance(inner, dict):
-                yield from inner.items()
-            elif name == "env" and isinstance(inner, list):
-                yield from ((entry["name"], entry["value"]) for entry in inner if "value" in entry)
-            else:
-                yield from texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts(inner)
-
-
 def test_every_image_comes_from_the_mirror_or_the_stacks_own_registry(mirror: Mirror) -> None:
     found = deployed(mirror, everything(mirror={"images": "registry.example.org/mirror"}))
     # A NicClusterPolicy names the registry beside the image.
@@ -218,18 +180,6 @@ def test_every_image_comes_from_the_mirror_or_the_stacks_own_registry(mirror: Mi
     assert len(releases) >= 4
     for item in releases:
         assert any("registry.example.org/mirror" in text for text in strings(item.inputs["values"])), item.name
-
-
-def test_every_value_of_a_chart_is_one_that_upstreams_chart_knows(full: Record) -> None:
-    """Helm ignores unknown values without a message. The stubs of charts know upstream's values."""
-    judged = []
-    for item in (each for each in full.resources if each.type.endswith(":Release")):
-        version = item.inputs["version"]
-        name = item.inputs["chart"].rpartition("/")[2].removesuffix(f"-{version}.tgz")
-        if (name, version) in stubs():
-            assert list(problems(item.inputs["values"], of_chart(stub(name, version)))) == []
-            judged.append(name)
-    assert sorted(judged) == ["blob-csi-driver", "gpu-operator", "network-operator", "volcano"]
 
 
 def test_every_azure_resource_names_its_provider(record: Record) -> None:

@@ -61,56 +61,7 @@ def test_the_shipped_stack_answers_the_setup_as_the_tutorial() -> None:
     assert (mlops.enabled, mlops.integration, mlops.option, mlops.local_registry) == (True, True, 4, True)
 
 
-KUBERAY = {"enabled": True, "kuberay": {"enabled": True}}
-GPU_VM = shipped(flavor="gpu.1.1gpu")
-OPERATOR = {"operator": True, "featureDiscovery": True}
 LAYERS = {"queueing": {"enabled": True}, "tenancy": {"enabled": True}}
-WEB = {"port": 443, "source": "192.0.2.0/28"}
-TAKEN: list[dict[str, Any]] = [
-    # cores
-    {**shipped(flavor="hpc.6.14core"), "mlops": {"enabled": True, "option": 1}},
-    {**shipped(flavor="hpc.6.14core"), "mlops": {"enabled": True}, "queueing": KUBERAY},
-    *(
-        {**shipped(), "mlops": {"enabled": True}, "queueing": queueing}
-        for queueing in ({"enabled": True}, {**KUBERAY, "enabled": False}, {})
-    ),
-    # sources
-    shipped(sshFrom={f"n{number}": f"{number}.0.0.0/9" for number in (1, 3)}),
-    shipped(sshFrom={"all": "0.0.0.0/0"}, allowAnySource=True),
-    shipped(sshFrom={"me": "2a02:2770::7/128", "office": "86.50.1.1/32"}),
-    shipped(ports=[{"name": "bastion", "port": 22, "source": "192.168.1.0/24"}]),
-    shipped(ports=[{"name": "a", **WEB}, {"name": "b", **WEB, "port": 80}]),
-    # the VM
-    *(shipped(privateKeyFile=file) for file in ("/home/me/my keys/x", "~/.ssh/$me", "~/.ssh/ключ")),
-    *(shipped(user=user) for user in ("ubuntu", "alice", "cloud-user")),
-    shipped(kind={"apiPort": 6444}),
-    shipped(volume={"size": 75}),
-    shipped(image="Ubuntu-24.04"),
-    shipped(flavor="gpu.1.1gpu", image="our-ubuntu", ubuntu="22.04"),
-    shipped(flavor="gpu.1.1gpu", image="Ubuntu-22.04"),
-    shipped(flavor="gpu.1.1gpu", bootVolume=40),
-    shipped(bootVolume=20),
-    # layers
-    {**GPU_VM, "nvshare": {"enabled": True}, "gpu": OPERATOR},
-    *(
-        {
-            **shipped(flavor="gpu.1.1gpu", kind={"kubernetes": kubernetes}),
-            "gpu": {**OPERATOR, "operatorVersion": "v24.9.0"},
-            "nvshare": {"enabled": True},
-        }
-        for kubernetes in ("1.31.12", "1.24.0")
-    ),
-    {**shipped(), **LAYERS},
-    *({**shipped(kind={"kubernetes": kubernetes}), **LAYERS} for kubernetes in ("1.33.4", "1.34.0")),
-    {**shipped(kind={"kubernetes": "1.31.12"}), "monitoring": {"enabled": True}},
-    {**shipped(kind={"kubernetes": "1.24.0"}), "monitoring": {"enabled": False}},
-    {**shipped(), **LAYERS, "teams": [{"name": "blue", "users": ["alice"], "share": 1}]},
-]
-
-
-@pytest.mark.parametrize("raw", TAKEN, ids=str)
-def test_what_is_within_bounds_is_taken(raw: dict[str, Any]) -> None:
-    assert errors_of(raw) == []
 
 
 class TestKeys:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,9 +15,15 @@ from pydantic import ValidationError
 
 from ask.content import CONTROLLERS, content
 from ask.source import Source
+from components import ownership
+from components.kubernetes.quantity import canonical
 from components.queueing.trainer import RUNTIMES
+from emulator.charts.schema import of_chart, problems
+from emulator.charts.sources import stub, stubs
+from tests.unit.conftest import ROOT
 from tests.unit.harness import Registered
 from tests.unit.releases import definitions
+from tests.unit.test_stack import pairs, quantities
 from tests.unit.whole_stacks import STACKS, registered
 
 MPI = "its ssh server starts as root and becomes the user of each session; pinned memory for the fabric"
@@ -169,6 +176,75 @@ def test_every_component_tells_the_engine_that_it_is_complete(stack: str) -> Non
     components = {item.urn: item.name for item in record.resources if item.type.startswith("mlbatch:")}
     assert components
     assert [name for urn, name in components.items() if urn not in record.outputs] == []
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_object_is_a_components_child_with_the_provider_of_its_cluster(stack: str) -> None:
+    record = registered(stack)
+    components = {item.urn for item in record.resources if item.type.startswith("mlbatch:")}
+    (provider,) = [item.urn for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    objects = record.objects()
+    assert objects
+    assert [item.name for item in objects if item.parent not in components] == []
+    assert {item.provider.rpartition("::")[0] for item in objects} == {provider}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_tokens_of_components_name_their_folder(stack: str) -> None:
+    tokens = {item.type for item in registered(stack).resources if item.type.startswith("mlbatch:")}
+    folders = {folder.name for folder in (ROOT / "components").iterdir() if folder.is_dir()}
+    for token in tokens:
+        match = re.fullmatch(r"mlbatch:([a-z_]+):[A-Z][A-Za-z]+", token)
+        assert match, token
+        assert match[1] in folders, token
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_no_order_runs_in_a_circle_and_nothing_is_ignored_but_what_the_table_lists(stack: str) -> None:
+    record = registered(stack)
+    assert [item.name for item in record.resources if item.urn in record.closure(item)] == []
+    for item in record.objects():
+        assert list(item.ignore_changes) == (ownership.ignored(item.kind) or []), item.name
+
+
+def test_every_quantity_is_canonical(parts: Sequence[Part]) -> None:
+    """Another spelling of an amount comes back changed from the API server, and would differ in every preview."""
+    found = [entry for part in parts for entry in quantities(part.item.inputs)]
+    found += [entry for part in parts for entry in pairs(part.item.inputs) if entry[0] == "sizeLimit"]
+    assert found
+    assert [(key, value) for key, value in found if not isinstance(value, str) or canonical(value) != value] == []
+
+
+def texts(value: object) -> Iterator[tuple[str, object]]:
+    """Yield the annotations, labels, selectors of labels, and variables in a value."""
+    if isinstance(value, list):
+        yield from (found for inner in value for found in texts(inner))
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name in ("annotations", "labels", "matchLabels", "nodeSelector") and isinstance(inner, Mapping):
+                yield from inner.items()
+            elif name == "env" and isinstance(inner, list):
+                yield from ((entry["name"], entry["value"]) for entry in inner if "value" in entry)
+            else:
+                yield from texts(inner)
+
+
+def test_annotations_labels_and_variables_are_texts(parts: Sequence[Part]) -> None:
+    """The API server refuses a number or a boolean there, and YAML readers turn some texts into them."""
+    found = [(str(part), key, value) for part in parts for key, value in texts(part.item.inputs)]
+    assert [each for each in found if not isinstance(each[-1], str)] == []
+
+
+def test_every_value_of_a_chart_is_one_that_upstreams_chart_knows() -> None:
+    """Helm ignores unknown values without a message. The stubs of charts know upstream's values."""
+    judged = set()
+    for item in (item for stack in STACKS for item in registered(stack).resources if item.type.endswith(":Release")):
+        version = item.inputs["version"]
+        name = item.inputs["chart"].rpartition("/")[2].removesuffix(f"-{version}.tgz")
+        if (name, version) in stubs():
+            assert list(problems(item.inputs["values"], of_chart(stub(name, version)))) == []
+            judged.add(name)
+    assert {"blob-csi-driver", "gpu-operator", "network-operator", "volcano"} <= judged
 
 
 def test_every_container_drops_all_capabilities_and_gains_none_but_for_those_that_are_named(

@@ -142,14 +142,6 @@ def test_quotas_leave_each_node_what_its_daemon_sets_need(mirror: Mirror, kubeco
     assert per_node({**shipped(), "queueing": {"nodeReserve": {"cpu": 0, "memory": 0}}}) == ("186", "1800Gi")
 
 
-def test_a_job_that_takes_a_whole_node_leaves_its_daemon_sets_theirs(mirror: Mirror, kubeconfig: Path) -> None:
-    def asking(cpu: int) -> dict[str, Any]:
-        return {**shipped(), "samples": {"gang": {"team": "blue", "pods": 1, "gpusPerPod": 8, "cpuPerPod": cpu}}}
-
-    assert loaded(asking(184), mirror, kubeconfig).resolved.pool.count == 3
-    assert "a node has 184 cpu and 2 for its DaemonSets, a pod requests 185" in refused(asking(185), mirror, kubeconfig)
-
-
 def test_members_data_is_protected_unless_the_settings_say_otherwise(mirror: Mirror, kubeconfig: Path) -> None:
     def protected(**tenancy: bool) -> set[str]:
         stack = loaded({**shipped(), "tenancy": tenancy}, mirror, kubeconfig)
@@ -281,13 +273,6 @@ def test_the_networks_resource_and_variables_are_the_sites(mirror: Mirror, kubec
     assert fabric.variables == {"NCCL_IB_HCA": "mlx5"}
 
 
-def test_the_kubernetes_version_is_the_clusters(mirror: Mirror, kubeconfig: Path) -> None:
-    raw = {**shipped(), "volcano": {"enabled": True, "version": "1.14.2"}}
-    with pytest.raises(SettingsError, match=r"Volcano 1\.14\.2 supports Kubernetes up to 1\.34"):
-        loaded(raw, mirror, kubeconfig, version="1.35")
-    assert loaded(raw, mirror, kubeconfig, version="1.34").require_cluster().facts.version == "1.34"
-
-
 def test_a_priority_class_that_the_cluster_gives_pods_is_theirs(mirror: Mirror, kubeconfig: Path) -> None:
     """Priority admission writes its name into pods before policies judge them, and a cluster has one default."""
     record = registered(loaded(shipped(), mirror, kubeconfig, default_priority="site-default"))
@@ -347,35 +332,6 @@ def test_the_slack_queue_lends_after_the_nodes_of_the_pool_alone(mirror: Mirror,
 
 
 class TestMistakes:
-    def test_an_internal_load_balancer_that_the_cluster_does_not_offer(self, mirror: Mirror, kubeconfig: Path) -> None:
-        lab = {"enabled": True, "submission": {"team": "blue"}, "scratch": False}
-        lab |= {"exposure": "internal", "sourceRanges": ["10.0.0.0/8"]}
-        raw = {**shipped(), "workloads": {"jupyterlab": lab}}
-        raw["teams"][0]["services"] = {"loadBalancers": 1}
-        raw["cluster"] = {**raw["cluster"], "internalLoadBalancer": {"lab.example/internal": "yes"}}
-        assert loaded(raw, mirror, kubeconfig).settings.workloads.jupyterlab.enabled
-        lab["sourceRanges"] = ["10.0.0.0/8", "fd00::/8"]
-        assert loaded(raw, mirror, kubeconfig).settings.workloads.jupyterlab.enabled
-        lab["sourceRanges"] = ["2000::/8"]
-        assert "almost all addresses" in refused(raw, mirror, kubeconfig)
-
-    def test_viewers_in_a_teams_namespace_on_tainted_nodes(self, mirror: Mirror, kubeconfig: Path) -> None:
-        raw = shipped()
-        raw["cluster"]["registry"] = "registry.lab.example"
-        training = {"enabled": True, "tag": "1", "submission": {"team": "blue"}, "useAim": True}
-        raw["workloads"] = {"metaseq": training, "aim": {"enabled": True}}
-        assert loaded(raw, mirror, kubeconfig)
-
-    def test_agents_that_no_policy_of_the_cluster_could_hold_to_their_node(
-        self, mirror: Mirror, kubeconfig: Path
-    ) -> None:
-        scratch = {"nvmeScratch": {"enabled": True, "diskModel": "Lab NVMe"}}
-        raw = {**shipped(), "gpu": scratch, "teams": [], "samples": {}, "scheduling": {"packing": "none"}}
-        with pytest.raises(SettingsError, match=r"Kubernetes 1\.29 has no ValidatingAdmissionPolicy") as error:
-            loaded(raw, mirror, kubeconfig, version="1.29")
-        assert [problem.path for problem in error.value.problems] == [("gpu", "nvmeScratch", "enabled")]
-        assert loaded(raw, mirror, kubeconfig, version="1.30").settings.gpu.nvme_scratch.enabled
-
     def test_less_of_some_nodes_than_the_settings_say_is_a_warning(self, mirror: Mirror, kubeconfig: Path) -> None:
         """A GPU that breaks must not keep the stack from being updated; nodes without a device plugin get one first."""
         raw = shipped()
@@ -396,13 +352,6 @@ class TestMistakes:
             str(loaded(raw, mirror, kubeconfig, nodes).resolved.divisions[0].quotas["blue"]["nvidia.com/mlnxnics"])
             == "8"
         )
-
-    def test_two_claims_of_a_name_and_one_with_a_dot(self, mirror: Mirror, kubeconfig: Path) -> None:
-        raw = shipped()
-        raw["cluster"]["volumes"] = [{"name": "data.v1", "namespace": "blue"}, {"name": "data.v1", "namespace": "red"}]
-        assert "mlbatch:cluster.volumes[1].name" in refused(raw, mirror, kubeconfig)
-        raw["cluster"]["volumes"].pop()
-        assert loaded(raw, mirror, kubeconfig).resolved.volumes == {"data.v1": "blue"}
 
 
 class TestPromisesToTeams:
@@ -426,22 +375,6 @@ class TestPromisesToTeams:
         record = registered(stack)
         assert not record.of("ValidatingAdmissionPolicy")
         assert {item.inputs["metadata"]["namespace"] for item in record.of("LocalQueue")} == {"blue", "red"}
-
-    def test_what_kueue_needs_of_the_cluster_is_no_promise_that_one_can_go_without(
-        self, mirror: Mirror, kubeconfig: Path
-    ) -> None:
-        by_name = {"acceptUnenforced": [str(promise) for promise in Promise]}
-        accepted = {**shipped(), "tenancy": by_name, "scheduling": {"packing": "none"}}
-        with pytest.raises(SettingsError) as error:
-            loaded(accepted, mirror, kubeconfig, version="1.28.15")
-        (problem,) = error.value.problems
-        text = str(problem)
-        assert 'mlbatch:queueing.kueueVersion = "v0.19.2"' in text
-        assert "Kueue v0.19.2 needs Kubernetes 1.29 or later, and this cluster has 1.28.15" in text
-        assert "upgrade the cluster, or set mlbatch:queueing.enabled to false" in text
-        without = {**shipped(), "queueing": {"enabled": False}, "teams": [], "samples": {}}
-        without["scheduling"] = {"packing": "none"}
-        assert loaded(without, mirror, kubeconfig, version="1.28.15")
 
     def test_appwrapper_kills_what_was_told_to_go_by_the_settings_bound(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = {**shipped(), "tenancy": {"jobs": {"forcedDeletionGraceSeconds": 300}}}

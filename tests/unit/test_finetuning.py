@@ -27,9 +27,8 @@ from tests.unit import test_existing
 from tests.unit.conftest import ROOT
 from tests.unit.harness import on_cluster
 from tests.unit.test_aks import loaded, settings
-from tests.unit.test_object_names import errors_of
 from tests.unit.test_workloads import PLAIN, TEAM
-from tests.unit.test_workloads_everywhere import cpouta, queued
+from tests.unit.test_workloads_everywhere import queued
 
 ARGS = FinetuningArgs(
     submission=TEAM,
@@ -164,36 +163,6 @@ def test_its_pods_go_to_the_scheduler_that_packs_and_that_policies_let(
     assert scheduler is None or scheduler in schedulers(inputs)
 
 
-MISTAKES: list[dict[str, Any]] = [
-    {"model": "a b"},
-    {"modelRevision": "bbc2aed"},
-    {"datasetRevision": "main branch"},
-    {"workers": 0},
-    {"workers": 900},
-    {"headCpu": 1000},
-    {"headMemory": "3Ti"},
-    {"workers": 16, "memory": "200Gi", "headMemory": "300Gi"},
-    {"submission": {"gang": "none"}},
-    {"submission": {"gang": "volcano"}},
-    {"submission": {"team": "bleu"}},
-]
-"""`tests/unit/refusals` has the text of each."""
-
-
-def test_the_head_has_room_beside_the_workers() -> None:
-    """They start together or not at all. A node has 92940m CPU for jobs."""
-    assert errors_of(raw(workers=16, cpu=11, headCpu="4940m")) == []
-    (problem,) = errors_of(raw(workers=16, cpu=11, headCpu="4941m"))
-    assert (problem.path[-1], problem.expected) == ("workers", "at most 15 workers")
-    (problem,) = errors_of(cpouta(finetuning=queued(workers=1, cpu=10, memory="64Gi", headCpu=4)))
-    assert problem.message == (
-        "1 nodes fit 0 such workers next to the head: a node has 12 cpu and 2 for its DaemonSets, a worker "
-        "requests 10 and the head 4"
-    )
-    assert problem.expected == "a worker and a head that together request at most 12 cpu"
-    assert problem.hint == "request less for each or for the head, or use a larger mlbatch:openstack.flavor"
-
-
 def test_of_nodes_that_differ_the_head_has_the_one_with_room(mirror: Mirror, kubeconfig: Path) -> None:
     raw = test_existing.shipped()
     raw["cluster"] = {"pool": {"nodeSelector": raw["cluster"]["pool"]["nodeSelector"]}}
@@ -208,17 +177,6 @@ def test_of_nodes_that_differ_the_head_has_the_one_with_room(mirror: Mirror, kub
         test_existing.loaded(raw, mirror, kubeconfig, nodes=alike)
     (problem,) = refused.value.problems
     assert (problem.path[-1], problem.expected) == ("workers", "at most 1 workers")
-
-
-def test_the_quota_has_room_for_the_head_beside_the_workers() -> None:
-    quota = {"cpu": "48", "memory": "1000Gi", "nvidia.com/gpu": 8}
-    team = {"name": "blue", "users": ["ada@example.org"], "quota": quota, "borrowingLimit": {"cpu": 0}}
-    assert errors_of({**raw(workers=8, cpu=5, headCpu=8), "teams": [team]}) == []
-    (problem,) = errors_of({**raw(workers=8, cpu=5, headCpu=9), "teams": [team]})
-    assert problem.path == ("workloads", "finetuning", "workers")
-    assert problem.message == (
-        "the fine-tuning with its head needs 49 cpu, but team blue can have at most 48: a quota of 48, and 0 borrowed"
-    )
 
 
 def test_the_packages_that_are_tried_are_those_of_the_job() -> None:

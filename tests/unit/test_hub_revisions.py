@@ -16,7 +16,6 @@ from tests.unit.test_aks import loaded, settings
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 BATCH = {"enabled": True, "submission": {"team": "blue"}}
-KEYS = [("finetuning", "modelRevision"), ("finetuning", "datasetRevision"), ("vllm", "modelRevision")]
 
 
 def raw(job: str, **own: Any) -> dict[str, Any]:
@@ -53,35 +52,6 @@ def test_a_commit_a_branch_or_a_tag_reaches_the_program(mirror: Mirror, revision
     assert f"--dataset-revision={revision} " in tuned
     served = said(mirror, "vllm", modelRevision=revision)
     assert re.search(rf"vllm serve \S+ --host=127.0.0.1 --revision={re.escape(revision)}[;)]", served)
-
-
-NONE = [
-    "bbc2aed",
-    COMMIT[:39],
-    "",
-    "a b",
-    "-main",
-    "--trust-remote-code",
-    ".hidden",
-    "a..b",
-    "a//b",
-    "a/.b",
-    "a/",
-    "/a",
-    "v1.",
-    "a.lock",
-    "a.lock/b",
-    "main\n",
-    "main:1",
-    "$(reboot)",
-    "a@{1}",
-    "b" * 256,
-]
-MISTAKES = [
-    *(raw(job, **{key: revision}) for job, key in KEYS for revision in NONE),
-    raw("vllm", modelRevision=20250101),
-]
-"""`tests/unit/refusals` has the text of each."""
 
 
 def test_what_is_not_told_which_takes_the_commit_that_is_known(mirror: Mirror) -> None:

@@ -10,7 +10,7 @@ import pytest
 from components.queueing.fault_tolerance import DEFAULTS
 from components.queueing.kueue import REQUEUES, PodsReady
 from components.tenancy.job_bounds import JobBounds, spoken
-from tests.unit.configurations import errors_of, settings_of
+from tests.unit.configurations import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,9 +19,8 @@ def configured(**jobs: Any) -> dict[str, Any]:
     return {"target": "simulated", "tenancy": {"jobs": jobs}}
 
 
-def test_the_defaults_are_no_mistake_and_are_those_of_the_bounds() -> None:
+def test_the_defaults_are_those_of_the_bounds() -> None:
     assert settings_of(configured()).tenancy.jobs.bounds() == JobBounds()
-    assert errors_of(configured(wrappedKinds=["apps/v1/Deployment", "apps/v1/StatefulSet"])) == []
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (90, "90s"), (120, "2m"), (3600, "1h"), (5400, "90m")])

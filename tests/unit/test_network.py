@@ -298,31 +298,3 @@ def test_networks_are_read_as_one_writes_them() -> None:
     assert network.egress.addresses == ("10.20.0.0/16", "2001:db8::/48")
     assert network.egress.internet
     assert network.ingress.addresses == ("192.0.2.0/24",)
-
-
-MISTAKES: list[tuple[tuple[str, ...], Any]] = [
-    (("egress", "addresses"), ["minio"]),
-    (("egress", "addresses"), ["10.20.0.1"]),
-    (("egress", "addresses"), ["10.20.1.0/16"]),
-    (("egress", "addresses"), ["::ffff:10.0.0.0/104"]),
-    (("egress", "addresses"), ["169.254.0.0/16"]),
-    (("egress", "addresses"), ["168.63.129.16/32"]),
-    (("egress", "addresses"), ["fd00:ec2::/32"]),
-    (("egress", "addresses"), ["0.0.0.0/0"]),
-    (("egress", "namespaces"), ["Min_IO"]),
-    (("egress", "denied"), ["0.0.0.0/0"]),
-    (("ingress", "addresses"), ["::/0"]),
-    (("egress", "addresses"), ["fe80::%eth0/64"]),
-    (("egress", "addresses"), ["10.0.0.0/255.0.0.0"]),
-    (("egress", "addresses"), ["64:ff9b::/96"]),
-    (("egress", "addresses"), ["2002:a9fe:a9fe::/48"]),
-    (("dns", "addresses"), ["0.0.0.0/0"]),
-    (("dns", "addresses"), ["kube-dns"]),
-    (("rayOperators",), ["Ray"]),
-    (("dns", "ports"), [0]),
-    (("dns", "ports"), []),
-    (("dns",), {"pods": [], "addresses": []}),
-    (("dns", "pods"), [{"namespace": "Dns"}]),
-    (("egress", "intranet"), True),
-]
-"""`tests/unit/refusals` has the text of each."""

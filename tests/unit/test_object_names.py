@@ -19,57 +19,11 @@ from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record
 from tests.unit.test_aks import deployed, everything
 from tests.unit.test_existing import loaded, registered, shipped
-from tests.unit.test_settings import changed
 
 JOB = {"enabled": True, "tag": "1", "submission": {"team": "blue"}}
 LAB = {"enabled": True, "scratch": False, "submission": {"team": "blue"}}
 FREE = {"enabled": True, "submission": {"gang": "none"}}
 LOGGED = {"enabled": True, "tag": "1", "useAim": True, "submission": {"gang": "none"}}
-DATA = {"name": "data", "namespace": "blue", "container": "data"}
-TEAMS = [{"name": name, "users": [], "share": 1} for name in ("blue", "red")]
-
-
-def site(**sections: Any) -> dict[str, Any]:
-    return aks({"gpuPool": {"count": 4}}, teams=TEAMS, **sections)
-
-
-TAKEN: list[dict[str, Any]] = [
-    site(workloads={"nccl": {**JOB, "name": "test"}, "jupyterlab": {**LAB, "name": "test-service"}}),
-    site(workloads={"jupyterlab": {**LAB, "name": "grafana"}}),
-    site(
-        workloads={
-            "jupyterlab": {
-                **FREE,
-                "name": "network-boundary",
-                "exposure": "internal",
-                "sourceRanges": ["10.1.0.0/16"],
-            }
-        }
-    ),
-    site(workloads={"nccl": {**JOB, "name": "test"}}, samples={"gang": {"name": "test", "team": "blue"}}),
-    site(workloads={"jupyterlab": LAB}, storage={"volumes": [{**DATA, "name": "jupyterlab-home"}]}),
-    site(
-        workloads={"metaseq": LOGGED, "aim": {"enabled": True}, "logs": {"name": "data"}},
-        storage={"volumes": [{"name": "data", "container": "data"}]},
-    ),
-    aks(
-        teams=[{"name": "a", "users": [], "share": 1}, {"name": "a-b", "users": [], "share": 1}],
-        storage={"volumes": [{**DATA, "name": "b-c", "namespace": "a"}, {**DATA, "name": "c", "namespace": "a-b"}]},
-    ),
-    {
-        **shipped(),
-        "cluster": {"volumes": [{"name": "jupyterlab-home", "namespace": "blue"}]},
-        "workloads": {"jupyterlab": LAB},
-    },
-]
-"""`tests/unit/refusals` has the text of each."""
-
-
-def test_names_that_only_look_alike_are_fine() -> None:
-    raw = changed(("teams", 0, "users"), ["alice", "ops-alice", "group:x"])
-    raw["teams"][0]["groups"] = ["x", "alice"]
-    raw["teams"][1] = {**raw["teams"][1], "name": "blue-ops", "users": ["alice"]}
-    assert errors_of(raw) == []
 
 
 def test_a_volume_is_by_default_where_the_workloads_are() -> None:

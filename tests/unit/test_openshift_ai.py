@@ -461,12 +461,6 @@ class TestMistakes:
         blue = record.one("Namespace", "blue").inputs["metadata"]
         assert blue["annotations"] == {"mlbatch/unenforced": ", ".join(of_operators)}
 
-    def test_a_cluster_that_has_it_already(self, mirror: Mirror, kubeconfig: Path) -> None:
-        text = refused(chosen(), mirror, kubeconfig, data_science=("default-dsc",))
-        assert 'mlbatch:openshift.operators = "openshift-ai"' in text
-        assert "already has OpenShift AI, with the DataScienceCluster default-dsc" in text
-        assert loaded(shipped(), mirror, kubeconfig, data_science=("default-dsc",))
-
     @pytest.mark.parametrize("version", ["4.21.0-rc.1", "4.21.0-okd-scos.3", "4.21.0-0.nightly-2026-01-02-030405"])
     def test_an_openshift_that_is_no_release_is_judged_by_its_minor_version(
         self, version: str, mirror: Mirror, kubeconfig: Path

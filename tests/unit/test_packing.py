@@ -22,7 +22,6 @@ from components.tenancy.flavor import FlavorArgs, resource_flavor
 from components.workloads import gang, submission
 from components.workloads.gang import GangArgs
 from components.workloads.submission import Submission, SubmissionMode
-from stacks.config.errors import ConfigError
 from stacks.deploy import deploy
 from stacks.layers.jobs import Jobs
 from stacks.settings.submission import SubmissionSettings
@@ -186,13 +185,6 @@ class TestSettings:
     def test_every_version_says_what_it_goes_with(self) -> None:
         assert set(catalogue.versions(catalogue.SCHEDULER_PLUGINS)) == set(SCHEDULER_PLUGINS_KUBERNETES)
 
-    @pytest.mark.parametrize(("kubernetes", "goes"), [("1.33", False), ("1.34", True), ("1.35", True), ("1.36", False)])
-    def test_a_scheduler_that_does_not_go_with_the_cluster_is_refused(self, kubernetes: str, goes: bool) -> None:
-        named = {"packing": "coscheduling", "schedulerVersion": "v0.34.7"}
-        raw = aks({"kubernetesVersion": kubernetes}, scheduling=named)
-        found = [error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion")]
-        assert bool(found) is not goes
-
     @pytest.mark.parametrize(
         ("kubernetes", "version"),
         [("1.29", "v0.29.7"), ("1.30", "v0.29.7"), ("1.31", "v0.31.8"), ("1.32", "v0.31.8"), ("1.33", "v0.33.5")],
@@ -201,27 +193,3 @@ class TestSettings:
         raw = aks({"kubernetesVersion": kubernetes}, scheduling={"packing": "coscheduling"})
         assert partial_of(raw).scheduler_version == version
         assert [error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion")] == []
-
-    @pytest.mark.parametrize("packing", ["none", "topology"])
-    def test_others_do_not_need_that_scheduler(self, packing: str) -> None:
-        raw = aks({"kubernetesVersion": "1.36"}, scheduling={"packing": packing})
-        assert [error for error in errors_of(raw) if error.path[0] == "scheduling"] == []
-
-    def test_without_queues_there_is_nothing_to_place(self) -> None:
-        raw = aks({"kubernetesVersion": "1.36"}, queueing={"enabled": False}, teams=[], samples={})
-        assert [error for error in errors_of(raw) if error.path[0] == "scheduling"] == []
-
-    def test_room_that_comes_with_waiting_pods_cannot_be_waited_for(self) -> None:
-        azure = aks()["azure"]
-        pool = {key: value for key, value in azure["gpuPool"].items() if key != "count"}
-        growing = {"gpuPool": {**pool, "autoscale": {"min": 0, "max": 4}}}
-        assert "autoscaler" in one(errors_of(aks(growing, scheduling={"packing": "topology"})))
-        others = errors_of(aks(growing, scheduling={"packing": "coscheduling"}))
-        assert [error for error in others if error.path[0] == "scheduling"] == []
-
-
-def one(errors: list[ConfigError]) -> str:
-    """Return the one problem with the packing."""
-    found = [error for error in errors if error.path == ("scheduling", "packing")]
-    assert len(found) == 1, [str(error) for error in errors]
-    return str(found[0])

@@ -21,11 +21,6 @@ from tests.unit.test_lending import NODE as ALLOCATABLE
 
 GPU = "nvidia.com/gpu"
 A100 = "Standard_ND96amsr_A100_v4"
-PORTS = "nvidia.com/mlnxnics"
-SHARED = {"enabled": True, "devicePlugin": "shared"}
-ROCE = {"resource": "nvidia.com/roce_gdr", "perNode": 8}
-PLAIN = {"fabric": {"enabled": False}}
-ACCELERATED = {"name": "a100", "vmSize": A100, "count": 2}
 SPOT = {"name": "spot", "count": 3, "instanceType": A100}
 
 
@@ -90,64 +85,6 @@ class TestQuotas:
         assert gpus(raw) == [{"slack": "8", "blue": "4", "red": "4"}, {"slack": "6", "blue": "2", "red": "16"}]
         first, spot = partial_of(raw).every_pool
         assert (first.borrowing_limits["blue"], str(spot.borrowing_limits["blue"][GPU])) == ({}, "1")
-
-    def test_a_team_may_borrow_in_a_later_pool_alone(self) -> None:
-        none = {"name": "blue", "users": [], "quota": quota(0, cpu=0) | {"memory": 0}}
-        none["borrowingLimit"] = {"cpu": 0, "memory": 0, GPU: 0, "pods": 0}
-        teams = [none, {"name": "red", "users": [], "share": 1}]
-        assert errors_of(simulated(SPOT, teams=teams)) == []
-
-    def test_a_team_may_have_a_later_pool_alone(self) -> None:
-        nothing = {"cpu": 0, "memory": "0", GPU: 0, "pods": 0}
-        limits = {"quota": nothing, "borrowingLimit": nothing, "pools": [{"name": "spot", "quota": quota(8)}]}
-        assert errors_of(simulated(SPOT, teams=[{"name": "blue", "users": [], **limits}])) == []
-
-
-MISTAKES: list[dict[str, Any]] = [
-    simulated({**SPOT, "name": "Spot!"}),
-    simulated({**SPOT, "name": "default-flavor"}),
-    simulated(SPOT, SPOT),
-    simulated(*({**SPOT, "name": f"p{n}"} for n in range(64))),
-    simulated({"count": 1}),
-    {**simulated(SPOT), "queueing": {"kueueVersion": "v0.18.4"}},
-    test_aks.settings(azure__moreGpuPools=[{**ACCELERATED, "slack": {**quota(8), PORTS: 8}}], gpu=PLAIN),
-    {**two(count=3, instanceType=A100, rdma=ROCE), "gpu": {"fabric": SHARED}},
-    simulated({**SPOT, "slack": quota(25)}),
-    simulated(SPOT, teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spt", "share": 1}]}]),
-    simulated(teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spot", "share": 1}]}]),
-    simulated(SPOT, teams=[{"name": "a", "users": [], "share": 1, "pools": [{"name": "spot", "share": 1}] * 2}]),
-    simulated(
-        SPOT,
-        teams=[
-            {
-                "name": "a",
-                "users": [],
-                "share": 1,
-                "pools": [{"name": "spot", "quota": quota(1), "lendingLimit": {GPU: 2}}],
-            }
-        ],
-    ),
-    simulated(
-        SPOT,
-        teams=[
-            {
-                "name": "a",
-                "users": [],
-                "share": 1,
-                "pools": [{"name": "spot", "share": 1, "quota": quota(1)}],
-            }
-        ],
-    ),
-    two(nodeSelector={"spot": "true"}, count=1, instanceType=A100),
-    on_aks(name="ndv5"),
-    on_aks(autoscale={"min": 3, "max": 2}),
-    on_aks(vmSize=A100, autoscale={"min": 0, "max": 2}),
-    {
-        **on_aks(vmSize="Standard_NC24ads_A100_v4"),
-        "health": {"autopilot": {"enabled": True, "deepCheckHours": 4}},
-    },
-]
-"""`tests/unit/refusals` has the text of each."""
 
 
 class TestUnion:

@@ -19,7 +19,6 @@ from components.workloads.submission import Submission, SubmissionMode
 from stacks.layers.jobs import documents
 from tests.unit.harness import on_cluster
 from tests.unit.test_aks import loaded, settings
-from tests.unit.test_object_names import errors_of
 from tests.unit.test_workloads import PLAIN, environment, of, pods
 
 TEAM = Submission(
@@ -158,57 +157,6 @@ def test_the_weights_are_those_of_gpt_2_with_bytes_for_tokens() -> None:
     assert small.weights == 124_439_808 - (50_257 - 256) * 768
 
 
-MISTAKES: list[dict[str, Any]] = [
-    {"heads": 7},
-    {"nodes": 5},
-    {"steps": 0},
-    {"submission": {"gang": "none"}},
-    {"submission": {"gang": "volcano"}},
-    {"submission": {"team": "bleu"}},
-    {"checkpoints": {"name": "A"}},
-    {"checkpoints": {"size": "10Gi"}},
-    {"layers": 500, "embedding": 4096, "heads": 32},
-    {"memory": "27Gi"},
-    {"data": "nowhere"},
-]
-"""`tests/unit/refusals` has the text of each."""
-
-
-def test_a_pod_that_holds_its_processes_checkpoints_is_let() -> None:
-    assert errors_of(raw(memory="28Gi")) == []
-    everywhere = raw()
-    everywhere["workloads"]["memory"] = "27Gi"
-    (problem,) = errors_of(everywhere)
-    assert (problem.path, problem.expected) == (("workloads", "memory"), "28Gi or more")
-
-
-@pytest.mark.parametrize(
-    ("node", "fix"),
-    [
-        ("2Ti", "set it to 866Gi or more, or train a smaller model"),
-        ("500Gi", "set it to 496Gi, or train a smaller model"),
-        ("256Gi", "train a smaller model, or use larger nodes: a node has 252Gi memory and 4Gi for its DaemonSets"),
-    ],
-)
-def test_a_pod_is_told_no_more_memory_than_a_node_has(node: str, fix: str) -> None:
-    large = {"embedding": 4096, "heads": 32, "memory": "200Gi", "checkpoints": {"size": "1Ti"}}
-    pool = {"nodeSelector": {"pool": "gpus"}, "count": 2, "gpusPerNode": 8, "cpu": 96, "memory": node}
-    job = {"enabled": True, "submission": {"team": "blue"}, **large}
-    (problem,) = errors_of(
-        {
-            "target": "existing",
-            "cluster": {"pool": pool},
-            "queueing": {"trainingOperator": {"enabled": True}},
-            "teams": [{"name": "blue", "users": ["alice"], "share": 1}],
-            "workloads": {"pretraining": job},
-        }
-    )
-    assert (problem.path[-1], problem.expected, problem.hint) == ("memory", "433Gi or more", fix)
-
-
-def test_a_train_job_needs_trainer(mirror: Mirror) -> None:
-    (problem,) = errors_of(raw(kind="TrainJob"))
-    assert problem.message == "the pre-training is a TrainJob, and its operator is not installed"
-    assert "set mlbatch:queueing.trainer.enabled to true" in problem.hint
+def test_a_train_job_runs_with_trainer(mirror: Mirror) -> None:
     own = {**raw(kind="TrainJob"), "queueing": {"trainer": {"enabled": True}}}
     assert [item["kind"] for item in documents(loaded(mirror, own), "pretraining")][-1] == "TrainJob"

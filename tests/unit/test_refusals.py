@@ -1,12 +1,15 @@
-"""The texts of all settings errors are exactly those in `tests/unit/refusals`."""
+"""The texts of all settings errors are exactly those in `tests/unit/refusals`, and valid settings have no error."""
 
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
 import pytest
 
+from tests.unit.configurations import errors_of
 from tests.unit.refusals import FOLDER, TABLES, texts
+from tests.unit.refusals.cases import cases
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -18,3 +21,8 @@ def test_what_is_said_of_each_mistake(name: str) -> None:
 
 def test_each_text_is_of_a_table() -> None:
     assert {file.stem for file in FOLDER.glob("*.txt")} == set(TABLES)
+
+
+@pytest.mark.parametrize("raw", list(cases("accepted")), ids=str)
+def test_unusual_settings_are_accepted(raw: dict[str, Any]) -> None:
+    assert [str(error) for error in errors_of(raw)] == []

@@ -13,7 +13,7 @@ import yaml
 from components import catalogue, names
 from stacks.config import inputs
 from stacks.config.cluster_facts import ClusterFacts
-from stacks.config.errors import SettingsError, key
+from stacks.config.errors import SettingsError
 from stacks.config.kubeconfig import Kubeconfig
 from stacks.derived.quotas import slack_quota
 from stacks.targets.registry import TARGETS
@@ -131,135 +131,6 @@ def test_an_instance_type_brings_its_numbers_and_settings_override_them() -> Non
         "nvidia.com/mlnxnics": "0",
         "pods": "250",
     }
-
-
-MISTAKES: list[tuple[tuple[str | int, ...], object]] = [
-    # keys
-    (("taget",), "simulated"),
-    (("zebra",), {}),
-    (("nodes", "gpuPerNode"), 8),
-    (("nodes", "gpus_per_node"), 8),
-    (("teams", 0, "quotas"), {}),
-    (("teams", 1, "quota", "nvidia.com/GPU"), 8),
-    (("teams", 1, "quota", "amd.com/gpu"), 8),
-    (("queueing", "slack", "disk"), "1Ti"),
-    (("samples", "gang", "Pods"), 2),
-    # what has to be there
-    (("target",), None),
-    (("teams", 0, "name"), None),
-    (("teams", 0, "users"), None),
-    (("teams", 1, "quota"), None),
-    (("teams", 1, "share"), 1),
-    (("teams", 1, "share"), 0),
-    (("queueing", "enabled"), False),
-    (("teams", 1, "quota", "cpu"), None),
-    (("teams", 1, "quota", "nvidia.com/gpu"), None),
-    # types
-    (("target",), "moon"),
-    (("target",), "simulted"),
-    (("nodes",), "three"),
-    (("nodes",), []),
-    (("nodes", "count"), "3"),
-    (("nodes", "count"), True),
-    (("nodes", "count"), 2.5),
-    (("nodes", "instanceType"), 5),
-    (("teams",), {"blue": {}}),
-    (("teams", 0), "blue"),
-    (("teams", 0, "users"), "alice"),
-    (("teams", 0, "users", 0), 7),
-    (("teams", 0, "name"), 7),
-    (("samples", "gang", "enabled"), "yes"),
-    (("samples", "gang", "priorityClass"), "urgent"),
-    # ranges
-    (("nodes", "count"), 0),
-    (("nodes", "count"), 1001),
-    (("nodes", "gpusPerNode"), 17),
-    (("samples", "gang", "seconds"), 0),
-    # versions
-    (("queueing", "kueueVersion"), "v0.10.2"),
-    (("queueing", "kueueVersion"), 0.19),
-    (("queueing", "appwrapperVersion"), "latest"),
-    # quantities
-    (("teams", 1, "quota", "cpu"), "-8"),
-    (("teams", 1, "quota", "cpu"), "lots"),
-    (("teams", 1, "quota", "memory"), "2000GB"),
-    (("teams", 1, "quota", "memory"), "128gib"),
-    (("teams", 1, "quota", "memory"), True),
-    (("teams", 1, "quota", "nvidia.com/gpu"), "500m"),
-    (("queueing", "slack", "pods"), 1.5),
-    (("nodes", "memory"), "1.9.0Ti"),
-    # names
-    (("teams", 1, "name"), "blue"),
-    (("teams", 1, "name"), "Red"),
-    (("teams", 1, "name"), "red_team"),
-    (("teams", 1, "name"), "r" * 64),
-    (("teams", 1, "name"), "-red"),
-    (("teams", 1, "name"), ""),
-    (("teams", 1, "name"), "kube-system"),
-    (("teams", 1, "name"), "default"),
-    (("teams", 1, "name"), "mlbatch-system"),
-    (("teams", 1, "name"), "openshift-gpu"),
-    (("teams", 1, "name"), "slack"),
-    (("queueing", "cohort"), "Default Cohort"),
-    (("samples", "gang", "name"), "My_Job"),
-    (("teams", 1, "users"), ["bob", "bob"]),
-    (("teams", 1, "users"), [" "]),
-    (("teams", 1, "users"), ["system:admin"]),
-    (("teams", 1, "users"), ["bob\n"]),
-    (("teams", 1, "users"), ["bo\u200bb"]),
-    (("teams", 1, "groups"), "gpu"),
-    (("teams", 1, "groups"), ["gpu", "gpu"]),
-    (("teams", 1, "groups"), [""]),
-    (("teams", 1, "groups"), [" gpu"]),
-    (("teams", 1, "groups"), ["a\x07"]),
-    (("teams", 1, "groups"), ["system:authenticated"]),
-    (("teams", 1, "groups"), ["system:unauthenticated"]),
-    (("teams", 1, "groups"), ["system:masters"]),
-    (("teams", 1, "groups"), ["system:serviceaccounts"]),
-    (("teams", 1, "groups"), ["system:serviceaccounts:red"]),
-    (("teams", 1, "groups"), ["system:nodes"]),
-    (("teams", 1, "groups"), ["system:monitoring"]),
-    # sums and limits
-    (("teams", 1, "quota", "nvidia.com/gpu"), 16),
-    (("teams", 0, "quota", "memory"), "3T"),
-    (("teams", 0, "quota", "nvidia.com/roce_gdr"), 1),
-    (("teams", 0, "lendingLimit"), {"nvidia.com/gpu": 9}),
-    (("teams", 0, "lendingLimit"), {"nvidia.com/GPU": 8}),
-    # the sample job
-    (("samples", "gang", "team"), None),
-    (("samples", "gang", "team"), "bleu"),
-    (("samples", "gang", "user"), "carol"),
-    (("samples", "gang", "user"), "bob"),
-    (("samples", "gang", "pods"), 4),
-    (("samples", "gang", "gpusPerPod"), 9),
-    (("samples", "gang", "cpuPerPod"), 300),
-    (("teams", 0, "borrowingLimit"), {"nvidia.com/gpu": 4}),
-]
-"""`tests/unit/refusals` has the text of each."""
-
-
-def test_all_mistakes_are_reported_at_once() -> None:
-    raw = changed(("teams", 1, "quota", "cpu"), "many")
-    raw["nodes"]["count"] = "3"
-    raw["teams"][0]["name"] = "Blue"
-    raw["taget"] = "x"
-    raw["samples"]["gang"]["user"] = 5
-    del raw["target"]
-    found = {key(problem.path) for problem in errors_of(raw)}
-    assert found >= {
-        "mlbatch:taget",
-        "mlbatch:target",
-        "mlbatch:nodes.count",
-        "mlbatch:teams[0].name",
-        "mlbatch:teams[1].quota.cpu",
-        "mlbatch:samples.gang.user",
-    }
-
-
-def test_a_mistake_in_a_team_hides_no_mistake_in_its_name() -> None:
-    raw = changed(("teams", 1), {"name": "Red", "users": [], "quota": {"cpu": 1, "nvidia.com/GPU": 8}})
-    found = {key(error.path) for error in errors_of(raw)}
-    assert found >= {"mlbatch:teams[1].name", 'mlbatch:teams[1].quota["nvidia.com/GPU"]'}
 
 
 def test_nothing_but_a_mapping_and_plain_values_ends_in_an_unexpected_error() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.test_workload_settings import problems, settings, valid
+from tests.unit.test_workload_settings import settings, valid
 
 BLUE = {"enabled": True, "submission": {"team": "blue"}}
 
@@ -42,42 +42,3 @@ def test_its_pod_asks_for_what_both_containers_do() -> None:
         "memory": "66Gi",
         "nvidia.com/gpu": "2",
     }
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {},
-        {"gpus": 8, "cpu": 80, "memory": "1500Gi"},
-        {"bounded": False, "deadlineSeconds": 60},
-        {"submission": {"gang": "none"}},
-        {
-            "image": "quay.io/tardieu/vllm-openai:v0.7.3",
-            "generatorImage": "quay.io/tardieu/vllm-benchmarks:v0.7.3",
-            "cache": {"storageClass": "nfs-client-pokprod"},
-        },
-    ],
-)
-def test_what_can_run_is_taken(values: dict[str, Any]) -> None:
-    assert [str(problem) for problem in problems(with_batch(**values))] == []
-
-
-MISTAKES: list[dict[str, Any]] = [
-    {"model": "a b"},
-    {"model": "$(reboot)"},
-    {"image": "vllm/vllm-openai:latest"},
-    {"generatorImage": "vllm/bench"},
-    {"requests": 0},
-    {"name": "Batch"},
-    {"cache": {"name": "A"}},
-    {"deadlineSeconds": 3600},
-    {"submission": {"team": "bleu"}},
-    {"submission": {}},
-    {"submission": {"team": "blue", "user": "bob"}},
-    {"submission": {"gang": "volcano"}},
-    # no node holds it
-    {"gpus": 9},
-    {"memory": "4Ti"},
-    {"cpu": 96, "submission": {"gang": "none"}},
-]
-"""`tests/unit/refusals` has the text of each."""

@@ -18,11 +18,10 @@ from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
 from components.workloads.metaseq import SIZES, Size
 from components.workloads.submission import SubmissionMode
-from stacks.config.errors import ConfigError
 from stacks.settings.health import HealthSettings, NcclGateSettings
 from stacks.settings.machines import MACHINES
 from stacks.settings.workloads import WorkloadsSettings
-from tests.unit.configurations import errors_of, partial_of
+from tests.unit.configurations import partial_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NDV5 = "Standard_ND96isr_H100_v5"
@@ -55,39 +54,10 @@ def changed(path: tuple[str, ...], value: object) -> dict[str, Any]:
     return raw
 
 
-def problems(raw: dict[str, Any]) -> list[ConfigError]:
-    """Return the errors outside the volumes, which are the same in all of these configurations."""
-    return [error for error in errors_of(raw) if error.path[0] != "storage"]
-
-
 def settings(**sections: Any) -> WorkloadsSettings:
     read = partial_of({**valid(), "workloads": sections}).section(WorkloadsSettings)
     assert read is not None
     return read
-
-
-FITTING = [
-    {"nccl": job()},
-    {"nccl": job(nodes=2)},
-    {"nccl": job(submission={"gang": "volcano"}), "metaseq": job(submission={"gang": "none"})},
-    {"metaseq": job(size="66b", nodes=2, useAim=True, useTensorboard=True), "aim": {"enabled": True}},
-    {"olmo": job(data="data")},
-    {"olmo": job(data="more-data", submission={"gang": "none"})},
-    {"jupyterlab": {"enabled": True, "submission": {"team": "red", "user": "bob"}}},
-    {
-        "jupyterlab": {
-            "enabled": True,
-            "submission": {"gang": "none"},
-            "exposure": "public",
-            "sourceRanges": ["203.0.113.0/24", "198.51.100.7/32"],
-        }
-    },
-]
-
-
-@pytest.mark.parametrize("sections", FITTING, ids=",".join)
-def test_what_can_run_is_taken(sections: dict[str, Any]) -> None:
-    assert [str(problem) for problem in problems({**valid(), "workloads": sections})] == []
 
 
 def test_nothing_runs_unless_it_is_asked_for() -> None:
@@ -163,66 +133,3 @@ def test_what_is_given_of_a_model_takes_the_place_of_its_sizes() -> None:
         layers=4, embedding=256, heads=4, batch=65536, learning_rate=0.001, model_parallel=1
     )
     assert settings(metaseq=job(layers=12)).metaseq.model == replace(SIZES["1.3b"], layers=12)
-
-
-MISTAKES: list[tuple[tuple[str, ...], object]] = [
-    # sizes of models
-    (("workloads", "metaseq"), job(size="1.5b")),
-    (("workloads", "metaseq"), job(size="200B")),
-    (("workloads", "metaseq"), job(size="175b", nodes=2)),
-    (("workloads", "metaseq"), job(size="66b", nodes=1)),
-    # parts of models
-    (("workloads", "metaseq"), job(heads=30)),
-    (("workloads", "metaseq"), job(embedding=3072, heads=12, modelParallel=8)),
-    (("workloads", "metaseq"), job(modelParallel=6, heads=48, embedding=4608)),
-    (("workloads", "metaseq"), job(learningRate=0)),
-    # nodes and quotas
-    (("workloads", "nccl"), job(nodes=3)),
-    (("workloads", "nccl"), job(memory="2Ti", submission={"gang": "none"})),
-    # gangs
-    (("workloads", "nccl"), job(submission={"gang": "volcano", "team": "blue"})),
-    (("workloads", "nccl"), job(submission={"gang": ["volcano", "mlbatch"]})),
-    (("workloads", "nccl"), job(submission={"gang": "vulcano"})),
-    (("workloads", "nccl"), job(submission={"team": "bleu"})),
-    (("workloads", "nccl"), job(submission={})),
-    (("workloads", "nccl"), job(submission={"team": "blue", "user": "bob"})),
-    (("workloads", "olmo"), job(data="more-data", submission={"gang": "volcano"})),
-    (("workloads",), {"namespace": "blue", "nccl": job()}),
-    # images
-    (("workloads", "nccl"), {"enabled": True, "submission": {"team": "blue"}}),
-    (("workloads", "metaseq"), job(tag="latest")),
-    (("workloads", "nccl"), job(image="registry.example.org/nccltest:1")),
-    (("workloads", "nccl"), job(smallest="1Gi")),
-    (("workloads", "nccl"), job(smallest="1G", largest="16M")),
-    # data
-    (("workloads", "olmo"), job()),
-    (("workloads", "olmo"), job(data="dat")),
-    (("workloads", "olmo"), job(data="more-data")),
-    # JupyterLab
-    (("workloads", "jupyterlab"), {"enabled": True, "submission": {"gang": "none"}, "exposure": "public"}),
-    (
-        ("workloads", "jupyterlab"),
-        {"enabled": True, "submission": {"gang": "none"}, "exposure": "internal", "sourceRanges": ["0.0.0.0/0"]},
-    ),
-    (
-        ("workloads", "jupyterlab"),
-        {"enabled": True, "submission": {"gang": "none"}, "exposure": "internal", "sourceRanges": ["10.0.0.5/8"]},
-    ),
-    (("workloads", "jupyterlab"), {"enabled": True, "submission": {"team": "blue"}, "sourceRanges": ["10.0.0.0/8"]}),
-    # viewers and names
-    (("workloads", "aim"), {"enabled": True}),
-    (("workloads",), {"nccl": job(name="job"), "metaseq": job(name="job")}),
-    (("workloads", "nccl"), job(name="NCCL_test")),
-    (("workloads", "metaseq"), job(useTensorBoard=True)),
-    # health checks
-    (("health", "nodeCheck"), {"enabled": True, "nodes": 3}),
-    (("health", "nodeCheck"), {"enabled": True, "effect": "NoExecute"}),
-    (("health", "ncclGate"), {"enabled": True, "effect": "PreferNoSchedule"}),
-    (("health", "ncclGate"), {"enabled": True, "failGbs": 475}),
-    (("health", "ncclGate"), {"enabled": True, "scope": "fabric"}),
-    (("health", "nodeCheck"), {"enabled": True, "imageTag": "latest"}),
-    # Volcano
-    (("volcano",), {"enabled": True, "version": "1.7.0"}),
-    (("volcano",), {"enabled": True, "queue": "My Queue"}),
-]
-"""`tests/unit/refusals` has the text of each."""

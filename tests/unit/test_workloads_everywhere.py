@@ -19,7 +19,7 @@ from stacks.job_manifests import manifest, wanted
 from stacks.layers.jobs import documents
 from stacks.targets.registry import TARGETS
 from tests.unit import test_cpouta, test_cpouta_settings, test_existing, test_settings
-from tests.unit.configurations import ROOT, errors_of
+from tests.unit.configurations import ROOT
 from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 from tests.unit.test_stack import stack_of
@@ -192,44 +192,6 @@ def test_with_nvshare_jobs_ask_for_shares_printed_or_not(mirror: Mirror, kubecon
 
 
 GANG = "2 nodes requested, but target cpouta has one machine with a cluster of one node"
-IMAGE = {"image": "registry.example.org/nccl", "tag": "1"}
-LAB = {"scratch": False, "exposure": "public", "sourceRanges": ["203.0.113.0/24"]}
-MISTAKES: list[dict[str, Any]] = [
-    # a gang on a VM
-    cpouta(pretraining=queued(nodes=2, **SMALL)),
-    # a VM without GPUs
-    cpouta("standard.xxlarge", finetuning=queued()),
-    # more than a VM has
-    cpouta(pretraining=queued(cpu=64, memory="64Gi")),
-    # more pods than a VM holds
-    cpouta(finetuning=queued(workers=2, **SMALL)),
-    # a whole node that is shared
-    cpouta(nvshare=True, pretraining=queued()),
-    # workers on one GPU
-    cpouta(nvshare=True, finetuning=queued(workers=2, cpu=4, memory="32Gi")),
-    # more simulated nodes than there are
-    simulated(pretraining=queued(nodes=4)),
-    # data that is nowhere
-    simulated(pretraining=queued(data="corpus")),
-    # a job that needs data
-    cpouta(olmo=queued(tag="1", **SMALL)),
-    # an image without a registry
-    simulated(nccl=queued(tag="1")),
-    # no Volcano
-    simulated(nccl={**ON, **IMAGE, "submission": {"gang": "volcano"}}),
-    # no local disks
-    simulated(jupyterlab=queued()),
-    # no load balancer
-    simulated(jupyterlab=queued(**LAB)),
-    # no operator
-    {**simulated(finetuning=queued()), "queueing": {"slack": dict(test_settings.QUOTA)}},
-]
-"""`tests/unit/refusals` has the text of each."""
-
-
-def test_a_hopeless_workload_hides_no_mistake_of_another() -> None:
-    raw = simulated(olmo=queued(tag="1"), pretraining=queued(nodes=4))
-    assert [problem.path[1:] for problem in errors_of(raw)] == [("olmo", "enabled"), ("pretraining", "nodes")]
 
 
 def test_a_member_is_told_the_same_as_the_program() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from emulator.azure import faults
 from emulator.azure.arm import Arm
 from emulator.azure.facts import AzureFacts
 from emulator.azure.lifecycle import Lifecycle
@@ -27,15 +29,12 @@ REGISTRY = "azure-native:containerregistry:Registry"
 NETWORK = "azure-native:network:VirtualNetwork"
 SUBNET = "azure-native:network:Subnet"
 ACCOUNT = "azure-native:storage:StorageAccount"
-CONTAINER = "azure-native:storage:BlobContainer"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 FEDERATION = "azure-native:managedidentity:FederatedIdentityCredential"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 FEATURE = "azure-native:features:SubscriptionFeatureRegistration"
 GROUP_DEPLOYMENT = "azure-native:resources:Deployment"
 DEPLOYMENT = "azure-native:resources:DeploymentAtSubscriptionScope"
-PROXIMITY = "azure-native:compute:ProximityPlacementGroup"
-SECURITY_GROUP = "azure-native:network:NetworkSecurityGroup"
 
 H100 = "Standard_ND96isr_H100_v5"
 KEY = rsa.generate_private_key(65537, 2048).public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
@@ -154,11 +153,6 @@ class Subscription:
     def delete(self, token: str, resource_id: str) -> None:
         self.lifecycle.delete(token, resource_id, self.operation)
 
-    def changes(self, token: str, before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str, bool]]:
-        """Return the changes of a diff: path -> (kind, whether it replaces)."""
-        found = self.lifecycle.diff(token, self.check(token, **before)[0], self.check(token, **after)[0], [])
-        return {path: (change.kind, change.replaces) for path, change in found.items()}
-
     def group(self, name: str = "rg", location: str = "eastus") -> str:
         return self.create(GROUP, resourceGroupName=name, location=location)[0]
 
@@ -177,6 +171,15 @@ class Subscription:
         """Make AKS use the registered features."""
         with self.arm.edit() as state:
             resources.propagate(state, "Microsoft.ContainerService")
+
+    def fault(self, target: str, kind: str, times: int) -> None:
+        """Make the next requests to a target fail."""
+        with self.arm.edit() as state:
+            faults.add(state, target, kind, times)
+
+    def clear_faults(self) -> None:
+        with self.arm.edit() as state:
+            faults.clear(state)
 
     def managed_cluster(self, **changes: Any) -> tuple[str, dict[str, Any]]:
         return self.create(CLUSTER, **cluster_inputs(**changes))
@@ -232,3 +235,18 @@ def _changed(inputs: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 KNOWN = tuple(KINDS)
+TOKENS: Mapping[str, str] = {token.rpartition(":")[2]: token for token in KINDS}
+USUAL: Mapping[str, Mapping[str, Any]] = {
+    **yaml.safe_load((Path(__file__).parent / "inputs.yaml").read_text()),
+    "AgentPool": pool_inputs(),
+    "ManagedCluster": cluster_inputs(),
+}
+"""The usual inputs of a resource, by the last part of its token."""
+
+
+def changed(kind: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usual inputs with changes. None removes an input. The pools of a cluster have the usual inputs too."""
+    inputs = _changed({**USUAL[kind]}, {**changes})
+    if "agentPoolProfiles" in inputs:
+        inputs["agentPoolProfiles"] = [system_pool(**pool) for pool in inputs["agentPoolProfiles"]]
+    return inputs

@@ -15,6 +15,7 @@ from tests.emulator.azure.subscription import (
     NETWORK,
     POOL,
     SUBNET,
+    USUAL,
     Subscription,
     cluster_inputs,
     pool_inputs,
@@ -22,26 +23,19 @@ from tests.emulator.azure.subscription import (
 
 
 @pytest.mark.parametrize(
-    ("changes", "path", "replaces"),
-    [
-        ({"count": 4}, "count", False),
-        ({"nodeLabels": {"a.b/c": "d"}}, "nodeLabels", False),
-        ({"osDiskSizeGB": 256}, "osDiskSizeGB", False),
-        ({"vmSize": "Standard_ND96isr_H200_v5"}, "vmSize", True),
-        ({"agentPoolName": "other"}, "agentPoolName", True),
-        ({"resourceName": "other"}, "resourceName", True),
-    ],
-)
-def test_a_pool_is_updated_or_replaced_as_by_the_official_provider(
-    azure: Subscription, changes: dict[str, Any], path: str, replaces: bool
-) -> None:
-    found = azure.changes(POOL, pool_inputs(), pool_inputs(**changes))
-    assert [(key, replace) for key, (_, replace) in found.items()] == [(path, replaces)]
-
-
-@pytest.mark.parametrize(
     ("token", "before", "after", "replaces"),
     [
+        *(
+            (POOL, pool_inputs(), pool_inputs(**{name: value}), {name: replaces})
+            for name, value, replaces in (
+                ("count", 4, False),
+                ("nodeLabels", {"a.b/c": "d"}, False),
+                ("osDiskSizeGB", 256, False),
+                ("vmSize", "Standard_ND96isr_H200_v5", True),
+                ("agentPoolName", "other", True),
+                ("resourceName", "other", True),
+            )
+        ),
         (CLUSTER, cluster_inputs(), cluster_inputs(dnsPrefix="other"), {"dnsPrefix": True}),
         (CLUSTER, cluster_inputs(), cluster_inputs(disableLocalAccounts=True), {"disableLocalAccounts": False}),
         (
@@ -87,19 +81,12 @@ def test_a_preview_of_an_update_also_returns_name_and_location(aks: Subscription
 
 def test_an_update_of_a_network_keeps_the_subnets_that_are_resources_of_their_own(azure: Subscription) -> None:
     azure.group()
-    inputs: dict[str, Any] = {
-        "resourceGroupName": "rg",
-        "virtualNetworkName": "vnet",
-        "location": "eastus",
-        "addressSpace": {"addressPrefixes": ["10.128.0.0/16"]},
-    }
+    inputs = USUAL["VirtualNetwork"]
     network, recorded = azure.create(NETWORK, **inputs)
-    azure.create(
-        SUBNET, resourceGroupName="rg", virtualNetworkName="vnet", subnetName="nodes", addressPrefix="10.128.4.0/22"
-    )
+    azure.create(SUBNET, **USUAL["Subnet"])
     checked, _ = azure.check(NETWORK, **inputs)
     # The subnet is not drift of a network that declares no subnets.
     assert azure.lifecycle.read(NETWORK, network, recorded, checked).inputs == checked
     outputs = azure.update(NETWORK, network, **inputs, tags={"team": "ml"})
-    assert [subnet["name"] for subnet in outputs["subnets"]] == ["nodes"]
+    assert [subnet["name"] for subnet in outputs["subnets"]] == ["nodes0"]
     assert outputs["tags"] == {"team": "ml"}

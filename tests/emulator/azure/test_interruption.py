@@ -52,11 +52,8 @@ def test_a_resource_that_an_engine_sends_is_not_an_orphan(aks: Subscription, loo
     assert URN not in aks.lifecycle.orphans()
 
 
-def test_an_orphan_whose_operation_failed_is_created_by_the_next_update(
-    aks: Subscription,
-) -> None:
-    with aks.arm.edit() as state:
-        faults.add(state, "*agentPools", faults.FAILED, 1)
+def test_an_orphan_whose_operation_failed_is_created_by_the_next_update(aks: Subscription) -> None:
+    aks.fault("*agentPools", faults.FAILED, 1)
     pool = started(aks, URN)
     aks.clock.sleep(600)
     found = aks.lifecycle.orphans()[URN]
@@ -67,8 +64,7 @@ def test_a_failed_create_is_an_orphan_until_the_engine_sends_its_id(aks: Subscri
     """The error contains the id of the existing resource. An engine killed before it records the id does not know
     it.
     """
-    with aks.arm.edit() as state:
-        faults.add(state, "*agentPools", faults.FAILED, 1)
+    aks.fault("*agentPools", faults.FAILED, 1)
     with pytest.raises(PartialError):
         create(aks, URN)
     assert URN in aks.lifecycle.orphans()

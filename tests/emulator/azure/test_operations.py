@@ -12,6 +12,7 @@ import pytest
 from emulator.azure import faults
 from emulator.azure.__main__ import main
 from emulator.azure.errors import ArmError
+from emulator.azure.functions import answer
 from emulator.azure.services import KINDS
 from emulator.plugin.errors import PartialError, ProviderError
 from tests.emulator.azure.subscription import (
@@ -23,6 +24,7 @@ from tests.emulator.azure.subscription import (
     POOL,
     REGISTRY,
     Subscription,
+    changed,
     cluster_inputs,
     pool_inputs,
 )
@@ -31,8 +33,6 @@ REGISTRATION = {"providerNamespace": "Microsoft.ContainerService", "featureName"
 
 
 def state_of_feature(azure: Subscription) -> str:
-    from emulator.azure.functions import answer
-
     found = answer(azure.arm, "azure-native:features:getSubscriptionFeatureRegistration", dict(REGISTRATION))
     return str(found["properties"]["state"])
 
@@ -44,8 +44,7 @@ def provisioning_state(azure: Subscription, resource: str) -> str:
 
 
 def registry(azure: Subscription, **changes: object) -> tuple[str, dict[str, object]]:
-    inputs = {"resourceGroupName": "rg", "registryName": "images1", "location": "eastus", "sku": {"name": "Basic"}}
-    return azure.create(REGISTRY, **{**inputs, **changes})
+    return azure.create(REGISTRY, **changed("Registry", changes))
 
 
 def test_a_registration_takes_time(azure: Subscription) -> None:
@@ -77,8 +76,6 @@ def test_a_pool_is_created_over_time_with_progress_and_its_nodes_come_at_the_end
 
 
 def test_while_an_operation_runs_others_see_it_and_are_refused(aks: Subscription) -> None:
-    from emulator.azure.services import KINDS
-
     kind = KINDS[POOL]
     inputs = pool_inputs()
     names = {name: inputs.pop(name) for name in kind.parameters}
@@ -101,14 +98,12 @@ def test_while_an_operation_runs_others_see_it_and_are_refused(aks: Subscription
 
 def test_throttling_is_waited_out_within_bounds(azure: Subscription) -> None:
     azure.group()
-    with azure.arm.edit() as state:
-        faults.add(state, "*registries", faults.THROTTLE, 3)
+    azure.fault("*registries", faults.THROTTLE, 3)
     began = azure.clock.now
     registry(azure)
     assert azure.clock.now - began == pytest.approx(3 * azure.facts.retry_after)
     assert any("throttled; attempt 4 of 4" in text for text in azure.messages.texts)
-    with azure.arm.edit() as state:
-        faults.add(state, "images2", faults.THROTTLE, 4)
+    azure.fault("images2", faults.THROTTLE, 4)
     with pytest.raises(ArmError) as caught:
         registry(azure, registryName="images2")
     assert (caught.value.status, caught.value.code) == (429, "TooManyRequests")
@@ -116,16 +111,14 @@ def test_throttling_is_waited_out_within_bounds(azure: Subscription) -> None:
 
 def test_a_service_that_fails_is_asked_again(azure: Subscription) -> None:
     azure.group()
-    with azure.arm.edit() as state:
-        faults.add(state, "*registries", faults.UNAVAILABLE, 3)
+    azure.fault("*registries", faults.UNAVAILABLE, 3)
     registry(azure)
     assert any("answered 503; attempt 4 of 4" in text for text in azure.messages.texts)
 
 
 def test_a_lost_answer_leaves_the_accepted_resource_as_an_orphan(aks: Subscription) -> None:
     checked, _ = aks.check(POOL, **pool_inputs())
-    with aks.arm.edit() as state:
-        faults.add(state, "*agentPools", faults.TIMEOUT, 4)
+    aks.fault("*agentPools", faults.TIMEOUT, 4)
     with pytest.raises(ArmError, match="GatewayTimeout") as caught:
         aks.lifecycle.create(POOL, checked, aks.operation_on("urn:pulumi:s::p::t::ndv5"))
     assert caught.value.status == 504
@@ -136,8 +129,7 @@ def test_a_lost_answer_leaves_the_accepted_resource_as_an_orphan(aks: Subscripti
 
 def test_a_conflict_is_reported_and_the_next_try_succeeds(azure: Subscription) -> None:
     azure.group()
-    with azure.arm.edit() as state:
-        faults.add(state, "*:Registry", faults.CONFLICT, 1)
+    azure.fault("*:Registry", faults.CONFLICT, 1)
     with pytest.raises(ArmError) as caught:
         registry(azure)
     assert caught.value.status == 409
@@ -146,8 +138,7 @@ def test_a_conflict_is_reported_and_the_next_try_succeeds(azure: Subscription) -
 
 
 def test_an_operation_that_fails_leaves_a_failed_resource_that_an_update_repairs(aks: Subscription) -> None:
-    with aks.arm.edit() as state:
-        faults.add(state, "ndv5", faults.FAILED, 1)
+    aks.fault("ndv5", faults.FAILED, 1)
     with pytest.raises(PartialError, match='Code="InternalOperationError"') as caught:
         aks.pool()
     pool = caught.value.resource_id
@@ -161,31 +152,26 @@ def test_an_operation_that_fails_leaves_a_failed_resource_that_an_update_repairs
 
 
 def test_a_registration_can_be_stuck_until_the_faults_are_cleared(azure: Subscription) -> None:
-    with azure.arm.edit() as state:
-        faults.add(state, "AKSInfinibandSupport", faults.STUCK, 1)
+    azure.fault("AKSInfinibandSupport", faults.STUCK, 1)
     azure.register()
     azure.clock.sleep(10_000)
     assert state_of_feature(azure) == "Registering"
-    with azure.arm.edit() as state:
-        faults.clear(state)
+    azure.clear_faults()
     assert state_of_feature(azure) == "Registered"
 
 
 def test_an_operation_can_be_stuck_until_the_faults_are_cleared(aks: Subscription) -> None:
     pool, _ = aks.pool()
-    with aks.arm.edit() as state:
-        faults.add(state, "ndv5", faults.STUCK, 1)
+    aks.fault("ndv5", faults.STUCK, 1)
     aks.arm.delete(KINDS[POOL], pool)
     aks.clock.sleep(10_000)
     assert provisioning_state(aks, pool) == "Deleting"
-    with aks.arm.edit() as state:
-        faults.clear(state)
+    aks.clear_faults()
     assert aks.arm.get(pool) is None
 
 
 def test_a_failed_registration_is_started_again_by_the_next_update(azure: Subscription) -> None:
-    with azure.arm.edit() as state:
-        faults.add(state, "AKSInfinibandSupport", faults.FAILED, 1)
+    azure.fault("AKSInfinibandSupport", faults.FAILED, 1)
     deployment = azure.register()
     azure.clock.sleep(60)
     assert state_of_feature(azure) == "NotRegistered"

@@ -13,7 +13,7 @@ from emulator.azure import faults, random_password
 from emulator.azure.server import Azure
 from emulator.plugin import wire
 from emulator.plugin.server import start
-from tests.emulator.azure.subscription import GROUP, REGISTRY, Subscription
+from tests.emulator.azure.subscription import GROUP, REGISTRY, USUAL, Subscription
 
 
 @pytest.fixture
@@ -57,11 +57,9 @@ def test_a_failed_operation_hands_the_resource_to_the_engine(
     azure: Subscription, stub: provider_pb2_grpc.ResourceProviderStub
 ) -> None:
     azure.group()
-    with azure.arm.edit() as state:
-        faults.add(state, "images1", faults.FAILED, 1)
-    inputs = {"resourceGroupName": "rg", "registryName": "images1", "location": "eastus", "sku": {"name": "Basic"}}
+    azure.fault("images1", faults.FAILED, 1)
     with pytest.raises(grpc.RpcError) as caught:
-        create(stub, REGISTRY, **inputs)
+        create(stub, REGISTRY, **USUAL["Registry"])
     trailer = dict(caught.value.trailing_metadata())["grpc-status-details-bin"]
     detail = provider_pb2.ErrorResourceInitFailed()
     status_pb2.Status.FromString(trailer).details[0].Unpack(detail)

@@ -28,15 +28,16 @@ def ends(relay: Relay, request: pytest.FixtureRequest) -> Iterator[tuple[socket.
         ours, theirs = tcp() if request.param == "two of TCP" else socket.socketpair()
         far, near = tcp()
         relay.join(theirs, near)
-        for end in (ours, far):
-            end.settimeout(_SECONDS)
-            stack.enter_context(end)
+        ours.settimeout(_SECONDS)
+        stack.enter_context(ours)
+        stack.enter_context(far)
         yield ours, far
 
 
 def tcp() -> tuple[socket.socket, socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
+        client.settimeout(_SECONDS)
         return client, server.accept()[0]
 
 
@@ -97,8 +98,6 @@ def test_a_connection_takes_two_descriptors_and_gives_them_back(
     (ours, theirs), (far, near) = tcp(), tcp()
     relay.join(theirs, near)
     with ours, far:
-        for end in (ours, far):
-            end.settimeout(_SECONDS)
         ask_each_other(ours, far)
         assert descriptors(relay) == at_first + Counter(socket=2)
     deadline = time.monotonic() + _SECONDS
@@ -147,8 +146,6 @@ def test_a_signal_to_the_kubelets_group_ends_no_connection(relay: Relay, number:
     (ours, theirs), (far, near) = tcp(), tcp()
     relay.join(theirs, near)
     with ours, far:
-        for end in (ours, far):
-            end.settimeout(_SECONDS)
         ours.sendall(b"before")  # it runs and handles signals
         assert far.recv(10) == b"before"
         os.kill(relay._process.pid, number)

@@ -1,4 +1,4 @@
-"""Configurations with one error each, from the YAML files of this folder.
+"""Configurations with errors, from the YAML files of this folder. Those of `accepted.yaml` have none.
 
 An entry names an example and what differs in it, by path: `aks: {gpu.driverVersion: latest}`. Its `facts` are what
 differs in the example's cluster, or in an OpenStack project, which `project` selects. `concealed` are encrypted values.
@@ -19,21 +19,23 @@ from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.secrets import Concealed
 from stacks.targets.cpouta.project_facts import ProjectFacts
 from tests.unit import (
+    test_aks,
     test_azure_settings,
     test_certified_gpu_operator,
     test_cpouta_project,
     test_cpouta_settings,
     test_existing,
-    test_hub_revisions,
+    test_finetuning,
     test_network,
     test_nvshare,
     test_openshift,
     test_openshift_ai,
     test_openshift_workbench,
     test_pools,
+    test_pretraining,
     test_sakkara,
     test_settings,
-    test_workbench_settings,
+    test_vllm_settings,
     test_workload_settings,
     test_workloads_everywhere,
 )
@@ -43,32 +45,33 @@ Raw = dict[str, Any]
 Facts = ClusterFacts | ProjectFacts
 
 _KEY: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILRAB9KLBebIS3T6CQzFcLZeh0uyh1MafBbQmtzuICAV"
+_TAGS: Final = {f"tag{index}": "" for index in range(50)}
 _EXAMPLES: Final[Mapping[str, Callable[[], Raw]]] = {
     "aks": aks,
+    "aks shipped": test_aks.shipped,
     "azure": lambda: {"target": "aks", "azure": test_azure_settings.valid()},
+    "batch inference": test_vllm_settings.with_batch,
     "certified": test_certified_gpu_operator.chosen,
     "cpouta": test_cpouta_settings.shipped,
     "existing": test_existing.shipped,
+    "fine-tuning": test_finetuning.raw,
     "nothing": dict,
+    "one machine": test_workloads_everywhere.cpouta,
     "one team": test_network.valid,
     "openshift": test_openshift.shipped,
     "openshift-ai": test_openshift_ai.chosen,
     "openshift-ai 2.16": lambda: test_openshift_ai.chosen(version="2.16"),
+    "pre-training": test_pretraining.raw,
     "sakkara": test_sakkara.with_sakkara,
     "sharing": test_nvshare.config,
     "simulated": lambda: {"target": "simulated"},
+    "three nodes": test_workloads_everywhere.simulated,
     "two nodes": test_workload_settings.valid,
+    "two pools": test_pools.simulated,
     "two teams": test_settings.valid,
     "workbench": test_openshift_workbench.wanted,
 }
 _COMPUTED: Final[Mapping[str, Callable[[], Iterable[Raw]]]] = {
-    "more node pools": lambda: test_pools.MISTAKES,
-    "revisions of models": lambda: test_hub_revisions.MISTAKES,
-    "workloads of every target": lambda: test_workloads_everywhere.MISTAKES,
-    "workbenches": lambda: (
-        test_openshift_ai.chosen({"workbench": {"enabled": True, **values}})
-        for values in test_workbench_settings.MISTAKES
-    ),
     "keys that AKS rejects": lambda: (
         changed(_EXAMPLES["azure"](), {"azure.sshPublicKey": key})
         for key in (test_azure_settings.SHORT, test_azure_settings.ED25519, test_azure_settings.ECDSA)
@@ -80,6 +83,27 @@ _COMPUTED: Final[Mapping[str, Callable[[], Iterable[Raw]]]] = {
     ],
     "too many tags": lambda: [
         changed(_EXAMPLES["azure"](), {"azure.tags": {f"tag{index}": "" for index in range(51)}})
+    ],
+    "a tag too many": lambda: [aks({"tags": _TAGS, "gpuPool": {"skipGpuDriverInstallTag": True}})],
+    "as many tags as possible": lambda: (
+        aks({"tags": _TAGS}),
+        aks({"tags": dict(list(_TAGS.items())[1:]), "gpuPool": {"skipGpuDriverInstallTag": True}}),
+    ),
+    "long numbers": lambda: (
+        changed(test_settings.valid(), {"nodes.cpu": text}) for text in ("1" * 5000, "1e" + "9" * 5000)
+    ),
+    "many pools": lambda: [test_pools.simulated(*({**test_pools.SPOT, "name": f"p{n}"} for n in range(64)))],
+    "many ranges": lambda: [
+        aks(
+            workloads={
+                "jupyterlab": {
+                    "enabled": True,
+                    "submission": {"gang": "none"},
+                    "exposure": "public",
+                    "sourceRanges": [f"{n}.0.0.0/8" for n in range(64)],
+                }
+            }
+        )
     ],
     "a long folder": lambda: [aks(mirror={"artifacts": "/" + "a" * 5000})],
     "a short key": lambda: [test_cpouta_settings.shipped(sshPublicKey=test_azure_settings.SHORT)],
