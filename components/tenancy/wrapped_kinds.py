@@ -29,7 +29,7 @@ without pods directly."""
 FURTHER_KINDS: Final = tuple(kind.identity for kind in ENDLESS)
 """Kinds that AppWrapper counts and may create, but that are not jobs, because they never end."""
 
-_GENERATED: Final = "-[bcdfghjklmnpqrstvwxz2456789]{{5}}$"
+_GENERATED: Final = "-[bcdfghjklmnpqrstvwxz2456789]{5}$"
 """End of generated names (k8s.io/apimachinery, pkg/util/rand, SafeEncodeString)."""
 _OF_JOB_SETS: Final = f"(-(node|launcher|dataset-initializer|model-initializer)|{JOB_SET_SUFFIX}-.*)-[0-9]+$"
 """End of the names of a JobSet's Jobs: its name, the replicated job's and a number. Trainer's runtimes have these
