@@ -134,7 +134,9 @@ def test_a_new_team_and_a_new_node_are_additions(project: Project, settings: dic
     project.configure(wider)
     planned = project.changes()
     # The slack controller may also change the new queue's limit. The policy of volumes names all teams' namespaces.
-    assert {name for name, step in planned.items() if step != "create"} == {
+    # Before Kueue v0.19, each queue's borrowing limit depends on the amounts of all.
+    queues = {"blue-cluster-queue", "red-cluster-queue"} if KUEUE_VERSION.startswith("v0.18") else set()
+    assert {name for name, step in planned.items() if step != "create"} == queues | {
         "slack-controller/ClusterRole",
         "mlbatch-team-own-volumes",
     }
