@@ -104,10 +104,10 @@ def test_a_gang_never_half_starts(packing: Packing, cluster: Cluster, paths: Pat
     """The quota fits both pods of the gang, but the nodes only one."""
     first, second, _ = gpu_nodes(cluster)
     whole = grouped if packing is Packing.COSCHEDULING else gang
-    in_the_way = [on_node(gang(f"small-{node}", "red", pods=1, gpus=1), node) for node in (first, second)]
+    in_the_way = [on_node(gang(f"{node}-small", "red", pods=1, gpus=1), node) for node in (first, second)]
     with submitted(as_member(paths, "bob"), *in_the_way):
         for node in (first, second):
-            assert runs(cluster, "red", f"small-{node}") == [node]
+            assert runs(cluster, "red", f"{node}-small") == [node]
         with submitted(as_member(paths, "alice"), whole("gang", "blue", pods=2, gpus=8)):
             if packing is Packing.COSCHEDULING:
                 eventually("Kueue admits it", lambda: pods_of(cluster, "blue", "gang"), lambda found: len(found) == 2)
@@ -115,5 +115,5 @@ def test_a_gang_never_half_starts(packing: Packing, cluster: Cluster, paths: Pat
             while time.monotonic() < deadline:
                 assert bound(cluster, "blue", "gang") == []
                 time.sleep(0.2)
-            cluster.delete(APPWRAPPER, "AppWrapper", f"small-{first}", "red")
+            cluster.delete(APPWRAPPER, "AppWrapper", f"{first}-small", "red")
             assert len(set(runs(cluster, "blue", "gang", pods=2))) == 2
