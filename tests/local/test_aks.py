@@ -504,12 +504,14 @@ def test_what_azure_changes_in_place_is_changed_in_place(project: Project, paths
         "azure.upgrades.kubernetes": "patch",
         "azure.access.adminGroups": ["99999999-8888-4777-8666-555555555555"],
     }
-    updated(project, options, "mlbatch", aksManagedAutoUpgradeSchedule="create")
+    # A preview of a change of the cluster does not know its issuer, which this credential names.
+    changes = ("mlbatch", "mlbatch-in-blue-default")
+    updated(project, options, *changes, aksManagedAutoUpgradeSchedule="create")
     assert in_azure(paths, CLUSTER)["mlbatch"]["sku"]["tier"] == "Premium"
     options |= {"azure.systemPool.count": 3}
     updated(project, options, "mlbatch-system")
     options |= {"azure.kubernetesVersion": NEW}
-    updated(project, options, "mlbatch", "mlbatch-system", "ndv5")
+    updated(project, options, *changes, "mlbatch-system", "ndv5")
     versions = {name: pool["currentOrchestratorVersion"] for name, pool in in_azure(paths, POOL).items()}
     assert {name: version.rpartition(".")[0] for name, version in versions.items()} == {"system": NEW, "ndv5": NEW}
     options |= {"azure.sshPublicKey": KEY}

@@ -123,7 +123,7 @@ STORE = _series("apiserver_storage_size_bytes", storage_cluster_id="etcd-0")
 
 def webhooks() -> Sequence[str]:
     """Return the names of the operators' webhooks, which are the label `name` of the API server's metric."""
-    found = {training_operator.webhook_configuration()["webhooks"][0]["name"]}
+    found = {training_operator.webhooks()["webhooks"][0]["name"]}
     for file in (*FOLDER.glob("kueue-*.yaml"), *FOLDER.glob("appwrapper-*.yaml")):
         for document in yaml.load_all(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if document["kind"].endswith("WebhookConfiguration"):
