@@ -110,6 +110,8 @@ def fair_sharing(stage: Stage) -> None:
     time.sleep(1.1)
     stage.submit(FAIR, "newer", gpus=GPUS_PER_NODE, user=OTHER)
     stage.waits(FAIR, "newer")
+    # Kueue may still be deciding on the newer job, and would then start the older one.
+    time.sleep(3)
     stage.end(FAIR, first[0])
     stage.until("one of the two starts", lambda: any(pods_of(stage.cluster, FAIR, name) for name in ("older", "newer")))
     stage.stays(
