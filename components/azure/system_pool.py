@@ -70,7 +70,7 @@ class SystemPool:
         }
 
 
-class SystemPoolError(Exception):
+class SystemPoolError(pulumi.RunError):
     """The settings ask for a system pool that AKS can make only as a new one. The user has to act."""
 
 
