@@ -18,10 +18,11 @@ from __future__ import annotations
 from typing import Final
 
 from components import names
-from components.job_kinds import JOB, JOB_SET, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
+from components.job_kinds import JOB, JOB_SET, POD, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE
 from components.tenancy.promises import Promise
+from components.tenancy.prompt_deletion import replaced
 from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
 
 _QUEUE_FIELDS: Final = (
@@ -50,12 +51,13 @@ _EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE"
 _IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
 _APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
 """Label of all objects that AppWrapper creates."""
+_RUN_PODS: Final = tuple(kind.plural for kind in (POD, JOB, JOB_SET, RAY_CLUSTER))
 _REPLACED: Final = (
-    "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
-    f"(owner.kind in {words([JOB.kind, 'ReplicaSet', JOB_SET.kind, RAY_CLUSTER.kind, TRAIN_JOB.kind])} || "
-    f"(owner.kind == '{RAY_JOB.kind}' && request.resource.resource == '{RAY_CLUSTER.plural}')))"
+    f"(request.resource.resource in {words(_RUN_PODS)} && {replaced()} && "
+    f"!(request.resource.resource == '{JOB.plural}' && {replaced([RAY_JOB.kind])}))"
 )
-"""CEL of a deletion after which another controller starts a replacement while the old pods still end.
+"""CEL of a deletion after which another controller starts a replacement while the old pods still end. KubeRay does not
+replace the Job that submits a RayJob.
 
 AppWrapper deletes by name, also objects that existed before (v1.2.2, `resource_management.go`, deleteComponents), and
 keeps a job's quota until they are gone. `wrapped_kinds` therefore refuses the names that such objects have. Every other

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from components.job_kinds import ENDLESS, JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
@@ -43,7 +43,7 @@ _DELETED: Final = (
     *JOBS,
 )
 
-_REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY_JOB.kind, TRAIN_JOB.kind)
+REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY_JOB.kind, TRAIN_JOB.kind)
 """Controllers that start a replacement while a deleted pod still ends. The controllers of PyTorchJobs and StatefulSets
 wait, because the replacement has the same name. AppWrapper waits too."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"
@@ -65,10 +65,14 @@ _AT_ONCE: Final = (
     "request.resource.resource == 'pods' && request.options.?gracePeriodSeconds.orValue(1) == 0 && "
     "oldObject.spec.?terminationGracePeriodSeconds.orValue(1) != 0"
 )
-_REPLACED: Final = (
-    "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
-    f"owner.kind in {words(_REPLACING)})"
-)
+
+
+def replaced(controllers: Sequence[str] = REPLACING) -> str:
+    """Return CEL that is true if an object that is deleted has one of these kinds of controllers."""
+    return (
+        "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
+        f"owner.kind in {words(controllers)})"
+    )
 
 
 def policy(grace_seconds: int) -> AdmissionPolicy:
@@ -133,6 +137,6 @@ def _of_deletion(grace_seconds: int) -> Iterator[Validation]:
         "delete --now does",
     )
     yield Validation(
-        expression=f"request.operation != 'DELETE' || variables.gone || !{_REPLACED} || {_MAY_RUN_PODS}",
+        expression=f"request.operation != 'DELETE' || variables.gone || !{replaced()} || {_MAY_RUN_PODS}",
         message="this belongs to a job, whose operator makes it again or needs it to end the job: delete the job",
     )

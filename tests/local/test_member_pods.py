@@ -695,6 +695,33 @@ class TestOperators:
         for where in ("kube-system", "blue"):
             assert "cannot list" in refused(account.list, "v1", "Secret", where)
 
+    def test_appwrapper_does_not_delete_what_is_started_again(self, paths: Paths, cluster: Cluster) -> None:
+        """It may delete any other object of a team. If it could not, it would keep the quota of its job for ever."""
+        account = as_member(paths, "system:serviceaccount:mlbatch-system:appwrapper-controller-manager")
+        named = {"name": "replacer", "namespace": "blue"}
+        labels = {"replaced": "yes"}
+        template = {"metadata": {"labels": labels}, "spec": pod("blue")["spec"]}
+        owner = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        cluster.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": named, "spec": owner})
+        try:
+            uid = cluster.existing("apps/v1", "ReplicaSet", "replacer", "blue")["metadata"]["uid"]
+            reference = {
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "name": "replacer",
+                "uid": uid,
+                "controller": True,
+            }
+            owned = {"name": "owned", "namespace": "blue", "ownerReferences": [reference]}
+            job = {"suspend": True, "template": {"spec": {**pod("blue")["spec"], "restartPolicy": "Never"}}}
+            cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
+            cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": owned, "spec": job})
+            said = refused(account.delete, "batch/v1", "Job", "owned", "blue")
+            assert "AppWrapper does not delete what another controller would start again" in said
+            account.delete("v1", "ConfigMap", "owned", "blue")
+        finally:
+            cluster.delete("apps/v1", "ReplicaSet", "replacer", "blue")
+
     def test_kueue_acts_only_for_teams_and_on_its_queues(self, paths: Paths, cluster: Cluster) -> None:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:kueue-controller-manager")
         image = {"spec": {"containers": [{"name": "main", "image": "mine"}]}}
