@@ -136,7 +136,7 @@ class AksCluster(Layer):
             auto_upgrade_profile=containerservice.ManagedClusterAutoUpgradeProfileArgs(
                 upgrade_channel=args.upgrade_channel, node_os_upgrade_channel=args.node_os_channel
             ),
-            agent_pool_profiles=[args.system_pool.profile(args.subnet_id)],
+            agent_pool_profiles=[{"name": args.system_pool.name, **args.system_pool.properties(args.subnet_id)}],
             linux_profile=containerservice.ContainerServiceLinuxProfileArgs(
                 admin_username=args.admin_user,
                 ssh=containerservice.ContainerServiceSshConfigurationArgs(

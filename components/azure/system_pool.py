@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
-from pulumi_azure_native import containerservice, resources
+from pulumi_azure_native import resources
 
 from components.azure.scope import ResourceScope
 from components.layer import Layer
@@ -21,7 +21,7 @@ class SystemPool:
     """The nodes for the cluster's own pods and the platform's controllers.
 
     kubernetes_version: the cluster's.
-    os_disk_gib: size in GiB, 0 for the machine type's default.
+    os_disk_gib: size in GiB.
     zones: the nodes are spread over them. Empty for any zone.
     ssh_access: LocalUser or Disabled.
     """
@@ -35,29 +35,12 @@ class SystemPool:
     zones: tuple[str, ...] = ()
     ssh_access: str = "LocalUser"
 
-    def profile(self, subnet_id: pulumi.Input[str]) -> containerservice.ManagedClusterAgentPoolProfileArgs:
-        """Return the pool as a part of a new cluster."""
-        return containerservice.ManagedClusterAgentPoolProfileArgs(
-            name=self.name,
-            mode=containerservice.AgentPoolMode.SYSTEM,
-            type=containerservice.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
-            # AKS accepts a cluster only if all or none of its pools name their version, and GPU pools name theirs.
-            orchestrator_version=self.kubernetes_version,
-            count=self.count,
-            vm_size=self.vm_size,
-            os_type=containerservice.OSType.LINUX,
-            os_sku=self.os_sku,
-            os_disk_size_gb=self.os_disk_gib,
-            availability_zones=list(self.zones) or None,
-            vnet_subnet_id=subnet_id,
-            security_profile=containerservice.AgentPoolSecurityProfileArgs(ssh_access=self.ssh_access),
-        )
-
     def properties(self, subnet_id: pulumi.Input[str]) -> Mapping[str, Any]:
-        """Return the pool as the properties of a resource in a template."""
+        """Return the pool's properties, with the names of AKS's API."""
         return {
             "mode": "System",
             "type": "VirtualMachineScaleSets",
+            # AKS accepts a cluster only if all or none of its pools name their version, and GPU pools name theirs.
             "orchestratorVersion": self.kubernetes_version,
             "count": self.count,
             "vmSize": self.vm_size,

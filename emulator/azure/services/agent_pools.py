@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from emulator.azure.errors import refused
 from emulator.azure.services.base import POOL, Kind, Request, at, check_immutable, parent_of
 from emulator.azure.services.kubernetes_versions import pool_version
 from emulator.azure.services.pool_rules import check_pool, size_of
-from emulator.azure.services.resources import in_effect
+from emulator.azure.services.resources import Template, in_effect
 from emulator.azure.store import Operation, Properties, Record, State
 
 
@@ -66,25 +64,22 @@ class AgentPool(Kind):
 AGENT_POOL = AgentPool()
 
 
-class PoolDeployment(Kind):
-    """A template deployed to a resource group. Only agent pools of existing clusters are emulated in it."""
+class PoolDeployment(Template, Kind):
+    """A template deployed to a resource group."""
 
     token = "azure-native:resources:Deployment"
+    contents = AGENT_POOL
+    form = "<cluster>/<pool>"
 
     def check(self, request: Request) -> None:
-        for inner in _pools(request):
+        for inner in self.inner(request):
             running = AGENT_POOL.operation(request.state, inner.before or Record(inner.id, AGENT_POOL.token, POOL, {}))
             if running is not None:
                 raise refused("OperationInProgress", what=running.kind, id=inner.id)
-            AGENT_POOL.check(inner)
-
-    def computed(self, request: Request) -> Properties:
-        found = [{"id": inner.id} for inner in _pools(request)]
-        mode = request.body["properties"]["mode"]
-        return {"properties": {"mode": mode, "outputResources": found, "provisioningState": "Succeeded"}}
+        super().check(request)
 
     def on_started(self, request: Request, record: Record) -> None:
-        for inner in _pools(request):
+        for inner in self.inner(request):
             hidden = inner.before.hidden if inner.before else {}
             pool = Record(inner.id, AGENT_POOL.token, POOL, AGENT_POOL.complete(inner), hidden)
             request.state.put(pool)
@@ -95,23 +90,6 @@ class PoolDeployment(Kind):
             pool = state.get(str(each["id"]))
             if pool is not None:
                 settle_instances(pool)
-
-
-def _pools(request: Request) -> Iterator[Request]:
-    """Yield the requests for the pools of a template. Raises ArmError for other contents."""
-    for each in request.body["properties"]["template"]["resources"]:
-        kind, name = str(each.get("type")), str(each.get("name"))
-        if kind.lower() != POOL.lower() or name.count("/") != 1:
-            raise refused("PoolTemplate", type=kind, name=name, pool=POOL)
-        cluster, _, pool = name.partition("/")
-        names = {
-            "resourceGroupName": request.names["resourceGroupName"],
-            "resourceName": cluster,
-            "agentPoolName": pool,
-        }
-        inner_id = AGENT_POOL.id(request.facts, names)
-        body = dict(each["properties"])
-        yield Request(request.facts, request.state, inner_id, names, body, request.state.get(inner_id))
 
 
 def settle_instances(pool: Record) -> None:

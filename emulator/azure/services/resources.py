@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from emulator.azure.errors import refused
 from emulator.azure.facts import AzureFacts
@@ -74,39 +75,52 @@ class FeatureRegistration(Kind):
         return {"name": names["featureName"], "properties": properties, "type": self.type}
 
 
-class Deployment(Kind):
-    """A template deployed to the subscription. Only registrations of features are emulated in it."""
+class Template:
+    """A template that is deployed, as a part of a Kind. Only one type of resources is emulated in it.
 
-    token = "azure-native:resources:DeploymentAtSubscriptionScope"
+    contents: that type. Its resources have names of two parts.
+    form: these names in words.
+    """
+
+    contents: ClassVar[Kind]
+    form: ClassVar[str]
 
     def check(self, request: Request) -> None:
-        for inner in _registrations(request):
-            FEATURE.check(inner)
+        for inner in self.inner(request):
+            self.contents.check(inner)
 
     def computed(self, request: Request) -> Properties:
-        found = [{"id": inner.id} for inner in _registrations(request)]
+        found = [{"id": inner.id} for inner in self.inner(request)]
         mode = request.body["properties"]["mode"]
         return {"properties": {"mode": mode, "outputResources": found, "provisioningState": "Succeeded"}}
 
-    def on_started(self, request: Request, record: Record) -> None:
-        for inner in _registrations(request):
-            if inner.before is None or inner.before.properties["properties"]["state"] == "NotRegistered":
-                request.state.put(Record(inner.id, FEATURE.token, FEATURE.type, FEATURE.complete(inner)))
+    def inner(self, request: Request) -> Iterator[Request]:
+        """Yield the requests for the resources of the template. Raises ArmError for other contents."""
+        facts, state, emulated = request.facts, request.state, self.contents.type
+        for each in request.body["properties"]["template"]["resources"]:
+            kind, name = str(each.get("type")), str(each.get("name"))
+            if kind.lower() != emulated.lower() or name.count("/") != 1:
+                raise refused("InvalidTemplate", type=kind, name=name, emulated=emulated, form=self.form)
+            given = dict(zip(self.contents.parameters[-2:], name.split("/"), strict=True))
+            names = {key: given.get(key) or request.names[key] for key in self.contents.parameters}
+            inner_id = self.contents.id(facts, names)
+            yield Request(facts, state, inner_id, names, dict(each["properties"]), state.get(inner_id))
 
 
 FEATURE = FeatureRegistration()
 
 
-def _registrations(request: Request) -> Iterator[Request]:
-    """Yield the requests for the features that a template registers. Raises ArmError for other contents."""
-    for each in request.body["properties"]["template"]["resources"]:
-        kind, name = str(each.get("type")), str(each.get("name"))
-        if kind.lower() != REGISTRATION.lower() or name.count("/") != 1:
-            raise refused("InvalidTemplate", type=kind, name=name, emulated=REGISTRATION)
-        namespace, _, feature = name.partition("/")
-        names = {"providerNamespace": namespace, "featureName": feature}
-        inner_id = FEATURE.id(request.facts, names)
-        yield Request(request.facts, request.state, inner_id, names, {}, request.state.get(inner_id))
+class Deployment(Template, Kind):
+    """A template deployed to the subscription."""
+
+    token = "azure-native:resources:DeploymentAtSubscriptionScope"
+    contents = FEATURE
+    form = "<provider namespace>/<feature>"
+
+    def on_started(self, request: Request, record: Record) -> None:
+        for inner in self.inner(request):
+            if inner.before is None or inner.before.properties["properties"]["state"] == "NotRegistered":
+                request.state.put(Record(inner.id, FEATURE.token, FEATURE.type, FEATURE.complete(inner)))
 
 
 def in_effect(facts: AzureFacts, state: State, namespace: str, name: str) -> bool:
