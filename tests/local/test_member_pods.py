@@ -700,7 +700,7 @@ class TestOperators:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:appwrapper-controller-manager")
         named = {"name": "replacer", "namespace": "blue"}
         labels = {"replaced": "yes"}
-        template = {"metadata": {"labels": labels}, "spec": pod("blue")["spec"]}
+        template = {"metadata": {"labels": labels}, "spec": {**pod("blue")["spec"], "restartPolicy": "Always"}}
         owner = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
         cluster.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": named, "spec": owner})
         try:
