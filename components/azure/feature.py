@@ -20,7 +20,7 @@ _PENDING: Final = frozenset({"NotSpecified", "NotRegistered", "Pending", "Regist
 """States before Registered. A registration shows the first two until Azure starts to process it."""
 
 
-class FeatureError(Exception):
+class FeatureError(pulumi.RunError):
     """The subscription does not have the feature, or got it just now. The user has to act."""
 
 
