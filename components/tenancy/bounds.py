@@ -17,6 +17,9 @@ FILES: Final = 500
 """The most ConfigMaps of a team, and the most Secrets. Each may take 1 MiB in the API server's store."""
 MOST_JOBS: Final = 1000
 """The most objects of a team for each kind that members submit. Completed objects count."""
+PODS: Final = 5000
+"""The most pods of a team. Completed pods count: from 12,500 of these on, Kubernetes deletes the oldest in the whole
+cluster (kube-controller-manager, `--terminated-pod-gc-threshold`), also those of gangs that still run."""
 APPWRAPPERS: Final = job_kinds.APPWRAPPER.resource
 POD_GROUPS: Final = job_kinds.POD_GROUP.resource
 SUBMITTED: Final = tuple(sorted(kind.resource for kind in (*job_kinds.SUBMITTED, job_kinds.POD_GROUP)))
@@ -106,6 +109,7 @@ def _hard(bounds: Bounds) -> dict[str, str]:
         "requests.storage": str(bounds.storage),
         "configmaps": _count(FILES),
         "secrets": _count(FILES),
+        "count/pods": _count(PODS),
     }
     if not (bounds.node_ports or bounds.load_balancers):  # each load balancer also opens ports of the nodes
         hard["services.nodeports"] = "0"

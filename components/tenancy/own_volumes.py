@@ -29,7 +29,12 @@ _MAKES_VOLUMES: Final = "authorizer.group('').resource('persistentvolumes').chec
 _ACCOUNT_KEY: Final = "storageaccountkey"
 """End of the key's name in the Secret's data (blob-csi-driver, `defaultSecretAccountKey`)."""
 _NAMED: Final = "{0}.spec.?volumeName.orValue('')"
-_CLASS: Final = "{0}.spec.?storageClassName.orValue('default')"
+_CLASS: Final = (
+    "{0}.metadata.?annotations[?'volume.beta.kubernetes.io/storage-class']"
+    ".orValue({0}.spec.?storageClassName.orValue('default'))"
+)
+"""CEL for a claim's class. Kubernetes reads the old annotation first (component-helpers,
+`GetPersistentVolumeClaimClass`)."""
 _TAKEN: Final = "!has(oldObject.spec.claimRef) && has(object.spec.claimRef)"
 _CONTROLLER: Final = (
     "request.userInfo.username.startsWith('system:') && "
