@@ -65,6 +65,7 @@ def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
     with _plain_namespace(cluster):
         code = main(["attack", "--kubeconfig", str(paths.kubeconfig), "--like", PLAIN])
     said = capsys.readouterr().out
+    print(said[said.rindex("\n\n") :])
     assert code == 1, said
     assert said.count("GOES THROUGH") > 100
     assert "A member can get root on a node" in said
