@@ -90,7 +90,7 @@ class TestRows:
         found = assess(combination(gpu_operator="v26.3.2", network_operator="26.4.0"))
         assert found.verdict is Verdict.BROKEN
         assert "RDMA" in found.reason
-        assert "26.1.0" in found.fix
+        assert "26.1.2" in found.fix
 
 
 class TestGpuRules:

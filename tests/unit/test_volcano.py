@@ -51,9 +51,9 @@ def test_every_version_in_the_catalogue_says_for_which_clusters_it_is() -> None:
 @pytest.mark.parametrize(
     ("version", "kubernetes_version", "newest"),
     [
-        ("1.15.0", "1.34", None),
-        ("1.15.0", "1.35.2", None),
-        ("1.15.0", "1.36", "1.35"),
+        ("1.15.1", "1.34", None),
+        ("1.15.1", "1.35.2", None),
+        ("1.15.1", "1.36", "1.35"),
         ("1.14.2", "1.35", "1.34"),
         ("1.14.2", "1.34.1", None),
     ],
@@ -67,6 +67,6 @@ def test_a_chart_is_held_to_the_clusters_it_is_made_for(
 def test_a_chart_that_is_too_old_for_the_cluster_names_one_that_is_not() -> None:
     problem = volcano_error("1.14.2", "1.35")
     assert problem is not None
-    assert problem.expected == "1.15.0"
-    assert problem.hint == "set mlbatch:volcano.version to 1.15.0"
-    assert volcano_error("1.15.0", "1.35") is None
+    assert problem.expected == "1.15.1, 1.15.0"
+    assert problem.hint == "set mlbatch:volcano.version to 1.15.1"
+    assert volcano_error("1.15.1", "1.35") is None
