@@ -68,7 +68,7 @@ def read(section: dict[str, Any]) -> AzureSettings:
 def test_a_section_without_a_mistake_has_safe_defaults() -> None:
     azure = read(valid())
     assert azure.kubernetes_version == "1.35"
-    assert (azure.support_plan, azure.tier, azure.os_sku) == ("KubernetesOfficial", "Standard", "Ubuntu2204")
+    assert (azure.support_plan, azure.tier, azure.os_sku) == ("KubernetesOfficial", "Standard", "Ubuntu")
     assert (azure.resource_group, azure.nodes_group, azure.cluster_name) == ("mlbatch", "mlbatch-nrg", "mlbatch")
     assert (azure.registry.admin_user, azure.access.local_accounts, azure.api_server.public) == (False, False, False)
     assert (azure.system_pool.name, azure.system_pool.count, azure.system_pool.vm_size) == (

@@ -283,9 +283,7 @@ class AzureOptions(SettingsModel):
     tier: Annotated[str, choice("tier", TIERS)] = "Standard"
     """Pricing tier of the cluster. Free has no SLA and is for up to about ten nodes."""
     os_sku: Annotated[str, choice("OS SKU", OS_SKUS)] = OS_SKUS[0]
-    """Operating system of all nodes. The pinned drivers are built for Ubuntu2204. From Kubernetes 1.35 on, Ubuntu is
-    24.04.
-    """
+    """Operating system of all nodes. From Kubernetes 1.35 on, Ubuntu is 24.04."""
     admin_user: AdminName = "azureuser"
     """User name of the nodes' administrator."""
     ssh_public_key: Annotated[str, matching(values.ssh_public_key, values.SSH_KEY, values.SSH_KEYS)]
