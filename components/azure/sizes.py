@@ -29,6 +29,7 @@ class VmSize:
     infiniband_ports: one for each GPU, or 0.
     infiniband_feature: the subscription needs the feature AKSInfinibandSupport so that ports reach other nodes. For
     GB200 and GB300 it must be off (`Azure/ai-infrastructure-on-azure`, infrastructure_references/aks/README.md).
+    topology: the file of `Azure/azhpc-images`, topology, that describes its devices to NCCL. None if NCCL detects them.
     family: name of the regional vCPU quota for its nodes.
     regions: regions that offer it. None if no source lists them.
     """
@@ -40,6 +41,7 @@ class VmSize:
     gpu_product: str
     infiniband_ports: int = 0
     infiniband_feature: bool = False
+    topology: str | None = None
     family: str
     regions: frozenset[str] | None
     source: str

@@ -19,6 +19,7 @@ class Fabric:
     switch_variables: for reductions in the network's switches (SHARP). Empty if the switches do not support it.
     topology: name of the file that describes the machine's devices to NCCL, in images that have it. None if NCCL
     detects them.
+    cores: CPU cores that MPI binds each rank of the NCCL test to. None binds a rank to its NUMA node.
     """
 
     resource: str | None = None
@@ -26,6 +27,7 @@ class Fabric:
     variables: Mapping[str, str] = field(default_factory=dict)
     switch_variables: Mapping[str, str] = field(default_factory=dict)
     topology: str | None = None
+    cores: int | None = None
 
     def requests(self) -> Mapping[str, str]:
         """Return the requests of a pod by resource name."""

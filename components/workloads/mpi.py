@@ -26,7 +26,7 @@ WAIT_SECONDS: Final = 1800
 PORTS: Final = {"ssh": SSH_PORT, "notes": NOTES_PORT}
 VOLCANO_PORTS: Final = {"mpijob-port": VOLCANO_SSH_PORT}
 WORKSPACE: Final = "/workspace"
-"""Working directory of the MPI programs in these images (edwardsp/ai-on-aks, docker)."""
+"""Working directory of the MPI programs in the images nccltest and metaseq."""
 
 _HOST_FILE: Final = f"/etc/volcano/{WORKER_TASK}.host"
 """Written by Volcano's svc plugin."""
@@ -38,10 +38,17 @@ def hosts(job: str, nodes: int) -> list[str]:
 
 
 def mpirun(
-    *, processes: int, per_node: int, exported: Sequence[str], options: Sequence[str], program: Sequence[str]
+    *,
+    processes: int,
+    per_node: int,
+    cores: int | None = None,
+    exported: Sequence[str],
+    options: Sequence[str],
+    program: Sequence[str],
 ) -> list[str]:
     """Return an mpirun command. The caller adds the host file after `--hostfile`.
 
+    cores: CPU cores of each process. None leaves the number to MPI.
     exported: variables of the launching pod that all processes get.
     """
     exports = [word for name in exported for word in ("-x", name)]
@@ -51,7 +58,7 @@ def mpirun(
         "-np",
         str(processes),
         "--map-by",
-        f"ppr:{per_node}:node",
+        f"ppr:{per_node}:node" + (f":pe={cores}" if cores is not None else ""),
         "--hostfile",
         *exports,
         *options,

@@ -1,7 +1,7 @@
 """NCCL's all-reduce test on GPU nodes, which shows the performance of the fabric.
 
-Source: edwardsp/ai-on-aks, examples/nccl-allreduce. The image is built from `docker/nccl` of that repository: PyTorch's
-image with NVIDIA's nccl-tests.
+Source: edwardsp/ai-on-aks, examples/nccl-allreduce. The image is built from images/nccltest: PyTorch's image with
+NVIDIA's nccl-tests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NcclProgram:
 
 
 PROGRAM: Final = NcclProgram()
-"""Paths in the image of edwardsp/ai-on-aks."""
+"""Paths in the image of images/nccltest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,15 +99,21 @@ def environment(args: NcclArgs) -> Mapping[str, str]:
 
 
 def test_command(args: NcclArgs) -> list[str]:
-    """Return the mpirun command: one rank for each GPU, with one check of the results for each size."""
+    """Return the mpirun command: one rank for each GPU, with one check of the results for each size.
+
+    Source of the binding to cores: Azure/ai-infrastructure-on-azure, `infrastructure_validations/aks/NCCL/helm`,
+    mpi.bindToCore.
+    """
+    cores = args.pods.fabric.cores
     exported = ["LD_LIBRARY_PATH", *args.pods.fabric.variables, *environment(args)]
     return mpi.mpirun(
         processes=args.pods.nodes * args.pods.gpus,
         per_node=args.pods.gpus,
+        cores=cores,
         exported=exported,
         options=(
             "--bind-to",
-            "numa",
+            "numa" if cores is None else "core",
             "-mca",
             "coll_hcoll_enable",
             "0",

@@ -17,7 +17,7 @@ from components import catalogue, names
 from components.artifacts import Mirror
 from components.azure import aks
 from components.azure.aks import LOCAL_DISKS
-from components.azure.fabric import SHARED
+from components.azure.fabric import SRIOV, fabric
 from components.azure.node_labeler import NodeLabeler, NodeLabelerArgs, node_labeler
 from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION
 from components.kubernetes.placement import Placement
@@ -85,7 +85,7 @@ class TestNetworkOperator:
                 }
             ]
         }
-        assert SHARED.resource == names.SHARED_INFINIBAND == "rdma/rdma_shared_device_a"
+        assert fabric(8, SRIOV.topology, shared=True).resource == names.SHARED_INFINIBAND == "rdma/rdma_shared_device_a"
         assert "sriovDevicePlugin" not in policy["spec"]
 
     @pytest.mark.parametrize("plugin", DevicePlugin)

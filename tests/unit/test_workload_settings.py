@@ -12,7 +12,7 @@ import yaml
 
 from components import names
 from components.azure.baselines import THRESHOLDS
-from components.azure.fabric import SHARED, SRIOV
+from components.azure.fabric import SRIOV, fabric
 from components.health.thresholds import Scope
 from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
@@ -88,7 +88,7 @@ def test_logs_have_a_volume_where_something_writes_them() -> None:
     [
         (NDV5, {}, SRIOV),
         (NDV5, {"fabric": {"enabled": False}}, NO_RDMA),
-        (NDV5, {"fabric": {"devicePlugin": "shared"}}, SHARED),
+        (NDV5, {"fabric": {"devicePlugin": "shared"}}, fabric(8, SRIOV.topology, shared=True)),
         ("Standard_NC40ads_H100_v5", {}, NO_RDMA),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 
 from components import names
 from components.azure.aks import INTERNAL_LOAD_BALANCER
-from components.azure.fabric import SHARED, SRIOV
+from components.azure.fabric import SRIOV, fabric
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.manifests import Document
 from components.kubernetes.node_pool import GPU_TOLERATION
@@ -124,11 +124,11 @@ class TestSubmission:
 
 class TestPods:
     def test_the_shared_plugin_gives_one_device_and_no_fabric_none(self) -> None:
-        def requests(fabric: Fabric) -> Any:
-            pod = pod_of(nccl.documents("nccl", NcclArgs(submission=PLAIN, pods=pods(fabric=fabric))))
+        def requests(given: Fabric) -> Any:
+            pod = pod_of(nccl.documents("nccl", NcclArgs(submission=PLAIN, pods=pods(fabric=given))))
             return pod["containers"][0]["resources"]["limits"]
 
-        assert requests(SHARED) == {
+        assert requests(fabric(8, SRIOV.topology, shared=True)) == {
             "cpu": "64",
             "memory": "1000Gi",
             "nvidia.com/gpu": "8",
@@ -148,6 +148,26 @@ class TestNccl:
         }.items() <= environment(pod_of(nccl.documents("nccl", args))["containers"][0]).items()
         plain = environment(pod_of(nccl.documents("nccl", NcclArgs(submission=TEAM, pods=pods())))["containers"][0])
         assert not {name for name in plain if name.startswith(("NCCL_ALGO", "NCCL_COLLNET", "SHARP"))}
+
+    @pytest.mark.parametrize(
+        ("topology", "binding", "tuning"),
+        [
+            ("ndv5-topo.xml", ["ppr:8:node:pe=12", "core"], {"NCCL_IB_QPS_PER_CONNECTION", "NCCL_PXN_DISABLE"}),
+            ("ndv4-topo.xml", ["ppr:8:node", "numa"], set()),
+            (None, ["ppr:8:node", "numa"], set()),
+        ],
+    )
+    def test_the_tuning_is_azures_recipe_for_the_machine(
+        self, topology: str | None, binding: list[str], tuning: set[str]
+    ) -> None:
+        args = NcclArgs(submission=TEAM, pods=pods(fabric=fabric(8, topology)))
+        command = nccl.test_command(args)
+        assert [command[command.index(option) + 1] for option in ("--map-by", "--bind-to")] == binding
+        found = environment(pod_of(nccl.documents("nccl", args))["containers"][0])
+        assert found.get("NCCL_TOPO_FILE") == (f"/workspace/{topology}" if topology else None)
+        assert tuning == {"NCCL_IB_QPS_PER_CONNECTION", "NCCL_PXN_DISABLE"} & set(found)
+        assert ("UCX_TLS" in found) == (topology is not None)
+        assert set(args.pods.fabric.variables) <= set(command), "every rank gets them"
 
     def test_without_infiniband_nothing_speaks_of_it(self) -> None:
         pod = pod_of(nccl.documents("nccl", NcclArgs(submission=PLAIN, pods=pods(fabric=NO_RDMA))))

@@ -40,9 +40,9 @@ def _fabric(sections: Sections, which: int) -> Fabric:
     azure, gpu = sections.section(AzureSettings), sections.section(AksGpuSettings)
     if azure is None or gpu is None or not gpu.fabric.enabled:
         return NO_RDMA
-    ports = list(azure.gpu_pools.values())[which].size.infiniband_ports
+    size = list(azure.gpu_pools.values())[which].size
     shared = gpu.fabric.device_plugin is DevicePlugin.SHARED
-    return fabric.fabric(ports, shared=shared) if ports else NO_RDMA
+    return fabric.fabric(size.infiniband_ports, size.topology, shared=shared)
 
 
 def _nodes_at_first(sections: Sections, pool: NodePool) -> int:
