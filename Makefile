@@ -227,6 +227,12 @@ requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.l
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --custom-compile-command "make requirements" \
 		--output-file lab/soak/object_store/requirements.txt lab/soak/object_store/requirements.in
+	$(VENV)/bin/uv pip compile --quiet --python-platform linux --python-version 3.10 --no-annotate --no-emit-index-url \
+		--no-emit-package numpy --custom-compile-command "make requirements" \
+		--output-file images/metaseq/requirements.txt images/metaseq/requirements.in
+	$(VENV)/bin/uv pip compile --quiet --python-platform linux --python-version 3.12 --no-annotate --no-emit-index-url \
+		--exclude-newer 2025-09-05 --custom-compile-command "make requirements" \
+		--output-file images/olmo/requirements.txt images/olmo/requirements.in
 
 # pip installs uv, checked by its digest. uv then installs exactly the packages of uv.lock, including itself.
 $(ENVIRONMENT): uv.lock requirements-uv.txt

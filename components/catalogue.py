@@ -248,6 +248,8 @@ BUSYBOX: Final = IMAGES["busybox"]
 ALPINE: Final = IMAGES["alpine"]
 AUTOPILOT: Final = IMAGES["autopilot"]
 PYTORCH: Final = IMAGES["pytorch"]
+NCCL_TESTS: Final = IMAGES["nccl_tests"]
+"""The base of images/nccltest."""
 VLLM: Final = IMAGES["vllm"]
 RAY: Final = IMAGES["ray"]
 RAY_TRAIN: Final = IMAGES["ray_train"]
@@ -260,9 +262,10 @@ HUB_BRANCH: Final = "main"
 """The branch that Hugging Face's hub serves by default."""
 DEMO_PACKAGES: Final = _CATALOGUE.demo_packages
 NOTEBOOK_IMAGES: Final = _CATALOGUE.notebook_images
-DEMOS: Final = _CATALOGUE.repositories["demos"]
-MLOPS: Final = _CATALOGUE.repositories["mlops"]
-PIPELINES: Final = _CATALOGUE.repositories["pipelines"]
+REPOSITORIES: Final = _CATALOGUE.repositories
+DEMOS: Final = REPOSITORIES["demos"]
+MLOPS: Final = REPOSITORIES["mlops"]
+PIPELINES: Final = REPOSITORIES["pipelines"]
 MOVED_IMAGES: Final = _CATALOGUE.moved_images
 
 

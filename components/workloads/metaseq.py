@@ -1,7 +1,7 @@
 """Metaseq: training of OPT language models on dummy data, with sizes from a table.
 
 Sources: facebookresearch/metaseq, `metaseq/launcher/opt_job_constants.py`, for the table; edwardsp/ai-on-aks,
-examples/metaseq, for the training's options. The image is built from `docker/metaseq` of that repository.
+examples/metaseq, for the training's options. The image is built from images/metaseq.
 
 There are three differences from edwardsp/ai-on-aks:
 

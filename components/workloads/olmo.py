@@ -1,8 +1,9 @@
 """OLMo: training of AI2's open language model, from data in a volume.
 
-Source: edwardsp/ai-on-aks, examples/olmojob. The image is built from `docker/olmo` of that repository, which rewrites
-the data's addresses to files in /inputdata. There are two differences. The requested training configuration is the one
-that is used. The job ends with the training, and does not keep its GPUs for another hour.
+Source: edwardsp/ai-on-aks, examples/olmojob. The image is built from images/olmo, which rewrites the data's addresses
+to files in /inputdata. There are three differences. The requested training configuration is the one that is used. All
+configurations write their checkpoints to the local disks. The job ends with the training, and does not keep its GPUs
+for another hour.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from components.workloads.indexed_job import indexed_job, service_name
 from components.workloads.pods import Container, NodePods, pod_spec, scratch
 from components.workloads.submission import Submission, SubmittedJob, submitted
 
-TRAINING: Final = "configs/official/OLMo-1B.yaml"
-"""Path in the image, below /opt/OLMo. Later revisions of allenai/OLMo have folders such as configs/official-0724
-instead."""
+FOLDER: Final = "/opt/OLMo"
+TRAINING: Final = "configs/official-0724/OLMo-1B.yaml"
+"""Path in the image, below FOLDER. The catalogue has the commit of allenai/OLMo."""
+TOPOLOGIES: Final = "/etc"
 SHARED_MEMORY: Final = "128Gi"
 INPUT: Final = "/inputdata"
 RENDEZVOUS_PORT: Final = 29500
@@ -62,7 +64,7 @@ def documents(name: str, args: OlmoArgs) -> list[Document]:
         variables=_variables(name, args),
         volumes=volumes(args),
         ports={"aim": AIM_PORT, "rendezvous": RENDEZVOUS_PORT},
-        working_directory="/opt/OLMo",
+        working_directory=FOLDER,
     )
     spec = pod_spec(args.pods, trainer, priority_class=args.submission.priority_class)
     kept = disruption_budget(name, args.submission.namespace, args.pods.nodes)
@@ -79,7 +81,7 @@ def _variables(name: str, args: OlmoArgs) -> Mapping[str, str]:
     return {
         "SCRATCH_DIR": f"/scratch/{name}",
         "WANDB_MODE": "offline",
-        **fabric.topology_variable("/etc"),
+        **fabric.topology_variable(TOPOLOGIES),
         **fabric.switch_variables,
     }
 

@@ -110,7 +110,7 @@ class NodeWorkloadSettings(WorkloadSettings):
     """Memory per node in bytes. Default: that of mlbatch:workloads."""
 
     repository: ClassVar[str] = ""
-    """Name of its image in the stack's registry. The site builds it from edwardsp/ai-on-aks."""
+    """Name of its image in the stack's registry, and of its folder in images/."""
 
     @property
     def pods(self) -> int:
@@ -143,7 +143,7 @@ class JobSettings(NodeWorkloadSettings):
 
 
 class NcclSettings(JobSettings):
-    """NCCL's all-reduce test. Build its image from docker/nccl of edwardsp/ai-on-aks."""
+    """NCCL's all-reduce test. Build its image from images/nccltest."""
 
     name: str = "nccl-allreduce"
     smallest: MessageSize = nccl.SMALLEST
@@ -171,7 +171,7 @@ class NcclSettings(JobSettings):
 
 
 class MetaseqSettings(JobSettings):
-    """Training of an OPT model on dummy data. Build its image from docker/metaseq of edwardsp/ai-on-aks."""
+    """Training of an OPT model on dummy data. Build its image from images/metaseq."""
 
     name: str = "metaseq"
     size: Annotated[str, one_of(_model_size, tuple(metaseq.SIZES))] = _DEFAULT_SIZE
@@ -229,7 +229,7 @@ class MetaseqSettings(JobSettings):
 
 
 class OlmoSettings(JobSettings):
-    """Training of OLMo from blob storage. Build its image from docker/olmo of edwardsp/ai-on-aks."""
+    """Training of OLMo from blob storage. Build its image from images/olmo."""
 
     name: str = "olmo"
     training: Annotated[

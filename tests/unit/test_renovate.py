@@ -67,7 +67,7 @@ def test_the_command_is_one_version_everywhere() -> None:
 
 
 def test_what_the_catalogue_pins_is_proposed_only_when_asked_for() -> None:
-    assert {"matchFileNames": ["components/**"], "dependencyDashboardApproval": True}.items() <= dict(
+    assert {"matchFileNames": ["components/**", "images/**"], "dependencyDashboardApproval": True}.items() <= dict(
         CONFIGURATION["packageRules"][0]
     ).items()
 

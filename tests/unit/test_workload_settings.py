@@ -74,7 +74,7 @@ def test_the_document_s_example_is_the_default_of_each_workload() -> None:
     own = settings()
     assert (own.nccl.smallest, own.nccl.largest, own.nccl.sharp) == ("1K", "16G", False)
     assert (own.metaseq.size, own.metaseq.nodes, own.metaseq.updates) == ("1.3b", 1, 61036)
-    assert own.olmo.training == "configs/official/OLMo-1B.yaml"
+    assert own.olmo.training == "configs/official-0724/OLMo-1B.yaml"
     assert own.nccl.submission.gang is SubmissionMode.MLBATCH, "a quota counts what nobody submits differently"
 
 

@@ -332,7 +332,8 @@ class TestOlmo:
         assert (tmp_path / "call").read_text().split() == [
             *("--nproc-per-node", "8", "--nnodes", "4", "--rdzv-backend", "c10d", "--rdzv-id", "olmo"),
             *("--rdzv-endpoint", "olmo-0.olmo-service:29500"),
-            *("scripts/train.py", "configs/official-0724/OLMo-7B.yaml", "--stop_at=1000"),
+            *("scripts/train.py", "configs/official-0724/OLMo-7B.yaml"),
+            *(f"--save_folder={tmp_path}/scratch/checkpoints", "--stop_at=1000"),
         ]
         assert list((tmp_path / "scratch" / "checkpoints").iterdir()) == []
 
