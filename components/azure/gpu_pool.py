@@ -16,6 +16,7 @@ from components.layer import Layer
 
 FIXED: Final = (
     "availabilityZones",
+    "capacityReservationGroupID",
     "gpuProfile",
     "maxPods",
     "osDiskSizeGB",
@@ -48,6 +49,7 @@ class GpuPoolArgs:
     ssh_access: LocalUser or Disabled.
     spot: machines that Azure can reclaim. They have no settings for how many an upgrade takes at a time.
     placement_id: proximity placement group.
+    reservation_id: capacity reservation group. AKS changes it only with a preview API.
     max_pods: limit for each node.
     labels: labels of the nodes besides AKS's.
     retired_tag: also set SkipGPUDriverInstall for clouds that still need it. Today AKS rejects or ignores it.
@@ -67,6 +69,7 @@ class GpuPoolArgs:
     subnet_id: pulumi.Input[str]
     zones: tuple[str, ...] = ()
     placement_id: pulumi.Input[str] | None = None
+    reservation_id: str | None = None
     max_pods: int = 250
     taint: bool = True
     spot: bool = False
@@ -116,6 +119,7 @@ class GpuPool(Layer):
             node_labels={**args.labels, **({SPOT_TAINT["key"]: SPOT_TAINT["value"]} if args.spot else {})},
             availability_zones=list(args.zones) or None,
             proximity_placement_group_id=args.placement_id,
+            capacity_reservation_group_id=args.reservation_id,
             vnet_subnet_id=args.subnet_id,
             max_pods=args.max_pods,
             upgrade_settings=containerservice.AgentPoolUpgradeSettingsArgs(

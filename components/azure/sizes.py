@@ -31,6 +31,8 @@ class VmSize:
     GB200 and GB300 it must be off (`Azure/ai-infrastructure-on-azure`, infrastructure_references/aks/README.md).
     topology: the file of `Azure/azhpc-images`, topology, that describes its devices to NCCL. None if NCCL detects them.
     family: name of the regional vCPU quota for its nodes.
+    reservable: Azure has capacity reservations of it (`MicrosoftDocs/azure-compute-docs`, articles/virtual-machines/
+    capacity-reservation-overview.md, February 2026).
     regions: regions that offer it. None if no source lists them.
     """
 
@@ -43,6 +45,7 @@ class VmSize:
     infiniband_feature: bool = False
     topology: str | None = None
     family: str
+    reservable: bool = False
     regions: frozenset[str] | None
     source: str
 

@@ -195,7 +195,7 @@ class TestCluster:
 
 class TestGpuPool:
     def test_what_aks_cannot_change_in_a_pool_replaces_it_and_the_old_one_goes_first(self) -> None:
-        found = pool(zones=("1",), placement_id="group", spot=True)
+        found = pool(zones=("1",), placement_id="group", reservation_id="group", spot=True)
         assert found.delete_before_replace
         # Azure's own list, but for what the platform never sets or what follows from the size.
         fixed = {path.partition(".")[0] for path in AgentPool.immutable} - {"type", "osType"}

@@ -30,6 +30,7 @@ def check_pool(request: Request, cluster: Properties) -> None:
     if subnet_id and require(request.state, subnet_id, f"the pool {name} (vnetSubnetID)").type != Subnet.type:
         raise invalid(f"vnetSubnetID of the pool {name} is not a subnet: {subnet_id}")
     _check_proximity(request, location)
+    _check_reservation(body, name)
     tags = {str(key).lower(): str(value).lower() for key, value in (body.get("tags") or {}).items()}
     if request.creates and size.gpus and tags.get(_RETIRED_TAG) == "true":
         # https://github.com/Azure/AKS/issues/4925; creation is rejected: https://github.com/Azure/azure-cli/pull/32531.
@@ -117,6 +118,20 @@ def _check_proximity(request: Request, location: str) -> None:
         raise invalid(
             f"The pool {name} has a proximity placement group and several zones: with one it has one zone at most."
         )
+
+
+def _check_reservation(body: Properties, name: str) -> None:
+    """Reject every capacity reservation group, because the emulated subscription has none.
+
+    Source of the other rules: learn.microsoft.com/azure/virtual-machines/capacity-reservation-overview, limitations.
+    """
+    group = body.get("capacityReservationGroupID")
+    if not group:
+        return
+    if body.get("scaleSetPriority") == "Spot" or body.get("proximityPlacementGroupID"):
+        excluded = "spot machines and proximity placement groups"
+        raise invalid(f"The pool {name} has a capacity reservation group, which excludes {excluded}.")
+    raise refused("ReferenceNotFound", id=group, what=f"the pool {name} (capacityReservationGroupID)")
 
 
 def _check_quota(request: Request, size: Size, location: str) -> None:

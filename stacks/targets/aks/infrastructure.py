@@ -291,6 +291,7 @@ def _workload_identities(
     wanted = dict.fromkeys(volume.home(workloads) for volume in volumes if volume.uses_namespace)
     return {
         namespace: WorkloadIdentity(
+            reservation_id=pool.capacity_reservation_group_id,
             f"identity-{namespace}",
             WorkloadIdentityArgs(
                 name=namespace_identity(settings.azure.cluster_name, namespace),

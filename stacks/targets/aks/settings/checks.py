@@ -45,6 +45,7 @@ def check(azure: AzureOptions) -> Iterator[ConfigError]:
         _region,
         _zones,
         _autoscale,
+        _reservations,
         _pools,
         _network,
         _grace,
@@ -214,6 +215,29 @@ def _autoscale(azure: AzureOptions) -> Iterator[ConfigError]:
                 f"set it to a number in that range, or change {key((*path, 'autoscale'))}",
                 expected=f"a whole number from {scaling.min} to {scaling.max}",
             )
+
+
+def _reservations(azure: AzureOptions) -> Iterator[ConfigError]:
+    """Reject what capacity reservations exclude: the update would delete the pool and fail to create the new one.
+
+    Source: learn.microsoft.com/azure/virtual-machines/capacity-reservation-overview, limitations.
+    """
+    for path, pool in azure.gpu_pools.items():
+        if pool.capacity_reservation_group_id is None:
+            continue
+        at = (*path, "capacityReservationGroupId")
+        if not pool.size.reservable:
+            yield ConfigError(
+                at,
+                f"Azure has no capacity reservations of {pool.vm_size}",
+                f"remove the key, or set {key((*path, 'vmSize'))} to one of those",
+                expected=listed(size.name for size in GPU_SIZES.values() if size.reservable),
+                value=MISSING,
+            )
+        for name, is_set in (("spot", pool.is_spot), ("proximityPlacementGroup", pool.proximity_placement_group)):
+            if is_set:
+                fix = f"remove one of the two keys; the other is {key((*path, name))}"
+                yield ConfigError(at, f"{name} excludes a capacity reservation", fix, value=MISSING)
 
 
 def _pools(azure: AzureOptions) -> Iterator[ConfigError]:

@@ -25,6 +25,7 @@ from stacks.targets.aks.settings.values import (
     Guid,
     PoolName,
     RegistryName,
+    ReservationGroupId,
     ResourceGroupName,
     Zones,
 )
@@ -179,6 +180,10 @@ class GpuPoolSettings(SettingsModel):
     proximity_placement_group: bool = False
     """Keep the nodes in one data centre. Azure then has capacity less often."""
     max_pods: Annotated[int, Field(ge=30, le=MOST_PODS)] = MOST_PODS
+    capacity_reservation_group_id: ReservationGroupId | None = None
+    """Resource ID of a group with a capacity reservation of this machine type. Azure has them for few GPU types.
+    The identity `<clusterName>-cluster` needs Contributor on its resource group. A change replaces the pool.
+    """
     """Maximum number of pods per node."""
     taint: bool = True
     """Keep pods without GPUs off these nodes. If false, all pods can run there and use the CPUs."""

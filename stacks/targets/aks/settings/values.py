@@ -184,6 +184,29 @@ KubernetesVersion = Annotated[
 Guid = Annotated[str, matching(_guid, GUID.pattern, _GUIDS)]
 
 
+def _resource_id(kind: str, command: str) -> Rule:
+    """Return a validator of resource IDs. kind: with its provider. command: prints such an ID."""
+    path = rf"/subscriptions/{GUID.pattern}/resource[gG]roups/[\w().-]{{1,90}}/providers/{kind}/[\w.-]{{1,80}}"
+    allowed = f"/subscriptions/<id>/resourceGroups/<group>/providers/{kind}/<name>"
+    return form(re.compile(path), allowed, "this is not such a resource ID", f"`{command}` prints it")
+
+
+WorkspaceId = Annotated[
+    str,
+    _resource_id(
+        "Microsoft.OperationalInsights/workspaces",
+        "az monitor log-analytics workspace show --resource-group GROUP --workspace-name NAME --query id",
+    ),
+]
+ReservationGroupId = Annotated[
+    str,
+    _resource_id(
+        "Microsoft.Compute/capacityReservationGroups",
+        "az capacity reservation group show --resource-group GROUP --capacity-reservation-group NAME --query id",
+    ),
+]
+
+
 def _cidr(value: str) -> str:
     return str(_network(value))
 
