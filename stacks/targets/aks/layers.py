@@ -56,7 +56,7 @@ class AksLayers(SiteLayers):
             NodeLabeler("node-labeler", args, self._cluster.options())
 
     def volumes(self, namespaces: Namespaces) -> Mapping[str, pulumi.Input[str]]:
-        """Register classes, the Blob driver where a volume needs it, and the volumes."""
+        """Register classes, the Blob driver where a volume needs it, and the volumes. Return all claims."""
         settings, options = self._inputs.settings.storage, self._cluster.options
         azure = self._inputs.settings.azure
         classes = StorageClassesArgs(
@@ -66,13 +66,13 @@ class AksLayers(SiteLayers):
             reclaim=settings.files.reclaim,
         )
         StorageClasses("classes", classes, options())
+        found: dict[str, pulumi.Input[str]] = {claim.name: claim.name for claim in settings.claims}
         if not settings.volumes:
-            return {}
+            return found
         chart = self._inputs.mirror.chart(find_chart("blob-csi-driver", settings.blob_driver.version, CHARTS))
         driver = BlobDriver(
             "blob-driver", BlobDriverArgs(chart=chart, blobfuse=settings.blob_driver.blobfuse), options()
         )
-        found: dict[str, pulumi.Input[str]] = {}
         for volume in settings.volumes:
             namespace = volume.home(self._inputs.settings.workloads)
             args = BlobVolumeArgs(

@@ -70,9 +70,12 @@ def _node_check_image(sections: Sections) -> str | None:
 
 
 def _volumes(sections: Sections) -> Mapping[str, str] | None:
-    """Return the claims of blob containers by name, with their namespaces."""
+    """Return the claims of blob containers and of other drivers by name, with their namespaces."""
     storage, workloads = sections.section(StorageSettings), sections.section(WorkloadsSettings)
-    return {volume.name: volume.home(workloads) for volume in storage.volumes} if storage is not None else None
+    if storage is None:
+        return None
+    others = {claim.name: claim.namespace for claim in storage.claims}
+    return {**{volume.name: volume.home(workloads) for volume in storage.volumes}, **others}
 
 
 def _claims(sections: Sections) -> Iterator[Claim]:
@@ -84,7 +87,7 @@ def _claims(sections: Sections) -> Iterator[Claim]:
 
 
 def _planned(sections: Sections) -> Iterator[Planned]:
-    """Yield the objects of blob containers. A volume's full name also has a digest of its contents."""
+    """Yield the objects of blob containers, and the other claims. A volume's full name also has a digest."""
     storage, workloads = sections.section(StorageSettings), sections.section(WorkloadsSettings)
     for index, volume in enumerate(storage.volumes if storage is not None else ()):
         path, namespace = ("storage", "volumes", index, "name"), volume.home(workloads)
@@ -92,6 +95,9 @@ def _planned(sections: Sections) -> Iterator[Planned]:
         yield Planned("PersistentVolumeClaim", namespace, volume.name, path)
         if volume.uses_token:
             yield Planned("Secret", namespace, f"{volume.name}-sas-token", path)
+    for index, claim in enumerate(storage.claims if storage is not None else ()):
+        path = ("storage", "claims", index, "name")
+        yield Planned("PersistentVolumeClaim", claim.namespace, claim.name, path)
 
 
 AKS: Final = TargetSpec(

@@ -12,6 +12,7 @@ from components import names
 from components.kubernetes.placement import NodeGroup
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
 from stacks.settings import PlatformSettings, images, pools
+from stacks.settings.existing_claims import ExistingClaimSettings
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.limits import MOST_GPUS, MOST_NODES
@@ -20,9 +21,7 @@ from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
 from stacks.settings.names import (
     ClassName,
     annotation_errors,
-    is_label,
     is_label_value,
-    is_subdomain,
     label_errors,
     qualified_errors,
 )
@@ -215,26 +214,6 @@ class StorageClassSettings(SettingsModel):
     """Class of shares for logs."""
 
 
-class ClaimSettings(SettingsModel):
-    """A PersistentVolumeClaim that the stack does not create, for workloads to mount."""
-
-    name: str
-    """Name of the claim. Workloads refer to it."""
-    namespace: str
-    """Namespace of the claim."""
-
-    def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the names to Kubernetes' rules."""
-        for name, is_good in (("name", is_subdomain(self.name)), ("namespace", is_label(self.namespace))):
-            if not is_good:
-                yield ConfigError(
-                    (*path, name),
-                    "Kubernetes would reject this name",
-                    "write the name as `kubectl get pvc --all-namespaces` shows it",
-                    expected="a-z, 0-9 and -, with a letter or digit first and last, and in a claim's name also .",
-                )
-
-
 class ClusterSettings(SettingsModel):
     """Facts about the cluster that the program cannot detect."""
 
@@ -247,7 +226,7 @@ class ClusterSettings(SettingsModel):
     storage_classes: StorageClassSettings = StorageClassSettings()
     registry: str | None = None
     """Registry of the site's own images, such as registry.example.org/ml."""
-    volumes: tuple[ClaimSettings, ...] = ()
+    volumes: tuple[ExistingClaimSettings, ...] = ()
     """Claims with data."""
     internal_load_balancer: Mapping[str, str] = Field(default_factory=dict)
     """Annotations that give a Service of type LoadBalancer an internal address."""

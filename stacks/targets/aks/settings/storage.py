@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
@@ -16,6 +16,7 @@ from components.azure.compatibility import blobfuse_fault, identity_fault
 from components.azure.storage_classes import Reclaim
 from components.catalogue import chart_versions
 from stacks.config.errors import ConfigError, Path, key
+from stacks.settings.existing_claims import ExistingClaimSettings
 from stacks.settings.model import SettingsModel, SomeBytes, choice, form
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.aks.settings.values import AccountName, ContainerName
@@ -108,6 +109,8 @@ class StorageSettings(SettingsModel):
     blob_driver: BlobDriverSettings = BlobDriverSettings()
     volumes: tuple[VolumeSettings, ...] = ()
     """Blob containers as volumes."""
+    claims: tuple[ExistingClaimSettings, ...] = ()
+    """Claims of other drivers, such as Azure Managed Lustre. Workloads may mount them like volumes."""
     files: FilesSettings = FilesSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -122,12 +125,14 @@ class StorageSettings(SettingsModel):
                 yield ConfigError(
                     (*path, "volumes", index, "access"), fault.reason, fault.fix, expected=f"see {fault.source}"
                 )
-        first: dict[str, int] = {}
-        for index, volume in enumerate(self.volumes):
-            other = first.setdefault(volume.name, index)
-            if other != index:
-                yield ConfigError(
-                    (*path, "volumes", index, "name"),
-                    f"{key((*path, 'volumes', other))} already has this name",
-                    "rename one of them",
-                )
+        first: dict[str, Path] = {}
+        named: Mapping[str, Sequence[VolumeSettings | ExistingClaimSettings]] = {
+            "volumes": self.volumes,
+            "claims": self.claims,
+        }
+        for kind, items in named.items():
+            for index, each in enumerate(items):
+                other = first.setdefault(each.name, (*path, kind, index))
+                if other != (*path, kind, index):
+                    problem = f"{key(other)} already has this name"
+                    yield ConfigError((*path, kind, index, "name"), problem, "rename one of them")
