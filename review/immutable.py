@@ -27,8 +27,8 @@ RELEASE: Final = _IMMUTABLE.release
 OWN: Final = _IMMUTABLE.own
 """Inputs of resources whose provider is a part of the program, by kind."""
 _IDENTITY: Final = ("metadata.name", "metadata.namespace")
-_ADDRESS: Final = re.compile(r"^(scope|[a-z]\w*Name)$")
-"""Inputs of Azure resources that are part of their address."""
+_ADDRESS: Final = re.compile(r"^(scope|(?!eventHubName$)[a-z]\w*Name)$")
+"""Inputs of Azure resources that are part of their address. An event hub is a target of logs."""
 
 
 def of_object(

@@ -45,6 +45,27 @@ SPOT_TAINT: Final = {"key": "kubernetes.azure.com/scalesetpriority", "value": "s
 _POOL: Final = "kubernetes.azure.com/agentpool"
 """Label of each node with its pool's name (learn.microsoft.com/azure/aks/use-labels, reserved system labels)."""
 
+LOG_CATEGORIES: Final = (
+    "cloud-controller-manager",
+    "cluster-autoscaler",
+    "csi-azuredisk-controller",
+    "csi-azurefile-controller",
+    "csi-snapshot-controller",
+    "guard",
+    "kube-apiserver",
+    "kube-audit",
+    "kube-audit-admin",
+    "kube-controller-manager",
+    "kube-scheduler",
+)
+"""Logs of clusters without a fleet and without Karpenter (learn.microsoft.com/azure/azure-monitor/reference/
+supported-logs/microsoft-containerservice-managedclusters-logs)."""
+LOG_DEFAULTS: Final = ("cluster-autoscaler", "guard", "kube-audit-admin", "kube-controller-manager")
+"""Those of Azure's baseline (mspnp/aks-baseline, cluster-stamp.bicep). kube-audit-admin is kube-audit without reads."""
+LOG_DAYS: Final = (30, 730)
+"""Shortest and longest retention of a workspace, in days. The first 31 are free
+(learn.microsoft.com/azure/azure-monitor/logs/data-retention-configure)."""
+
 
 def gpu_nodes(*, taint: bool, spot: bool = False, pool: str | None = None) -> NodeGroup:
     """Return the nodes with GPUs.
@@ -68,3 +89,8 @@ def infiniband_deployment(cluster: str) -> str:
 def namespace_identity(cluster: str, namespace: str) -> str:
     """Return the name of the identity that a namespace's pods use to mount volumes, at most LONGEST_IDENTITY long."""
     return f"{cluster}-in-{namespace}"
+
+
+def workspace_name(cluster: str) -> str:
+    """Return the name of a cluster's workspace: 4 to 63 letters, digits and hyphens."""
+    return f"{cluster.replace('_', '-')[:58].strip('-')}-logs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 import yaml
 
 from components.artifacts import Mirror
-from components.azure import roles
+from components.azure import aks, roles
 from stacks.config.secrets import Concealed
 from stacks.deploy import deploy
 from tests.unit.conftest import ROOT
@@ -56,6 +57,43 @@ def test_an_api_server_in_the_network_alone_is_asked_for(mirror: Mirror) -> None
     assert profile == {"enablePrivateCluster": True, "disableRunCommand": True}
 
 
+WORKSPACE, SETTING = "azure-native:operationalinsights:Workspace", "azure-native:monitor:DiagnosticSetting"
+
+
+def test_logs_are_exported_to_a_workspace_of_somebody_else(mirror: Mirror) -> None:
+    somewhere = "/subscriptions/44444444-5555-6666-7777-888888888888/resourceGroups/lab/providers/"
+    somewhere += "Microsoft.OperationalInsights/workspaces/logs"
+    raw = settings(workloads={}, teams=[], queueing__enabled=False)
+    raw["azure"]["diagnostics"] = {"enabled": True, "workspaceId": somewhere}
+    found = deployed(mirror, raw)
+    assert [item for item in found.resources if item.type == WORKSPACE] == []
+    setting = only(found, SETTING)
+    assert setting.inputs["workspaceId"] == somewhere
+    assert {log["category"] for log in setting.inputs["logs"] if log["enabled"]} == set(aks.LOG_DEFAULTS)
+
+
+def test_the_export_can_be_switched_off_and_the_logs_are_kept(unusual: Record) -> None:
+    """Azure can apply a setting that is left behind to the next cluster, so it is deleted by itself."""
+    setting, cluster = only(unusual, SETTING), only(unusual, CLUSTER)
+    assert only(unusual, WORKSPACE).retain_on_delete
+    assert not setting.protect
+    assert setting.inputs["resourceUri"].endswith(f"/managedClusters/{cluster.inputs['resourceName']}")
+    assert cluster.urn in unusual.closure(setting)
+    assert setting.deleted_with != cluster.urn
+    assert setting.replace_with == (cluster.urn,)
+    assert setting.delete_before_replace
+
+
+def test_a_pool_of_reserved_machines_names_their_group(mirror: Mirror) -> None:
+    group = "/subscriptions/44444444-5555-6666-7777-888888888888/resourceGroups/lab/providers/"
+    group += "Microsoft.Compute/capacityReservationGroups/a100"
+    raw = settings(workloads={}, teams=[], queueing__enabled=False)
+    raw["azure"]["gpuPool"] |= {"vmSize": "Standard_NC24ads_A100_v4", "capacityReservationGroupId": group}
+    pool = only(deployed(mirror, raw), "azure-native:containerservice:AgentPool")
+    assert pool.inputs["capacityReservationGroupID"] == group
+    assert "capacityReservationGroupID" in pool.replace_on_changes
+
+
 def volume(name: str, **values: object) -> dict[str, object]:
     return {"name": name, "namespace": "blue", "container": f"corpus-{name}", **values}
 
@@ -76,6 +114,24 @@ def test_a_volume_that_is_reached_with_a_token_has_the_stacks_own(mirror: Mirror
     assert "sas" in secret.object_name
     assert b64decode(secret.inputs["data"]["azurestorageaccountsastoken"]).decode() == token
     assert "data" in secret.secrets
+
+
+def test_kueue_places_gangs_by_switch_and_node(mirror: Mirror) -> None:
+    raw = settings(scheduling={"packing": "topology", "topology": {"levels": ["ib/torset"]}}, workloads={})
+    found = deployed(mirror, raw)
+    (topology,) = found.of("Topology")
+    levels = [level["nodeLabel"] for level in topology.inputs["spec"]["levels"]]
+    assert levels == ["ib/torset", "kubernetes.io/hostname"]
+    assert {flavor.inputs["spec"]["topologyName"] for flavor in found.of("ResourceFlavor")} == {topology.object_name}
+
+
+def test_a_job_mounts_a_claim_of_another_driver(mirror: Mirror) -> None:
+    olmo = {"enabled": True, "tag": "1", "data": "lustre", "submission": {"team": "blue"}}
+    raw = settings(storage={"claims": [{"name": "lustre", "namespace": "blue"}]}, workloads={"olmo": olmo})
+    found = deployed(mirror, raw)
+    assert '"claimName": "lustre"' in json.dumps(found.one("AppWrapper", "olmo", "blue").inputs)
+    assert [item for item in found.of("PersistentVolumeClaim") if item.object_name == "lustre"] == []
+    assert "blob-csi-driver" not in {item.inputs.get("name") for item in found.resources}
 
 
 @pytest.mark.parametrize(

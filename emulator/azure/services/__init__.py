@@ -13,6 +13,7 @@ from emulator.azure.services.clusters import ManagedCluster
 from emulator.azure.services.compute import ProximityPlacementGroup
 from emulator.azure.services.identity import FederatedIdentityCredential, UserAssignedIdentity
 from emulator.azure.services.maintenance import MaintenanceConfiguration
+from emulator.azure.services.monitor import DiagnosticSetting, Workspace
 from emulator.azure.services.network import NetworkSecurityGroup, Subnet, VirtualNetwork
 from emulator.azure.services.registry import Registry
 from emulator.azure.services.resources import FEATURE, Deployment, ResourceGroup
@@ -36,6 +37,8 @@ _KINDS: tuple[Kind, ...] = (
     MaintenanceConfiguration(),
     StorageAccount(),
     BlobContainer(),
+    Workspace(),
+    DiagnosticSetting(),
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.token: kind for kind in _KINDS})

@@ -25,6 +25,8 @@ POOL = "Microsoft.ContainerService/managedClusters/agentPools"
 DEPLOYMENT = "Microsoft.Resources/deployments"
 
 _IN_GROUP = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers"
+_PATHS = ("resourceUri", "scope")
+"""Parts of a path that are ids."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -144,7 +146,7 @@ class Kind:
     def parse(self, resource_id: str) -> dict[str, str] | None:
         """Return the names in an id, None if it is not of this type."""
         pattern = _PLACEHOLDER.sub(
-            lambda match: f"(?P<{match[1]}>.+)" if match[1] == "scope" else f"(?P<{match[1]}>[^/]+)",
+            lambda match: f"(?P<{match[1]}>{'.+' if match[1] in _PATHS else '[^/]+'})",
             self.path,
         )
         found = re.fullmatch(pattern, resource_id, re.IGNORECASE)

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import pulumi
 
-from components.azure.aks import infiniband_deployment, namespace_identity
+from components.azure.aks import infiniband_deployment, namespace_identity, workspace_name
 from components.azure.blob_storage import BlobStorage, BlobStorageArgs, Grant
 from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork
 from components.azure.cluster_users import ClusterUsers, ClusterUsersArgs
 from components.azure.credentials import Credentials, CredentialsArgs
+from components.azure.diagnostics import Diagnostics, DiagnosticsArgs
 from components.azure.feature import InfinibandFeature, InfinibandFeatureArgs
 from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
 from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs
@@ -138,6 +139,8 @@ def create(settings: AksSettings) -> Infrastructure:
         users = ClusterUsersArgs(cluster=azure.cluster_name, group_id=group.id, groups=sorted(groups))
         ClusterUsers("users", users, on_cluster)
     MaintenanceWindows("maintenance", _maintenance(azure, scope), on_cluster)
+    if azure.diagnostics.enabled:
+        Diagnostics("diagnostics", _diagnostics(azure, scope, group, cluster), within(*cluster.ready))
     namespaces = _workload_identities(settings, scope, cluster, within(*group.ready))
     mounted = [volume for volume in settings.storage.volumes if volume.account is None]
     grants = _grants(mounted, settings.workloads, identities, namespaces)
@@ -236,6 +239,22 @@ def _maintenance(azure: AzureSettings, scope: ResourceScope) -> MaintenanceWindo
     )
 
 
+def _diagnostics(
+    azure: AzureSettings, scope: ResourceScope, group: ResourceGroup, cluster: AksCluster
+) -> DiagnosticsArgs:
+    wanted, kind = azure.diagnostics, "/providers/Microsoft.ContainerService/managedClusters/"
+    return DiagnosticsArgs(
+        cluster=cluster.ready[0],
+        # Not the cluster's own output, which a preview does not know after a change of the cluster.
+        cluster_id=pulumi.Output.concat(group.id, kind, azure.cluster_name),
+        scope=scope,
+        categories=list(dict.fromkeys(wanted.categories)),
+        workspace=wanted.workspace_id,
+        name=workspace_name(azure.cluster_name),
+        retention_days=wanted.retention_days,
+    )
+
+
 def _gpu_pool(
     azure: AzureSettings,
     scope: ResourceScope,
@@ -272,6 +291,7 @@ def _gpu_pool(
             subnet_id=network.subnet_id,
             zones=pool.zones,
             placement_id=placement.id if placement else None,
+            reservation_id=pool.capacity_reservation_group_id,
             max_pods=pool.max_pods,
             taint=pool.taint,
             spot=pool.is_spot,
@@ -291,7 +311,6 @@ def _workload_identities(
     wanted = dict.fromkeys(volume.home(workloads) for volume in volumes if volume.uses_namespace)
     return {
         namespace: WorkloadIdentity(
-            reservation_id=pool.capacity_reservation_group_id,
             f"identity-{namespace}",
             WorkloadIdentityArgs(
                 name=namespace_identity(settings.azure.cluster_name, namespace),

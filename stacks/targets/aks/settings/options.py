@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
@@ -11,7 +11,7 @@ from components import names
 from components.azure import aks, versions
 from components.azure.sizes import GPU_SIZES, MOST_PODS, REGIONS, VmSize
 from components.kubernetes.node_pool import NodePool
-from stacks.config.errors import Path
+from stacks.config.errors import ConfigError, Path
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice, matching, one_of
 from stacks.settings.pools import FurtherPoolSettings
@@ -27,6 +27,7 @@ from stacks.targets.aks.settings.values import (
     RegistryName,
     ReservationGroupId,
     ResourceGroupName,
+    WorkspaceId,
     Zones,
 )
 
@@ -179,11 +180,11 @@ class GpuPoolSettings(SettingsModel):
     """Availability zones of the nodes. Default: none, because few zones have these machines."""
     proximity_placement_group: bool = False
     """Keep the nodes in one data centre. Azure then has capacity less often."""
-    max_pods: Annotated[int, Field(ge=30, le=MOST_PODS)] = MOST_PODS
     capacity_reservation_group_id: ReservationGroupId | None = None
     """Resource ID of a group with a capacity reservation of this machine type. Azure has them for few GPU types.
     The identity `<clusterName>-cluster` needs Contributor on its resource group. A change replaces the pool.
     """
+    max_pods: Annotated[int, Field(ge=30, le=MOST_PODS)] = MOST_PODS
     """Maximum number of pods per node."""
     taint: bool = True
     """Keep pods without GPUs off these nodes. If false, all pods can run there and use the CPUs."""
@@ -255,6 +256,29 @@ class BlobStorageSettings(SettingsModel):
     """
 
 
+class DiagnosticsSettings(SettingsModel):
+    """Export of the control plane's logs to Log Analytics, with the audit log. Azure bills each GB."""
+
+    enabled: bool = False
+    """Export the logs."""
+    categories: tuple[Annotated[str, choice("log category", aks.LOG_CATEGORIES)], ...] = aks.LOG_DEFAULTS
+    """Logs. `kube-audit-admin`: each change in the cluster, with its user. `kube-audit`: also each read, which is much
+    more. `guard`: sign-ins.
+    """
+    workspace_id: WorkspaceId | None = None
+    """Resource ID of an existing workspace. Default: the stack creates `<clusterName>-logs`."""
+    retention_days: Annotated[int, Field(ge=aks.LOG_DAYS[0], le=aks.LOG_DAYS[1])] = aks.LOG_DAYS[0]
+    """Days that the created workspace keeps logs. The first 31 are free."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Reject an export without logs, and a retention for a workspace that the stack does not create."""
+        if not self.categories:
+            yield ConfigError((*path, "categories"), "no log is selected", "list at least one, or remove the key")
+        if self.workspace_id is not None:
+            message = "this has no effect on a workspace that the stack does not create"
+            yield from self.unused(path, ["retention_days"], message, "remove the key, or workspaceId")
+
+
 class FeatureSettings(SettingsModel):
     """The subscription feature AKSInfinibandSupport. Only machine types with InfiniBand need it."""
 
@@ -306,6 +330,7 @@ class AzureOptions(SettingsModel):
     """More GPU node pools, such as spot machines. Queues try them after gpuPool, in the order of the list."""
     storage: BlobStorageSettings | None = None
     """Storage account for data sets. Default: none."""
+    diagnostics: DiagnosticsSettings = DiagnosticsSettings()
     feature: FeatureSettings = FeatureSettings()
     protect: bool = True
     """Protect resource group, registry, storage account and cluster. To delete one, first apply `false`."""
