@@ -14,7 +14,8 @@ from tests.local.jobs import KUEUE, gpu_nodes, pods_of
 from tests.local.standing import Standing
 from tests.local.submission import submitted
 
-LEVEL = "example.org/rack"
+LEVEL = "ib/torset"
+"""Label of nodes on AKS (docs/aks.md). Kueue adds the node as the level below."""
 NEAR = "kueue.x-k8s.io/podset-{}-topology"
 
 
