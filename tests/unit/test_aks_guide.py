@@ -16,10 +16,12 @@ from pydantic import BaseModel
 from components.azure.baselines import THRESHOLDS
 from components.health.thresholds import Scope
 from stacks.config import secrets
+from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.targets.aks.settings.health import AksHealthSettings
+from stacks.targets.aks.settings.storage import StorageSettings
 from stacks.targets.registry import TARGETS
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +30,8 @@ BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "azure": AzureSettings,
     "health": AksHealthSettings,
+    "scheduling": SchedulingSettings,
+    "storage": StorageSettings,
     "tenancy": TenancySettings,
     "workloads": WorkloadsSettings,
 }
