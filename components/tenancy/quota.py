@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 import pulumi
@@ -17,6 +18,18 @@ from components.tenancy.lending import DECLARED
 Quota: TypeAlias = Mapping[str, Quantity]
 """Amounts by resource name. A quota has all resources of the platform. A limit has only the resources that it limits.
 """
+
+
+class StopPolicy(StrEnum):
+    """Whether a queue starts jobs (Kueue, `apis/kueue/v1beta2/clusterqueue_types.go`, StopPolicy).
+
+    Hold: it starts no jobs, and its running jobs continue.
+    HoldAndDrain: it also suspends its running jobs, each as a whole.
+    """
+
+    NONE = "None"
+    HOLD = "Hold"
+    HOLD_AND_DRAIN = "HoldAndDrain"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +56,7 @@ def cluster_queue(
     covered: Sequence[str] = names.RESOURCES,
     gpu_resource: str = names.GPU,
     usage_based: bool = False,
+    stop_policy: StopPolicy = StopPolicy.NONE,
     api: str = names.KUEUE_API,
 ) -> Document:
     """Return a ClusterQueue with MLBatch's policies.
@@ -80,6 +94,7 @@ def cluster_queue(
                 "reclaimWithinCohort": "Any",
                 "borrowWithinCohort": {"policy": "Never"},
             },
+            **({"stopPolicy": str(stop_policy)} if stop_policy is not StopPolicy.NONE else {}),
             **({"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}} if usage_based else {}),
             "resourceGroups": [
                 {

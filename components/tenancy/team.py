@@ -19,7 +19,7 @@ from components.kubernetes.rbac import binding
 from components.layer import Layer
 from components.tenancy import user_queues
 from components.tenancy.bounds import APPWRAPPERS, Bounds, job_quotas, limit_range, quotas
-from components.tenancy.quota import FlavorQuota, cluster_queue
+from components.tenancy.quota import FlavorQuota, StopPolicy, cluster_queue
 
 _LONGEST_NAME: Final = 253
 _GROUP: Final = "group:"
@@ -46,6 +46,7 @@ class TeamArgs:
     cohort: the queues that lend to each other.
     covered: resources that its queue has quotas for.
     user_fair_sharing: each user has a LocalQueue. Pending jobs of the user with the least recent use go first.
+    stop_policy: whether its queue starts jobs.
     open_to_all: its queue also takes jobs of other namespaces whose administrators direct them to it.
     gpu_resource: resource name under which nodes offer GPUs.
     kueue_api: API version of its queues.
@@ -65,6 +66,7 @@ class TeamArgs:
     cohort: str
     covered: Sequence[str] = names.RESOURCES
     user_fair_sharing: bool = False
+    stop_policy: StopPolicy = StopPolicy.NONE
     open_to_all: bool = False
     gpu_resource: str = names.GPU
     kueue_api: str = names.KUEUE_API
@@ -103,6 +105,7 @@ class Team(Layer):
                 covered=args.covered,
                 gpu_resource=args.gpu_resource,
                 usage_based=args.user_fair_sharing,
+                stop_policy=args.stop_policy,
                 api=args.kueue_api,
             ),
             pulumi.ResourceOptions(parent=self),

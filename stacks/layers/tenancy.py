@@ -132,6 +132,7 @@ def _team(
         cohort=settings.queueing.cohort,
         covered=settings.queueing.covered,
         user_fair_sharing=team.user_fair_sharing,
+        stop_policy=settings.queueing.stop_policy,
         open_to_all=settings.queueing.open_to_all,
         gpu_resource=cluster.gpu_resource,
         kueue_api=cluster.kueue_api,

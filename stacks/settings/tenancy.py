@@ -13,6 +13,7 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.bounds import Bounds
 from components.tenancy.pod_policy import GRACE_SECONDS
 from components.tenancy.promises import Promise
+from components.tenancy.quota import StopPolicy
 from stacks.config.errors import MISSING, ConfigError, Path, key
 from stacks.settings import members
 from stacks.settings.jobs import JobsSettings
@@ -161,6 +162,10 @@ class QueueingSettings(SettingsModel):
     open_to_all: bool = False
     """Let a team's queue admit jobs from each namespace that has the label `mlbatch-team-namespace=true` and a
     LocalQueue for it, like MLBatch. If false, it admits jobs from the team's namespace only.
+    """
+    stop_policy: StopPolicy = StopPolicy.NONE
+    """Stop the teams' queues, for maintenance. `Hold`: queues start no jobs, running jobs continue. `HoldAndDrain`:
+    queues also suspend running jobs, each as a whole. These wait and start again with `None`.
     """
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
     """Version of Kueue. v0.18 rejects several node pools and `userFairSharing`."""

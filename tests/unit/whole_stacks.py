@@ -132,7 +132,7 @@ def _tutorial(mirror: Mirror, kubeconfig: Path) -> Record:
     raw["nfs"]["hostmountAnyuid"] = True
     raw |= {
         "monitoring": {**ON, "privilegedAccounts": True, **volumes},
-        "queueing": {"openToAll": True, "countPods": False},
+        "queueing": {"openToAll": True, "countPods": False, "stopPolicy": "Hold"},
         "tenancy": {"readSecrets": True, "exec": True, "unwrappedRay": True},
         "workloads": {"vllm": {**QUEUED, **images, "bounded": False}},
     }
