@@ -187,9 +187,12 @@ class TestSettings:
 
     @pytest.mark.parametrize(
         ("kubernetes", "version"),
-        [("1.29", "v0.29.7"), ("1.30", "v0.29.7"), ("1.31", "v0.31.8"), ("1.32", "v0.31.8"), ("1.33", "v0.33.5")],
+        [
+            *(("1.29", "v0.29.7"), ("1.30", "v0.29.7"), ("1.31", "v0.31.8"), ("1.32", "v0.31.8"), ("1.33", "v0.33.5")),
+            *(("1.34", "v0.34.7"), ("1.35", "v0.34.7"), ("1.36", "v0.35.7")),
+        ],
     )
-    def test_an_older_cluster_gets_the_scheduler_that_goes_with_it(self, kubernetes: str, version: str) -> None:
+    def test_a_cluster_gets_the_scheduler_that_goes_with_it(self, kubernetes: str, version: str) -> None:
         raw = aks({"kubernetesVersion": kubernetes}, scheduling={"packing": "coscheduling"})
         assert partial_of(raw).scheduler_version == version
         assert [error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion")] == []
