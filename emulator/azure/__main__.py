@@ -3,6 +3,8 @@
 scale     change the count of an agent pool
 fault     make the next matching calls fail
 clear     remove the planned faults and let stuck operations continue
+upgrade   install a new node image in a pool, as `az aks nodepool upgrade --node-image-only` does
+maintain  open the weekly maintenance window: AKS does what the cluster's node OS channel says
 register  make a resource provider use its registered features, as `az provider register` does
 serve     serve the engine's provider protocol (the local environment does that)
 """
@@ -20,7 +22,7 @@ from emulator.azure import faults
 from emulator.azure.local_cluster import LocalCluster, subscription
 from emulator.azure.services import resources
 from emulator.azure.services.agent_pools import settle_instances
-from emulator.azure.services.base import POOL
+from emulator.azure.services.base import CLUSTER, POOL, at
 from emulator.paths import Paths
 from emulator.plugin.errors import ProviderError
 from runner.files import UMASK
@@ -62,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     fault.add_argument("--kind", required=True, choices=sorted(faults.KINDS), help=kinds)
     fault.add_argument("--times", type=int, default=1)
     command("clear", _clear)
+    command("upgrade", _upgrade).add_argument("--pool", required=True, help="name of an agent pool")
+    command("maintain", _maintain)
     command("register", _register).add_argument("--namespace", default="Microsoft.ContainerService")
     return parser
 
@@ -97,6 +101,21 @@ def _fault(paths: Paths, options: argparse.Namespace) -> None:
 def _clear(paths: Paths, options: argparse.Namespace) -> None:
     with subscription(paths).edit() as state:
         faults.clear(state)
+
+
+def _upgrade(paths: Paths, options: argparse.Namespace) -> None:
+    subscription(paths).upgrade_images(options.pool)
+    print(f"{options.pool} has a new node image")
+
+
+def _maintain(paths: Paths, options: argparse.Namespace) -> None:
+    arm = subscription(paths)
+    channels = [at(each.properties, "autoUpgradeProfile.nodeOSUpgradeChannel") for each in arm.state().of_type(CLUSTER)]
+    if not {*channels} & {"NodeImage", "SecurityPatch"}:
+        print(f"AKS changes no node: the node OS channel is {', '.join(channels) or 'missing'}")
+        return
+    arm.upgrade_images()
+    print("all pools have a new node image")
 
 
 def _register(paths: Paths, options: argparse.Namespace) -> None:

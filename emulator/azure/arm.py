@@ -35,6 +35,12 @@ class ClusterLink(Protocol):
     def follow(self, nodes: Sequence[nodes.Node]) -> None:
         """Make these nodes the nodes of the cluster."""
 
+    def unsatisfiable_budgets(self) -> list[str]:
+        """Return why AKS refuses an upgrade, for each PodDisruptionBudget that blocks it."""
+
+    def drain(self, nodes: Sequence[nodes.Node]) -> None:
+        """Drain one node after the other. Raises ArmError if a pod cannot be evicted."""
+
     def empty(self) -> None:
         """Remove everything that users created in the cluster."""
 
@@ -113,6 +119,7 @@ class Arm:
             kind.check(request)
             if kind.type == CLUSTER and request.creates:
                 self.link.require_free()
+            had = _versions(state)
             record = Record(resource_id, kind.token, kind.type, kind.complete(request))
             record.creator, record.inputs = creator, dict(inputs or {})
             if before is not None:
@@ -122,6 +129,7 @@ class Arm:
             self._start(state, record, "create" if request.creates else "update", fault)
             state.put(record)
             kind.on_started(request, record)
+            self._upgrade(state, record, had)
             self._start_registrations(state)
             self._settle(state)
         _lose_answer(fault, kind)
@@ -144,6 +152,21 @@ class Arm:
             self._start(state, record, "delete", fault)
             self._settle(state)
         _lose_answer(fault, kind)
+
+    def upgrade_images(self, pool: str = "") -> None:
+        """Install a new node image in one pool or all, like `az aks nodepool upgrade --node-image-only`.
+
+        Raises ArmError if AKS refuses the upgrade, or if a node cannot be drained.
+        """
+        with self._settled() as state:
+            self._check_budgets()
+            pools = [each for each in state.of_type(POOL) if pool in ("", each.name)]
+            failure = self._drain(state, pools)
+            for each in pools:
+                _show(each, "Failed" if failure else "Succeeded")
+                (KINDS[each.token].on_failed if failure else KINDS[each.token].on_finished)(state, each)
+        if failure is not None:
+            raise failure
 
     def wait(
         self,
@@ -229,6 +252,32 @@ class Arm:
         state.results.pop(record.id.lower(), None)
         _show(record, _VERBS[what])
 
+    def _upgrade(self, state: State, record: Record, had: Mapping[str, str]) -> None:
+        """Drain the pools that get another Kubernetes version. A failed drain fails the operation.
+
+        had: versions before the request. Raises ArmError if AKS refuses the upgrade.
+        """
+        upgraded = [key for key, version in _versions(state).items() if had.get(key, version) != version]
+        if not upgraded:
+            return
+        self._check_budgets()
+        failure = self._drain(state, [each for each in state.of_type(POOL) if each.id in upgraded])
+        if failure is not None and record.operation is not None:
+            record.operation.error = (failure.code, failure.message)
+
+    def _check_budgets(self) -> None:
+        if found := self.link.unsatisfiable_budgets():
+            raise refused("UnsatisfiablePDB", details="; ".join(found))
+
+    def _drain(self, state: State, pools: Sequence[Record]) -> ArmError | None:
+        """Drain the nodes of user pools, and return the failure. Pods of a system pool have no other node here."""
+        names = {each.name for each in pools if each.properties["mode"] == "User"}
+        try:
+            self.link.drain([each for each in nodes.desired(self.facts, state) if each.labels["agentpool"] in names])
+        except ArmError as error:
+            return error
+        return None
+
     def _start_registrations(self, state: State) -> None:
         """Start the registrations that a template has just requested."""
         for record in state.of_type(REGISTRATION):
@@ -248,6 +297,12 @@ def _lose_answer(fault: str | None, kind: Kind) -> None:
     """Raise Azure Resource Manager's error for a service that accepted an operation and did not respond."""
     if fault == faults.TIMEOUT:
         raise refused("GatewayTimeout", service=kind.type.partition("/")[0], retry_after=_RETRY_SECONDS)
+
+
+def _versions(state: State) -> dict[str, str]:
+    """Return the Kubernetes versions of clusters and pools by id."""
+    keys = {CLUSTER: "currentKubernetesVersion", POOL: "currentOrchestratorVersion"}
+    return {each.id: each.properties[key] for kind, key in keys.items() for each in state.of_type(kind)}
 
 
 def _show(record: Record, provisioning_state: str) -> None:

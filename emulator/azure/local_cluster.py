@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator import cluster
-from emulator.azure import credentials
+from emulator.azure import credentials, drain
 from emulator.azure.arm import Arm
 from emulator.azure.errors import ArmError, refused
 from emulator.azure.facts import AzureFacts
@@ -67,6 +67,16 @@ class LocalCluster:
                     _patch(api, name, changes(existing[name], *_marks(node, simulated=name != NODE_NAME)))
                 elif name != NODE_NAME:
                     api.create(_NODES, document(name, node))
+
+    def unsatisfiable_budgets(self) -> list[str]:
+        """Return why AKS refuses an upgrade, for each PodDisruptionBudget that blocks it."""
+        with self._api() as api:
+            return drain.unsatisfiable(api.get("/apis/policy/v1/poddisruptionbudgets").get("items") or [])
+
+    def drain(self, nodes: Sequence[Node]) -> None:
+        """Drain one node after the other. Raises ArmError if a pod cannot be evicted."""
+        with self._api() as api:
+            drain.drain(api, [node.name for node in nodes])
 
     def empty(self) -> None:
         """Delete everything in the local cluster and start it again, with its addresses and credentials."""

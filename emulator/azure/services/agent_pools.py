@@ -55,6 +55,10 @@ class AgentPool(Kind):
 
     def on_finished(self, state: State, record: Record) -> None:
         settle_instances(record)
+        _show_cluster(state, record)
+
+    def on_failed(self, state: State, record: Record) -> None:
+        _show_cluster(state, record)
 
     def check_delete(self, request: Request) -> None:
         if not any(each.properties["mode"] == "System" for each in request.others(POOL, _cluster_id(request.id))):
@@ -102,6 +106,16 @@ def settle_instances(pool: Record) -> None:
         instances.append(following)
         following += 1
     pool.hidden |= {"instances": instances, "next": following}
+
+
+def _show_cluster(state: State, pool: Record) -> None:
+    """Give the cluster the state of the last operation on one of its pools.
+
+    Source: MicrosoftDocs/SupportArticles-docs, error-code-poddrainfailure.md.
+    """
+    cluster = state.get(_cluster_id(pool.id))
+    if cluster is not None and cluster.operation is None:
+        cluster.properties["provisioningState"] = pool.properties["provisioningState"]
 
 
 def _cluster_id(pool_id: str) -> str:

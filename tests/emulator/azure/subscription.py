@@ -11,8 +11,9 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from emulator.azure import faults
+from emulator.azure import drain, faults
 from emulator.azure.arm import Arm
+from emulator.azure.errors import refused
 from emulator.azure.facts import AzureFacts
 from emulator.azure.lifecycle import Lifecycle
 from emulator.azure.local_cluster import taken
@@ -41,12 +42,21 @@ KEY = rsa.generate_private_key(65537, 2048).public_key().public_bytes(Encoding.O
 
 
 class NoCluster:
-    """Records calls instead of changing a cluster. taken: objects of another owner in the cluster."""
+    """Records calls instead of changing a cluster.
+
+    taken: objects of another owner in the cluster.
+    budgets: its PodDisruptionBudgets.
+    drained: names of the nodes that were drained.
+    blocked: the node that cannot be drained.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.emptied = 0
         self.taken = ""
+        self.budgets: list[dict[str, Any]] = []
+        self.drained: list[str] = []
+        self.blocked = ""
 
     def require_free(self) -> None:
         if self.taken:
@@ -54,6 +64,15 @@ class NoCluster:
 
     def follow(self, nodes: Sequence[Node]) -> None:
         self.nodes = list(nodes)
+
+    def unsatisfiable_budgets(self) -> list[str]:
+        return drain.unsatisfiable(self.budgets)
+
+    def drain(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            if node.name == self.blocked:
+                raise refused("TooManyRequestsForEviction", node=node.name, pod="blue/gang-0")
+            self.drained.append(node.name)
 
     def empty(self) -> None:
         self.emptied += 1
