@@ -54,6 +54,7 @@ class GpuPoolArgs:
     labels: labels of the nodes besides AKS's.
     retired_tag: also set SkipGPUDriverInstall for clouds that still need it. Today AKS rejects or ignores it.
     drain_timeout_minutes: how long an upgrade waits for a node's pods to end.
+    soak_minutes: how long it then waits before it installs the new image.
     """
 
     name: str
@@ -76,15 +77,18 @@ class GpuPoolArgs:
     labels: Mapping[str, str] = field(default_factory=dict)
     retired_tag: bool = False
     drain_timeout_minutes: int = 30
+    soak_minutes: int = 0
 
 
 class GpuPool(Layer):
     """Create the GPU nodes without a driver. NVIDIA's GPU operator installs it, and two drivers would conflict.
 
     An upgrade replaces one node after the other without a surge node, because the quota for such machines rarely has
-    one to spare. With an autoscaler, the node count is only the initial one. A change that AKS cannot make in a pool
-    replaces it. The old pool and its pods are deleted first, because both have the same name and the quota is rarely
-    enough for both.
+    one to spare. If a node cannot be drained, the upgrade fails, and the node takes pods again. AKS's other behavior,
+    Cordon, needs surge nodes (MicrosoftDocs/azure-aks-docs, articles/aks/upgrade-options.md).
+
+    With an autoscaler, the node count is only the initial one. A change that AKS cannot make in a pool replaces it. The
+    old pool and its pods are deleted first, because both have the same name and the quota is rarely enough for both.
     """
 
     ready: Sequence[pulumi.Resource]
@@ -126,6 +130,7 @@ class GpuPool(Layer):
                 max_surge=None if args.spot else "0",
                 max_unavailable=None if args.spot else "1",
                 drain_timeout_in_minutes=args.drain_timeout_minutes,
+                node_soak_duration_in_minutes=args.soak_minutes or None,
             ),
             tags={**args.scope.tags, **({RETIRED_TAG: "true"} if args.retired_tag else {})},
             opts=pulumi.ResourceOptions(

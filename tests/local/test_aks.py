@@ -17,6 +17,7 @@ import pytest
 from emulator import azure
 from emulator import cluster as local_cluster
 from emulator.azure.__main__ import main
+from emulator.azure.errors import ArmError
 from emulator.azure.local_cluster import subscription
 from emulator.azure.services.authorization import RoleAssignment
 from emulator.azure.services.base import CLUSTER, POOL
@@ -310,6 +311,77 @@ def test_the_nodes_the_queues_and_the_test_job_are_there(cluster: Cluster, paths
     assert "ndv5" in azure.report(paths)
 
 
+def maintained(paths: Paths) -> int:
+    """Open the weekly maintenance window; return the exit code."""
+    return main(["maintain", "--state", str(paths.state)])
+
+
+def states(paths: Paths) -> dict[str, str]:
+    """Return the provisioning states of the cluster and its pools."""
+    found = in_azure(paths, CLUSTER) | in_azure(paths, POOL)
+    return {name: each["provisioningState"] for name, each in found.items() if name != "system"}
+
+
+FINE = {"mlbatch": "Succeeded", "ndv5": "Succeeded"}
+FAILED = {"mlbatch": "Failed", "ndv5": "Failed"}
+
+
+def test_a_maintenance_window_evicts_no_gang_and_fails_no_cluster(
+    project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default. With automatic node images, a gang loses its pods, or its budget blocks the upgrade.
+
+    With held queues, all jobs are suspended as a whole first.
+    """
+
+    def running() -> set[str]:
+        pods = cluster.list("v1", "Pod", "blue", label_selector="workload.codeflare.dev/appwrapper=nccl-allreduce")
+        return {pod["metadata"]["uid"] for pod in pods if pod["status"]["phase"] == "Running"}
+
+    def updated_with(**changes: Any) -> None:
+        wanted = {"workloads.nccl.nodes": 2, **{key.replace("__", "."): value for key, value in changes.items()}}
+        project.configure(changed(settings, wanted))
+        project.up()
+
+    updated_with()
+    gang = eventually("the gang runs on both nodes", running, lambda found: len(found) == 2)
+    assert maintained(paths) == 0
+    assert states(paths) == FINE
+    assert running() == gang
+
+    updated_with(azure__upgrades__nodeOs="NodeImage")
+    assert maintained(paths) == 0
+    assert states(paths) == FINE
+    gang = eventually("AppWrapper restarts it", running, lambda found: len(found) == 2 and not found & gang)
+
+    budget = {"minAvailable": 2, "selector": {"matchLabels": {"app.kubernetes.io/name": "nccl-allreduce"}}}
+    kept = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": budget}
+    cluster.create({**kept, "metadata": {"name": "kept", "namespace": "blue"}})
+    eventually(
+        "Kubernetes counts its pods",
+        lambda: (cluster.existing("policy/v1", kept["kind"], "kept", "blue").get("status") or {}).get("expectedPods"),
+        lambda pods: pods == 2,
+    )
+    assert maintained(paths) == 1, "AKS refuses it before it drains a node"
+    assert states(paths) == FINE
+    azure_with_drain = subscription(paths)
+    monkeypatch.setattr(azure_with_drain.link, "unsatisfiable_budgets", list)
+    with pytest.raises(ArmError, match="Too Many Requests"):
+        azure_with_drain.upgrade_images("ndv5")
+    assert states(paths) == FAILED, "as if somebody created the budget during the upgrade"
+    assert running() == gang
+    cluster.delete("policy/v1", str(kept["kind"]), "kept", "blue")
+
+    updated_with(queueing__stopPolicy="HoldAndDrain")
+    eventually("the whole gang is suspended", running, lambda found: not found)
+    assert main(["upgrade", "--state", str(paths.state), "--pool", "ndv5"]) == 0
+    assert states(paths) == FINE
+    updated_with()
+    eventually("the whole gang runs again", running, lambda found: len(found) == 2)
+    project.configure(settings)
+    project.up()
+
+
 def test_no_secret_is_in_clear_text_in_the_state(project: Project, cluster: Cluster, paths: Paths) -> None:
     secret = cluster.get("v1", "Secret", "grafana-admin", "monitoring")
     assert secret is not None
@@ -484,17 +556,28 @@ def test_recreated_identities_recreate_their_volumes_and_claims(
     project.unchanged()
 
 
-def updated(project: Project, changes: dict[str, Any], *expected: str, **others: str) -> None:
-    """Update the stack, which changes these resources in place and has only these other operations."""
+def configured(project: Project, changes: dict[str, Any]) -> None:
     secret = project.secret("blobSasToken", SAS_TOKEN)
     project.configure({**changed(stack_settings("aks"), {**EVERYTHING, **changes}), "blobSasToken": secret})
+
+
+def updated(project: Project, changes: dict[str, Any], *expected: str, **others: str) -> None:
+    """Update the stack, which changes these resources in place and has only these other operations."""
+    configured(project, changes)
     assert project.changes() == {**dict.fromkeys(expected, "update"), **others}
     project.up()
     project.unchanged()
 
 
-def test_what_azure_changes_in_place_is_changed_in_place(project: Project, paths: Paths) -> None:
-    """On a cluster with a GPU pool, which each request must then list. The control plane is upgraded first."""
+KEPT = {"jupyterlab": "workloads", "metaseq": "blue", "olmo": "blue"}
+"""Budgets that allow no disruption, with their namespaces."""
+
+
+def test_what_azure_changes_in_place_is_changed_in_place(project: Project, paths: Paths, cluster: Cluster) -> None:
+    """On a cluster with a GPU pool, which each request must then list. The control plane is upgraded first.
+
+    AKS refuses the upgrade while a budget allows no disruption. The update restores deleted budgets.
+    """
     options: dict[str, Any] = {
         "azure.kubernetesVersion": OLD,
         "azure.apiServer.authorizedRanges": ["203.0.113.0/24"],
@@ -506,12 +589,18 @@ def test_what_azure_changes_in_place_is_changed_in_place(project: Project, paths
     }
     # A preview of a change of the cluster does not know its issuer, which this credential names.
     changes = ("mlbatch", "mlbatch-in-blue-default")
-    updated(project, options, *changes, aksManagedAutoUpgradeSchedule="create")
+    windows = {"aksManagedAutoUpgradeSchedule": "create", "aksManagedNodeOSUpgradeSchedule": "create"}
+    updated(project, options, *changes, **windows)
     assert in_azure(paths, CLUSTER)["mlbatch"]["sku"]["tier"] == "Premium"
     options |= {"azure.systemPool.count": 3}
     updated(project, options, "mlbatch-system")
     options |= {"azure.kubernetesVersion": NEW}
-    updated(project, options, *changes, "mlbatch-system", "ndv5")
+    configured(project, options)
+    fails(project, "UnsatisfiablePDB", *(f"PDB {namespace}/{name} has" for name, namespace in KEPT.items()))
+    for name, namespace in KEPT.items():
+        cluster.delete("policy/v1", "PodDisruptionBudget", name, namespace)
+    budgets = {f"{name}/PodDisruptionBudget": "create" for name in KEPT}
+    updated(project, options, *changes, "mlbatch-system", "ndv5", **budgets)
     versions = {name: pool["currentOrchestratorVersion"] for name, pool in in_azure(paths, POOL).items()}
     assert {name: version.rpartition(".")[0] for name, version in versions.items()} == {"system": NEW, "ndv5": NEW}
     options |= {"azure.sshPublicKey": KEY}

@@ -17,22 +17,28 @@ from components.azure.baselines import THRESHOLDS
 from components.health.thresholds import Scope
 from stacks.config import secrets
 from stacks.settings.scheduling import SchedulingSettings
-from stacks.settings.tenancy import TenancySettings
+from stacks.settings.tenancy import QueueingSettings, TenancySettings
+from stacks.settings.volcano import VolcanoSettings
 from stacks.settings.workloads import WorkloadsSettings
+from stacks.targets.aks.settings import AksGpuSettings
 from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.targets.aks.settings.health import AksHealthSettings
 from stacks.targets.aks.settings.storage import StorageSettings
 from stacks.targets.registry import TARGETS
+from tests.unit.configurations import aks, changed, errors_of
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "aks.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "azure": AzureSettings,
+    "gpu": AksGpuSettings,
     "health": AksHealthSettings,
     "scheduling": SchedulingSettings,
     "storage": StorageSettings,
+    "queueing": QueueingSettings,
     "tenancy": TenancySettings,
+    "volcano": VolcanoSettings,
     "workloads": WorkloadsSettings,
 }
 KEYS = sorted({f"{section}.{rest}" for section, rest in re.findall(r"mlbatch:(\w+)\.([\w.]+)", TEXT)})
@@ -60,6 +66,17 @@ def test_every_variable_is_set_before_it_is_used() -> None:
             used = set(re.findall(r"\$\{?([A-Za-z_]+)", line))
             known |= set(re.findall(r"(?:^|export |for | )([A-Za-z_]+)(?:=| in )", line))
             assert used <= known, (used - known, line)
+
+
+def test_kubernetes_versions_of_the_guide_are_accepted_with_its_settings() -> None:
+    section = TEXT.partition("### Before 1.36")[2].partition("```\n")[0]
+    set_first = {key: yaml.safe_load(value) for key, value in re.findall(r"'mlbatch:(\S+)' (\S+)", section)}
+    versions = re.findall(r"^\| (1\.\d+) ", TEXT, re.MULTILINE)
+    assert versions[-1] == "1.36"
+    for version in versions:
+        settings = {"azure.kubernetesVersion": version, **(set_first if version == "1.36" else {})}
+        assert errors_of(changed(aks(gpu={"fabric": {}}, volcano={"enabled": True}), settings)) == []
+    assert errors_of(changed(aks(volcano={"enabled": True}), {"azure.kubernetesVersion": "1.36"})), "needs them"
 
 
 IMAGES = next(block for block in BLOCKS if "docker build" in block)

@@ -272,12 +272,12 @@ WINDOW = {
 @pytest.mark.parametrize(
     ("upgrades", "names"),
     [
-        ({}, {"aksManagedNodeOSUpgradeSchedule"}),
+        ({}, set()),
+        ({"nodeOs": "NodeImage"}, {"aksManagedNodeOSUpgradeSchedule"}),
         (
             {"nodeOs": "SecurityPatch", "kubernetes": "patch"},
             {"aksManagedNodeOSUpgradeSchedule", "aksManagedAutoUpgradeSchedule"},
         ),
-        ({"nodeOs": "None"}, set()),
         ({"nodeOs": "Unmanaged"}, set()),
     ],
     ids=lambda value: str(value)[:40],
@@ -298,8 +298,8 @@ def test_nodes_are_upgraded_in_a_window_alone(
 
 def test_the_window_is_the_one_that_is_asked_for(run: Callable[..., Run]) -> None:
     window = {"day": "Wednesday", "start": "22:30", "hours": 4, "everyWeeks": 2, "utcOffset": "-08:00"}
-    found = run(upgrades__window=window).one("containerservice:MaintenanceConfiguration").inputs["maintenanceWindow"]
-    assert found == {
+    found = run(upgrades__nodeOs="NodeImage", upgrades__window=window)
+    assert found.one("containerservice:MaintenanceConfiguration").inputs["maintenanceWindow"] == {
         "durationHours": 4,
         "schedule": {"weekly": {"dayOfWeek": "Wednesday", "intervalWeeks": 2}},
         "startTime": "22:30",
@@ -309,7 +309,7 @@ def test_the_window_is_the_one_that_is_asked_for(run: Callable[..., Run]) -> Non
 
 def test_a_replaced_cluster_gets_its_pool_and_its_window_anew(run: Callable[..., Run]) -> None:
     """They are named alike and look alike on the new one, and went with the old one."""
-    found = run()
+    found = run(upgrades__nodeOs="NodeImage")
     cluster = found.one("containerservice:ManagedCluster")
     by_urn = {item.urn: item for item in found.record.resources}
     for kind in ("AgentPool", "MaintenanceConfiguration"):

@@ -298,6 +298,7 @@ def _gpu_pool(
             labels=POOL_LABEL,
             retired_tag=pool.skip_gpu_driver_install_tag,
             drain_timeout_minutes=azure.upgrades.drain_timeout_minutes,
+            soak_minutes=azure.upgrades.soak_minutes,
         ),
         on_cluster,
     )

@@ -118,19 +118,24 @@ class WindowSettings(SettingsModel):
 
 
 class UpgradeSettings(SettingsModel):
-    """Automatic upgrades by AKS. They drain nodes, one GPU node after the other."""
+    """Upgrades of nodes, one GPU node after the other. An upgrade drains the node first: its jobs end."""
 
     kubernetes: Annotated[str, choice("upgrade channel", KUBERNETES_CHANNELS)] = "none"
     """`patch` upgrades to the newest patch of kubernetesVersion. The AKS channels for minor versions are not available,
     because drivers, Volcano and scheduler depend on kubernetesVersion, and an update of the stack would try to
     downgrade.
     """
-    node_os: Annotated[str, choice("node OS channel", NODE_OS_CHANNELS)] = "NodeImage"
-    """Upgrades of the node OS. `NodeImage`: weekly images. `SecurityPatch`: patches, without a new image if possible.
-    `Unmanaged`: Ubuntu's own updates, without restarts. `None`: no security fixes until you upgrade the node image.
+    node_os: Annotated[str, choice("node OS channel", NODE_OS_CHANNELS)] = "None"
+    """Automatic upgrades of the node OS, for all pools. `None`: none, you upgrade the node images. `NodeImage`: weekly
+    images. `SecurityPatch`: patches, without a new image if possible. `Unmanaged`: Ubuntu's own updates, without
+    restarts. `NodeImage` and `SecurityPatch` end jobs in the window.
     """
     drain_timeout_minutes: Annotated[int, Field(ge=1, le=1440)] = 30
     """Minutes that an upgrade waits for the pods of a GPU node to end. Then it fails."""
+    soak_minutes: Annotated[int, Field(ge=0, le=30)] = 0
+    """Minutes that an upgrade waits after it has drained a GPU node, before it installs the new image. You can stop the
+    upgrade in this time.
+    """
     window: WindowSettings = WindowSettings()
 
 
