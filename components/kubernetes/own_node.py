@@ -1,4 +1,4 @@
-"""Service accounts that may change only the node of their pod.
+"""Service accounts that may change only some fields of nodes, usually only those of the node of their pod.
 
 RBAC cannot limit node access: an account that can patch one node can cordon, relabel and taint all nodes. A
 ValidatingAdmissionPolicy restricts it. The API server adds the name of a pod's node to its token (kubernetes.io,
@@ -38,6 +38,7 @@ class OwnNodeAccount:
     taints: keys.
     reads: RBAC rules for other objects of the cluster that it needs.
     held: the policy is enforced. False if the cluster has no such policies, so that only RBAC applies.
+    every_node: these rights are on all nodes, not only on that of the pod.
     """
 
     name: str
@@ -49,6 +50,7 @@ class OwnNodeAccount:
     taints: Sequence[str] = ()
     reads: Sequence[Document] = ()
     held: bool = True
+    every_node: bool = False
 
 
 def register(account: OwnNodeAccount, prefix: str, parent: pulumi.Resource) -> list[Manifest]:
@@ -89,13 +91,10 @@ def policy(account: OwnNodeAccount) -> AdmissionPolicy:
             "oldTaints": _other_taints("oldObject", account.taints),
         },
         validations=[
-            Validation(
-                expression=f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue([]) == [object.metadata.name]",
-                message=f"{who} may change the node that it runs on, and no other",
-            ),
+            *([] if account.every_node else [_on_own_node(who)]),
             Validation(
                 expression=_others_are_kept("labels", account.labels),
-                message=f"{who} may change its own labels only: {', '.join(account.labels)}",
+                message=f"{who} may change its own labels only: {', '.join(account.labels) or 'none'}",
             ),
             Validation(
                 expression=_others_are_kept("annotations", account.annotations),
@@ -106,6 +105,13 @@ def policy(account: OwnNodeAccount) -> AdmissionPolicy:
                 expression=" && ".join(kept), message=f"{who} may not cordon a node or change what it belongs to"
             ),
         ],
+    )
+
+
+def _on_own_node(who: str) -> Validation:
+    return Validation(
+        expression=f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue([]) == [object.metadata.name]",
+        message=f"{who} may change the node that it runs on, and no other",
     )
 
 
