@@ -21,6 +21,7 @@ def install(
     site: what only this kind of cluster has.
     """
     site = site or SiteLayers()
+    site.has_repairs = inputs.settings.recovery.repair.enabled and inputs.settings.queueing.enabled
     metrics = monitoring.install(
         inputs, releases, cluster, site
     )  # first, because the operators below ask for its kinds
@@ -30,7 +31,7 @@ def install(
     tenants = tenancy.install(inputs, cluster, queues, metrics)
     namespaces = workloads.namespaces(inputs, cluster, tenants.teams)
     volumes = site.volumes(namespaces)
-    health.install(inputs, cluster, site, nodes, metrics)
+    health.install(inputs, cluster, site, nodes, metrics, queues)
     workloads.install(inputs, cluster, site, namespaces, volumes, nodes, schedulers, queues)
     platform = mlops.install(inputs, releases, cluster)
     site.applications(queues.ready if queues is not None else (), tenants.flavor)

@@ -33,6 +33,8 @@ NAMESPACE: Final = "monitoring"
 RELEASE: Final = accounts.RELEASE
 GRAFANA_SERVICE: Final = f"{RELEASE}-grafana"
 GRAFANA_USER: Final = "admin"
+PORT: Final = 9090
+"""Port of Prometheus's pods and of its Service."""
 NODE_EXPORTER_PORT: Final = 9100
 MONITOR_LABELS: Final[Mapping[str, str]] = {"release": RELEASE}
 """Prometheus selects monitors and rules with this label in all namespaces (`serviceMonitorSelector`)."""
@@ -92,6 +94,7 @@ class MonitoringArgs:
     nodes: where services run. The node exporter runs on all nodes.
     closed: only pods of the namespace can connect to its pods. The node exporter uses its node's network, where
     policies do not apply.
+    alert_readers: pods that may connect to Prometheus nevertheless.
     """
 
     chart: LocatedChart
@@ -109,6 +112,7 @@ class MonitoringArgs:
     pod_security: PodSecurity = PodSecurity.STANDARDS
     privileged: bool = False
     closed: bool = False
+    alert_readers: Sequence[Pods] = ()
     resources: Resources = PROMETHEUS
 
 
@@ -135,7 +139,8 @@ class Monitoring(Layer):
         namespace = Manifest(NAMESPACE, body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
         if args.closed:
-            Manifest(f"{name}/NetworkPolicy", inward(self.namespace), pulumi.ResourceOptions(parent=self))
+            policy = inward(self.namespace, {PORT: [pods.peer() for pods in args.alert_readers]})
+            Manifest(f"{name}/NetworkPolicy", policy, pulumi.ResourceOptions(parent=self))
         secret = Manifest(
             f"{name}/{_ADMIN_SECRET}",
             objects.secret(
@@ -194,6 +199,11 @@ class SlackMonitor(pulumi.ComponentResource):
         super().__init__("mlbatch:observability:SlackMonitor", name, None, opts)
         Manifest(f"{name}/PodMonitor", slack_monitor(), pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
+
+
+def address(namespace: str = NAMESPACE) -> str:
+    """Return Prometheus's address in the cluster (templates/prometheus/service.yaml)."""
+    return f"http://{RELEASE}-prometheus.{namespace}.svc:{PORT}"
 
 
 def scrapers(namespace: str = NAMESPACE) -> Pods:

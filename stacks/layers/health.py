@@ -1,4 +1,4 @@
-"""Checks of the GPU nodes, and what they report through."""
+"""Checks of the GPU nodes, what they report through, and the repair of nodes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,46 @@ from components.health import autopilot
 from components.health.autopilot import Autopilot, AutopilotArgs
 from components.health.check_job import CheckArgs, GateArgs
 from components.health.nccl_gate import SHARED_MEMORY, NcclGate, NcclGateArgs
+from components.health.repair import RepairController, RepairControllerArgs
 from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
 from components.health.thresholds import Scope
 from components.kubernetes.cluster import Cluster
+from components.observability import prometheus
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, scrapers
 from components.workloads import nccl
 from components.workloads.pods import NodePods
 from stacks.config.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
+from stacks.layers.queueing import Queueing
 from stacks.layers.site import SiteLayers
 from stacks.settings.health import CheckSettings, Mode
 
 
 def install(
-    inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes: GpuNodes, metrics: Monitoring | None
+    inputs: StackInputs[Any],
+    cluster: Cluster,
+    site: SiteLayers,
+    nodes: GpuNodes,
+    metrics: Monitoring | None,
+    queues: Queueing | None,
 ) -> None:
-    """Register the checks that are switched on."""
+    """Register the checks that are switched on, and the repair of nodes."""
     _checks(inputs, cluster, site, nodes)
+    if queues is not None and site.has_repairs:
+        settings = inputs.settings
+        RepairController(
+            "repair-controller",
+            RepairControllerArgs(
+                image=inputs.mirror.image(catalogue.PYTHON.reference),
+                most_percent=settings.recovery.repair.most_percent,
+                prometheus=prometheus.address(settings.monitoring.namespace) if metrics is not None else None,
+                gpu_resource=cluster.gpu_resource,
+                held=cluster.has_admission_policies,
+                nodes=cluster.placement.system,
+                pod_security=cluster.pod_security,
+            ),
+            cluster.options(queues.namespace),
+        )
     if inputs.settings.health.autopilot.enabled:
         needs = [*nodes.ready, *([metrics] if metrics is not None else [])]
         args = autopilot_args(inputs, cluster, site, metrics)

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from components import catalogue, names
+from components.health import repair
 from components.kubernetes.cluster import Cluster
+from components.kubernetes.network import Pods
 from components.observability import metrics
 from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched
 from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
@@ -47,6 +49,7 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         privileged=site.privileged_monitoring,
         nodes=cluster.placement.system,
         closed=inputs.settings.tenancy.network.enabled,
+        alert_readers=[Pods(namespace=names.SYSTEM_NAMESPACE, labels=repair.LABELS)] if site.has_repairs else [],
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
     watched = _watched(inputs, releases, cluster)
@@ -97,6 +100,8 @@ def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:
         yield kuberay.NAME
     if inputs.settings.tenancy.enabled:
         yield slack.CONTROLLER
+    if inputs.settings.recovery.repair.enabled:
+        yield repair.CONTROLLER
 
 
 def _lacking(settings: PlatformSettings, watched: Watched) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components.health import repair_state
 from components.health.reporter import NCCL_GATE, Check
 from components.kubernetes.namespace import Namespace
 from components.kubernetes.placement import NodeGroup
@@ -41,6 +42,8 @@ class SiteLayers:
 
     has_node_agents = False
     """Whether `node_agents` registers something."""
+    has_repairs = False
+    """Whether a controller taints nodes in repair. `platform.install` sets it from the settings."""
     own_checks: Sequence[Check] = ()
     """Those that `checks` may register."""
     gate_program: NcclProgram = nccl.PROGRAM
@@ -55,12 +58,13 @@ class SiteLayers:
         return [*self.own_checks, NCCL_GATE]
 
     def kept_usable(self, nodes: NodeGroup) -> NodeGroup:
-        """Return nodes as what makes them usable gets there: where a check has failed, too.
+        """Return nodes as what makes them usable gets there: where a check has failed or a repair goes on, too.
 
         Without drivers, plugins and labels a node is never checked again; and the network operator removes its driver
         from all nodes as soon as it tolerates the taints of none (Mellanox/network-operator, pkg/nodeinfo/filter.go).
         """
-        return nodes.tolerating(check.taint for check in self.checks_known())
+        repair = [repair_state.KEY] if self.has_repairs else []
+        return nodes.tolerating([*(check.taint for check in self.checks_known()), *repair])
 
     def gpu_operator(self) -> Layer | None:
         """Register what makes GPUs usable; None where the platform's own operators do, as far as they are wanted."""

@@ -13,6 +13,19 @@ from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel
 
 
+class RepairSettings(SettingsModel):
+    """Takes GPU nodes out of service when an alert or a node condition reports a broken GPU or link."""
+
+    enabled: bool = False
+    """Install the repair controller. It taints nodes, and an administrator returns them with `mlbatch repair`. Needs
+    mlbatch:queueing, and mlbatch:monitoring for signals from alerts.
+    """
+    most_percent: Annotated[int, Field(ge=1, le=100)] = 25
+    """Number of nodes that the controller may take out of service, in percent of all GPU nodes. One node is always
+    allowed.
+    """
+
+
 class RecoverySettings(SettingsModel):
     """Timeouts after the loss of nodes.
 
@@ -33,6 +46,8 @@ class RecoverySettings(SettingsModel):
     """Seconds that a node which was cordoned, not ready or sick must be healthy before its GPUs are lent again. A loss
     counts at once.
     """
+
+    repair: RepairSettings = RepairSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Require enough time for AppWrapper to retry before Kueue evicts the job."""
