@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from kubernetes.client.exceptions import ApiException
@@ -11,7 +12,7 @@ from urllib3.exceptions import HTTPError
 from cli.ending import failed, written
 from runner import report, webhooks
 from runner.picture.page import picture
-from runner.report import connect, platform_report
+from runner.report import connect, sections
 
 
 def run(kubeconfig: Path | None, context: str | None, output: str, file: Path | None) -> int:
@@ -21,7 +22,12 @@ def run(kubeconfig: Path | None, context: str | None, output: str, file: Path | 
         if output == "html":
             text = picture(client, context or "of the current context")
         else:
-            text = "\n\n".join(part for part in (platform_report(client), webhooks.report(client)) if part) + "\n"
+            found = [*sections(client), *webhooks.report(client)]
+            if output == "json":
+                content = {section.title: section.content() for section in found}
+                text = json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n"
+            else:
+                text = "\n\n".join(section.text() for section in found) + "\n"
     except ConfigException as error:
         return failed(f"the kubeconfig cannot be used: {error}")
     except (ApiException, HTTPError) as error:

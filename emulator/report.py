@@ -46,6 +46,6 @@ def environment_report(paths: Paths) -> str:
         pipelines,
         controllers.report(pods),
         platform_report(client),
-        webhooks.report(client),
+        *(section.text() for section in webhooks.report(client)),
     )
     return "\n\n".join(part for part in parts if part)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import kubernetes
 from kubernetes.client.rest import RESTClientObject
@@ -15,6 +15,7 @@ from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 from kubernetes.utils.quantity import parse_quantity
 
 from runner import nvshare
+from runner.repairs import repairs
 from runner.waiting import awaited
 
 GPU: Final = "nvidia.com/gpu"
@@ -81,25 +82,54 @@ class _Impatient(RESTClientObject):
         return RESTClientObject.request(self, *arguments, **bounded)
 
 
+class Section(NamedTuple):
+    """A table of the report."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def text(self) -> str:
+        """Return the table in columns."""
+        return table(self.title, self.header, self.rows)
+
+    def content(self) -> list[dict[str, Any]]:
+        """Return the rows for JSON, by the words of the header in lower case."""
+        return [dict(zip(map(str.lower, self.header), row, strict=True)) for row in self.rows]
+
+
 def platform_report(client: Client) -> str:
     """Return a description of the platform on a cluster.
 
     Raises the Kubernetes client's exceptions if the cluster does not answer.
     """
-    return "\n\n".join(
-        [
-            table("Nodes", ["INSTANCE TYPE", "NODES", "READY", "GPUS"], _nodes(client)),
-            table(
-                "Queues", ["CLUSTERQUEUE", "GPU QUOTA", "LENDABLE", "IN USE", "BORROWED", "PENDING"], _queues(client)
-            ),
-            table("Teams", ["NAMESPACE", "QUEUE", "MEMBERS"], _teams(client)),
-            *_unenforced(client),
-            table("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], _workloads(client)),
-            *_nvshare(client),
-            *_mlops(client),
-            *_without_pods(client),
-        ]
-    )
+    return "\n\n".join(section.text() for section in sections(client))
+
+
+def sections(client: Client) -> list[Section]:
+    """Return the tables of the report. Raises the Kubernetes client's exceptions if the cluster does not answer."""
+    queues = ["CLUSTERQUEUE", "GPU QUOTA", "LENDABLE", "IN USE", "BORROWED", "PENDING"]
+    return [
+        Section("Nodes", ["INSTANCE TYPE", "NODES", "READY", "GPUS"], list(_nodes(client))),
+        *in_repair(objects(client, "v1", "Node")),
+        Section("Queues", queues, list(_queues(client))),
+        Section("Teams", ["NAMESPACE", "QUEUE", "MEMBERS"], list(_teams(client))),
+        *_unenforced(client),
+        Section("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], list(_workloads(client))),
+        *_nvshare(client),
+        *_mlops(client),
+        *_without_pods(client),
+    ]
+
+
+def in_repair(nodes: Iterable[Mapping[str, Any]]) -> Iterable[Section]:
+    """Yield the nodes in repair, if there are any."""
+    rows = [
+        (each.node, each.state, each.reason, each.since, each.host or "-", each.case or "-", each.detail or "-")
+        for each in repairs(nodes)
+    ]
+    if rows:
+        yield Section("Nodes in repair", ["NODE", "STATE", "REASON", "SINCE", "HOST", "CASE", "DETAIL"], rows)
 
 
 def await_settled(client: Client, seconds: float = 15.0) -> None:
@@ -214,7 +244,7 @@ def _teams(client: Client) -> Iterable[Sequence[Any]]:
         yield name, ", ".join(queues) or "-", ", ".join(listed) or "-"
 
 
-def _unenforced(client: Client) -> Iterable[str]:
+def _unenforced(client: Client) -> Iterable[Section]:
     """Yield the promises to teams that this cluster cannot enforce, if there are any."""
     namespaces = objects(client, "v1", "Namespace", label_selector=TEAM_LABEL)
     found = [
@@ -222,7 +252,7 @@ def _unenforced(client: Client) -> Iterable[str]:
     ]
     rows = [(name, promises) for name, promises in found if promises]
     if rows:
-        yield table("Promises that are not enforced", ["NAMESPACE", "PROMISES"], rows)
+        yield Section("Promises that are not enforced", ["NAMESPACE", "PROMISES"], rows)
 
 
 def _workloads(client: Client) -> Iterable[Sequence[Any]]:
@@ -235,16 +265,16 @@ def _workloads(client: Client) -> Iterable[Sequence[Any]]:
         yield metadata["namespace"], metadata["name"], (wrapper.get("status") or {}).get("phase", "new"), shown
 
 
-def _nvshare(client: Client) -> Iterable[str]:
+def _nvshare(client: Client) -> Iterable[Section]:
     """Yield the result of the test of shared GPUs, if there is one."""
     jobs = objects(client, "batch/v1", "Job", namespace=nvshare.NAMESPACE)
     if any(job["metadata"]["name"] == nvshare.JOB for job in jobs):
         pods = objects(client, "v1", "Pod", namespace=nvshare.NAMESPACE, label_selector=nvshare.SELECTOR)
         row = (nvshare.JOB, nvshare.verdict(pods), nvshare.seconds(pods))
-        yield table("Test of shared GPUs", ["JOB", "VERDICT", "TOOK"], [row])
+        yield Section("Test of shared GPUs", ["JOB", "VERDICT", "TOOK"], [row])
 
 
-def _mlops(client: Client) -> Iterable[str]:
+def _mlops(client: Client) -> Iterable[Section]:
     """Yield the available workloads of the OSS MLOps platform, by namespace, if there are any."""
     found: dict[str, list[tuple[str, bool]]] = {}
     for kind, ready in (("Deployment", "availableReplicas"), ("StatefulSet", "readyReplicas")):
@@ -261,10 +291,10 @@ def _mlops(client: Client) -> Iterable[str]:
         for namespace, items in sorted(found.items())
     ]
     if rows:
-        yield table("OSS MLOps platform", ["NAMESPACE", "AVAILABLE", "NOT YET"], rows)
+        yield Section("OSS MLOps platform", ["NAMESPACE", "AVAILABLE", "NOT YET"], rows)
 
 
-def _without_pods(client: Client) -> Iterable[str]:
+def _without_pods(client: Client) -> Iterable[Section]:
     """Yield the Deployments whose pods the API server rejects, with the reason, if there are any.
 
     A Deployment copies the condition of its ReplicaSet, which ends when the next pod is accepted
@@ -278,7 +308,7 @@ def _without_pods(client: Client) -> Iterable[str]:
         if (each["type"], each["status"], each.get("reason")) == ("ReplicaFailure", "True", "FailedCreate")
     ]
     if rows:
-        yield table("Deployments whose pods are rejected", ["NAMESPACE", "DEPLOYMENT", "BECAUSE"], sorted(rows))
+        yield Section("Deployments whose pods are rejected", ["NAMESPACE", "DEPLOYMENT", "BECAUSE"], sorted(rows))
 
 
 def _why(said: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
-from runner.report import Client, objects, table
+from runner.report import Client, Section, objects
 
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 _CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -38,10 +38,10 @@ class Absent:
         return any(fnmatchcase(resource, pattern) for pattern in self.resources)
 
 
-def report(client: Client) -> str:
-    """Return a table of the webhooks that do not answer, empty if all answer."""
+def report(client: Client) -> list[Section]:
+    """Return a table of the webhooks that do not answer, none if all answer."""
     rows = [(each.namespace, each.service, ", ".join(each.resources)) for each in absent(client)]
-    return table("Webhooks that do not answer", ["NAMESPACE", "SERVICE", "HOLDS UP"], rows) if rows else ""
+    return [Section("Webhooks that do not answer", ["NAMESPACE", "SERVICE", "HOLDS UP"], rows)] if rows else []
 
 
 def holding(client: Client, kinds: Iterable[tuple[str, str]]) -> dict[Absent, list[str]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
+from runner.repairs import Repair, repairs
 from runner.report import GPU, SHARED_GPU, Client, objects, queueing
 
 HEALTH = "autopilot.ibm.com/gpuhealth"
@@ -79,6 +80,7 @@ class Snapshot:
     name: str
     taken: datetime
     nodes: Sequence[Node] = ()
+    repairs: Sequence[Repair] = ()
     queues: Sequence[Queue] = ()
     jobs: Sequence[Job] = ()
     events: Sequence[Event] = ()
@@ -102,7 +104,7 @@ def snapshot(
     name: str,
     taken: datetime,
     *,
-    nodes: Iterable[Any] = (),
+    nodes: Sequence[Any] = (),
     pods: Iterable[Any] = (),
     queues: Sequence[Any] = (),
     flavors: Iterable[Any] = (),
@@ -123,6 +125,7 @@ def snapshot(
         name=name,
         taken=taken,
         nodes=sorted((node for node in found if node.gpus or node.held), key=lambda node: node.name),
+        repairs=repairs(nodes),
         queues=sorted((_queue(item, counted) for item in queues), key=lambda queue: queue.name),
         jobs=sorted(
             (_job(item, counted) for item in workloads), key=lambda job: (job.namespace, job.created, job.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -295,6 +296,21 @@ def test_it_needs_nothing_from_elsewhere_and_runs_nothing() -> None:
     assert "prefers-color-scheme: dark" in text
 
 
+def test_nodes_in_repair_are_listed() -> None:
+    item = node()
+    repair = {
+        "state": "reported",
+        "reason": "xid-error",
+        "since": "2026-11-27T10:00:00Z",
+        "case": "42",
+        "detail": "<b>",
+    }
+    item["metadata"]["annotations"] = {"mlbatch/repair": json.dumps(repair)}
+    texts = drawn(nodes=[item]).texts
+    assert {"Nodes in repair", "reported", "xid-error", "42", "<b>"} <= set(texts)
+    assert "Nodes in repair" not in drawn(nodes=[node()]).texts
+
+
 def test_an_empty_cluster_is_drawn_too() -> None:
     assert drawn().texts.count("none") == 5
 
@@ -303,8 +319,6 @@ def test_a_file_that_cannot_be_written_is_told(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "connect", lambda *_: None)
-    monkeypatch.setattr(command, "platform_report", lambda _: "report")
-    monkeypatch.setattr("runner.webhooks.report", lambda _: "")
     monkeypatch.setattr("runner.picture.page.read", lambda *_: taken())
     assert main(["status", "--output", "html", "--file", str(tmp_path / "status.html")]) == 0
     assert (tmp_path / "status.html").read_text().startswith("<!DOCTYPE html>")

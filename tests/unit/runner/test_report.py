@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,34 @@ def test_promises_that_nothing_holds_are_named_with_the_team() -> None:
     finally:
         CORE["Namespace"] = before
     assert "Promises that are not enforced\n  NAMESPACE  PROMISES\n  blue       quota-gate, job-bounds" in text
+
+
+IN_REPAIR = {"state": "quarantined", "reason": "xid-error", "since": "2026-11-27T10:00:00Z", "detail": "XID 79"}
+
+
+def test_nodes_in_repair_have_a_table_of_their_own_also_as_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client: Any = Emptied(set())
+    assert "in repair" not in platform_report(client)
+    labels = {"hyperv/PhysicalHostName": "BLZ23GPU0042"}
+    texts = {"n1": json.dumps(IN_REPAIR), "n0": "not JSON"}
+    nodes = [
+        {"metadata": {"name": name, "labels": labels, "annotations": {"mlbatch/repair": text}}}
+        for name, text in texts.items()
+    ]
+    monkeypatch.setitem(CORE, "Node", nodes)
+    (rows,) = [part for part in platform_report(client).split("\n\n") if part.startswith("Nodes in repair")]
+    assert [row.split()[:3] for row in rows.splitlines()[2:]] == [
+        ["n0", "unreadable", "BLZ23GPU0042"],
+        ["n1", "quarantined", "xid-error"],
+    ]
+    monkeypatch.setattr("cli.status.connect", lambda *_: client)
+    monkeypatch.setattr("runner.webhooks.report", lambda _: [])
+    assert main(["status", "--output", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["Nodes in repair"][1] == {"node": "n1", "host": "BLZ23GPU0042", "case": "-", **IN_REPAIR}
+    assert found["Teams"][0]["namespace"] == "blue"
 
 
 def test_accounts_are_no_members_of_a_team(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,10 +102,11 @@ def test_a_webhook_of_every_kind_holds_all_up() -> None:
 
 def test_the_report_names_them_and_is_empty_where_all_are_answered() -> None:
     client: Any = Served(**{**KUEUE, "MutatingWebhookConfiguration": []}, ready=("appwrapper",))
-    assert webhooks.report(client) == (
+    (section,) = webhooks.report(client)
+    assert section.text() == (
         "Webhooks that do not answer\n"
         "  NAMESPACE       SERVICE  HOLDS UP\n"
         f"  mlbatch-system  kueue    {QUEUES}, workloads.kueue.x-k8s.io"
     )
     everybody: Any = Served(**KUEUE, ready=("appwrapper", "kueue", "pods"))
-    assert webhooks.report(everybody) == ""
+    assert webhooks.report(everybody) == []
