@@ -56,17 +56,47 @@ def status(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     output: Annotated[
-        Literal["text", "html"], typer.Option(help="html draws a page that needs no network and no script.")
+        Literal["text", "json", "html"], typer.Option(help="html draws a page that needs no network and no script.")
     ] = "text",
     file: File = None,
 ) -> int:
-    """Print nodes, queues, teams, workloads and webhooks that do not answer.
+    """Print nodes, repairs, queues, teams, workloads and webhooks that do not answer.
 
     Reads the cluster of the kubeconfig and does not change it.
     """
     from cli.status import run
 
     return run(kubeconfig, context, output, file)
+
+
+@app.command()
+def repair(
+    action: Annotated[
+        Literal["list", "start", "report", "replace", "return"],
+        typer.Argument(
+            metavar="ACTION",
+            help="list the nodes in repair; start takes a node out of service; report prints the text for the "
+            "provider; replace prints the commands for the machine; return tests the node and puts it back into "
+            "service.",
+        ),
+    ] = "list",
+    node: Annotated[str | None, typer.Argument(metavar="NODE", help="The node. Required, except by list.")] = None,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="For start: the problem.")] = "",
+    move: Annotated[bool, typer.Option("--move", help="For start: jobs leave the node now.")] = False,
+    case: Annotated[str, typer.Option(metavar="ID", help="For report: record the provider's case.")] = "",
+    untested: Annotated[bool, typer.Option("--untested", help="For return: without the health gate.")] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[Literal["text", "json"], typer.Option(help="The format of the list.")] = "text",
+) -> int:
+    """List nodes with broken GPUs, report them to the provider, and put them back into service.
+
+    Changes the node's taint and annotation mlbatch/repair with start, report --case and return. It never changes a
+    machine.
+    """
+    from cli.repair import run
+
+    return run(action, node, kubeconfig, context, output, reason=reason, case=case, move=move, untested=untested)
 
 
 @app.command()

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RUFF = Path(sys.executable).with_name("ruff")
 FILES = sorted(file for depth in ("", "*/", "*/*/") for file in ROOT.glob(f"[!.]*/{depth}ruff.toml"))
-OUTSIDE = ("ask", "cli", "drift", "emulator", "reference", "review", "runner", "lab", "tests")
+OUTSIDE = ("ask", "cli", "drift", "emulator", "reference", "repair", "review", "runner", "lab", "tests")
 """Packages that the program must not import."""
 AZURE = ("components.azure", "pulumi_azure_native")
 OPENSTACK = ("components.openstack", "pulumi_openstack", "openstack")
@@ -30,10 +30,11 @@ FORBIDDEN = {
     "stacks/targets/openshift": (*OUTSIDE, *AZURE, *OPENSTACK),
     "ask": ("cli", "stacks", "drift", "reference", "review", "lab", "tests"),
     "cli": ("components", "lab", "tests"),
-    "drift": ("ask", "cli", "stacks", "emulator", "reference", "runner", "lab", "tests"),
+    "drift": ("ask", "cli", "stacks", "emulator", "reference", "repair", "runner", "lab", "tests"),
     "emulator": ("ask", "cli", "components", "stacks", "drift", "reference", "review", "lab", "tests"),
     "emulator/azure": ("ask", "cli", "components", "stacks", "drift", "reference", "review", "lab", "tests"),
     "reference": ("ask", "cli", "drift", "emulator", "review", "runner", "lab", "tests", *AZURE),
+    "repair": ("ask", "cli", "stacks", "drift", "emulator", "reference", "review", "lab", "tests", "components.azure"),
     "review": ("ask", "cli", "components", "stacks", "drift", "emulator", "reference", "lab", "tests"),
     "runner": ("ask", "cli", "components", "stacks", "drift", "emulator", "reference", "review", "lab", "tests"),
 }
@@ -44,7 +45,8 @@ ALLOWED = {
     "stacks": ("components.kubernetes", "stacks.targets.aks"),
     "stacks/targets/aks": (*AZURE, "stacks.platform"),
     "stacks/targets/cpouta": (*OPENSTACK, "stacks.platform"),
-    "cli": ("ask", "attack", "drift", "emulator", "reference", "review", "runner", "stacks"),
+    "cli": ("ask", "attack", "drift", "emulator", "reference", "repair", "review", "runner", "stacks"),
+    "repair": ("components.health", "runner"),
     "drift": ("components.ownership", "review.paths"),
     "emulator": ("emulator.azure", "runner"),
     "reference": ("stacks.targets",),

@@ -29,20 +29,21 @@ from tests.unit.test_packages import modules
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "commands.md").read_text()
-COMMANDS = ("status", "ask", "jobs", "drift", "review", "attack", "settings")
-FOLDERS = ("ask", "attack", "components", "drift", "emulator", "reference", "review", "runner", "stacks")
+COMMANDS = ("status", "repair", "ask", "jobs", "drift", "review", "attack", "settings")
+FOLDERS = ("ask", "attack", "components", "drift", "emulator", "reference", "repair", "review", "runner", "stacks")
 """Modules that the command line may use, and their dependencies."""
 SHARED = {
-    "kubeconfig": ("status", "ask", "drift", "attack"),
-    "context": ("status", "ask", "drift", "attack"),
+    "kubeconfig": ("status", "repair", "ask", "drift", "attack"),
+    "context": ("status", "repair", "ask", "drift", "attack"),
     "stack": ("jobs", "drift", "review"),
     "file": ("status", "review"),
-    "output": ("status", "ask", "settings"),
+    "output": ("status", "repair", "ask", "settings"),
 }
 """Common options, by the subcommands that have them."""
 ABSENT = ["--kubeconfig", "/nonexistent/kubeconfig"]
 FAILS: dict[str, list[str]] = {
     "status": ABSENT,
+    "repair": ["list", *ABSENT],
     "ask": ["/nonexistent/job.yaml", "--team", "blue", *ABSENT],
     "jobs": ["nccl", "--stack", "nowhere"],
     "drift": ["--stack", "nowhere", *ABSENT],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("ask", "attack", "components", "drift", "emulator", "reference", "review", "runner", "stacks")
+FOLDERS = ("ask", "attack", "components", "drift", "emulator", "reference", "repair", "review", "runner", "stacks")
 
 
 def name_of(file: Path, root: Path) -> str:

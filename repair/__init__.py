@@ -1,0 +1,1 @@
+"""Take nodes into repair and back into service, for administrators: `mlbatch repair`."""
