@@ -149,6 +149,7 @@ MECHANISMS: Final[dict[str, Callable[[Cluster, Project, Size], Breaking]]] = {
     "fair-sharing": lambda cluster, *_: without_fair_sharing(cluster),
     "packing": lambda _, project, size: spread(project, size),
     "slack-controller": lambda cluster, *_: stopped(cluster, "slack-controller"),
+    "repair-controller": lambda cluster, *_: stopped(cluster, "repair-controller"),
     "appwrapper": lambda cluster, *_: without_appwrapper(cluster),
     "quota-gate": lambda cluster, *_: not_in_force(cluster, Promise.QUOTA_GATE, admitted("dodge", "blue"), ADMITTED),
     "pod-isolation": lambda cluster, *_: not_in_force(

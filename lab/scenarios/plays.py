@@ -10,12 +10,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from kubernetes.dynamic.exceptions import NotFoundError
 
+from components.health.repair import ROUND_SECONDS
 from components.tables import Table
 from lab.pods import is_up
+from lab.scenarios import broken_gpu
 from lab.scenarios.attacks import isolation, quota_dodging
 from lab.scenarios.size import BOUND, FAIR, GPUS_PER_NODE, OTHER, TEAMS
 from lab.scenarios.stage import Stage
@@ -235,6 +238,35 @@ def node_failure(stage: Stage) -> None:
         stage.runs("blue", name, times=LATER)
 
 
+def gpu_repair(stage: Stage) -> None:
+    """A detector reports XID 79 on the node of a job. An administrator reports the host, then has the node tested."""
+    stage.submit("red", "own", gpus=GPUS_PER_NODE)
+    stage.all_run({"own": "red"})
+    (sick,) = stage.up("red", "own")
+
+    def state() -> str | None:
+        return broken_gpu.state(stage.cluster, sick)
+
+    stage.record.say(f"a detector reports XID 79 on {sick}")
+    broken_gpu.detect(stage.cluster, sick, is_broken=True)
+    stage.until(f"{sick} is quarantined", state, lambda found: found == "quarantined")
+    stage.until("its job runs on another node", lambda: stage.up("red", "own"), lambda up: up not in ([], [sick]))
+    less = str(stage.size.slack - GPUS_PER_NODE)
+    stage.until(f"the slack queue lends {less}", lambda: lending_limit(stage.cluster), lambda limit: limit == less)
+    stage.record.say(f"the administrator reports {sick} and restarts it; the detector is silent")
+    broken_gpu.report_host(stage.cluster, sick)
+    broken_gpu.detect(stage.cluster, sick, is_broken=False)
+    stage.stays("without a test it does not return", lambda: state() == "reported", seconds=ROUND_SECONDS + 5)
+    with broken_gpu.health_gate(stage.cluster):
+        job = broken_gpu.test(stage.cluster, sick)
+        where = partial(broken_gpu.gate_nodes, stage.cluster, job)
+        stage.until("the health gate runs there", where, lambda nodes: nodes == [sick])
+        stage.record.say("the health gate reports pass")
+        broken_gpu.report_gate(stage.cluster, sick, "pass")
+        stage.until(f"{sick} is back in service", lambda: state() is None)
+    stage.until("the slack queue lends all again", lambda: lending_limit(stage.cluster), lambda limit: limit is None)
+
+
 def beyond_slack(stage: Stage) -> None:
     """More nodes fail than slack covers. An idle team's quota is no longer lent, so borrowing jobs bear the loss."""
     jobs = [f"job-{index}" for index in range(stage.size.nodes)]
@@ -311,7 +343,7 @@ _PLAYS: Final = {
     play.__name__.replace("_", "-"): play
     for play in (
         *(queueing, fair_sharing, borrowing, reclaim, priorities, gangs, packing),
-        *(quota_dodging, isolation, node_failure, beyond_slack, retries),
+        *(quota_dodging, isolation, node_failure, gpu_repair, beyond_slack, retries),
     )
 }
 SCENARIOS: Final = {

@@ -68,13 +68,20 @@ class Size:
 
 
 def scenario_settings(project: Project, size: Size) -> dict[str, Any]:
-    """Return the settings of the scenarios' stack: those of `settings`, with queues for the users of one team."""
+    """Return the settings of the scenarios' stack: those of `settings`, with queues for the users of one team, and the
+    repair of nodes.
+    """
     found = settings(project, size)
     teams = [
         {**team, "users": [*team["users"], OTHER], "userFairSharing": True} if team["name"] == FAIR else team
         for team in found["teams"]
     ]
-    return {**found, "queueing": {**found["queueing"], "fairSharingHalfLifeMinutes": 10}, "teams": teams}
+    return {
+        **found,
+        "queueing": {**found["queueing"], "fairSharingHalfLifeMinutes": 10},
+        "recovery": {**found["recovery"], "repair": {"enabled": True}},
+        "teams": teams,
+    }
 
 
 def settings(project: Project, size: Size) -> dict[str, Any]:

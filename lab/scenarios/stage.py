@@ -18,6 +18,7 @@ from components.scheduling.pod_group import in_group, pod_group
 from components.tenancy.user_queues import queue_name
 from emulator.paths import Paths
 from lab.pods import is_up
+from lab.scenarios.broken_gpu import heal
 from lab.scenarios.record import Record
 from lab.scenarios.size import FAILURE_GRACE, FAIR, OTHER, RECOVERY, TEAMS, Size
 from runner.report import condition, is_true
@@ -127,6 +128,7 @@ class Stage:
         for node in self.nodes:
             asked(lambda node=node: mark(self.cluster, node, None))
             asked(lambda node=node: cordon(self.cluster, node, False))
+            asked(lambda node=node: heal(self.cluster, node))
         for team, name in self._submitted:
             eventually(
                 f"{team}/{name} is gone",

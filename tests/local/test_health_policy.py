@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import kubernetes
 import pytest
 
 from components.azure.node_check import NODE_CHECK
-from components.health import autopilot, reporter
+from components.health import autopilot, repair, reporter
 from components.health.autopilot import AutopilotArgs
+from components.health.repair_state import KEY
 from components.kubernetes import own_node
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.own_node import OwnNodeAccount
@@ -197,3 +199,22 @@ def test_autopilot_marks_its_own_node_and_reads_what_its_checks_need(autopilots:
 )
 def test_autopilot_cannot_make_other_changes(autopilots: Any, patch: dict[str, Any], node: str, reason: str) -> None:
     assert reason in denied(autopilots, patch, node)
+
+
+def test_the_repair_controller_changes_its_taint_and_annotation_of_every_node(paths: Paths, cluster: Cluster) -> None:
+    given = replace(repair.account(), namespace="repairs")
+    out = {"key": KEY, "value": "xid-error", "effect": "NoSchedule"}
+    with client_of(paths, cluster, given, "repairs") as controller:
+        for node in NODES:
+            before = cluster.existing("v1", "Node", node)["spec"]["taints"]
+            marked = {"metadata": {"annotations": {KEY: "{}"}}, "spec": {"taints": [*before, out]}}
+            assert denied(controller, marked, node) == ""
+            returned = {"metadata": {"annotations": {KEY: None}}, "spec": {"taints": before}}
+            assert denied(controller, returned, node) == ""
+        for other, reason in (
+            ({"spec": {"taints": None}}, "may change its own taints only"),
+            ({"spec": {"unschedulable": True}}, "may not cordon a node"),
+            ({"metadata": {"annotations": {"example.org/other": "1"}}}, "may change its own annotations only"),
+            ({"metadata": {"labels": {"autopilot.ibm.com/gpuhealth": "EVICT"}}}, "may change its own labels only"),
+        ):
+            assert reason in denied(controller, other, NODES[1])

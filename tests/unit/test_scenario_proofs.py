@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -34,6 +35,7 @@ SEEN: Mapping[str, str] = {
     "quota-dodging": "not so: a job on another job's quota is refused",
     "isolation": "not so: no pod of blue takes a node past the scheduler",
     "node-failure": "the slack queue lends 0: not within 45 s; last seen: None",
+    "gpu-repair": "gpu-node-0 is quarantined: not within 45 s; last seen: None",
     "beyond-slack": "the slack queue lends no GPUs: not within 45 s; last seen: None",
     "retries": "the job has failed for good: not within 112.5 s; last seen: None",
 }
@@ -137,6 +139,7 @@ def smooth(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], Smooth]:
         monkeypatch.setattr(plays, "_crash", lambda *_: None)
         monkeypatch.setattr(plays, "mark", lambda *_: None)
         monkeypatch.setattr(plays, "lending_limit", lambda *_: None)
+        monkeypatch.setattr(plays, "broken_gpu", MagicMock())
         monkeypatch.setattr(attacks, "_fails", lambda scene, what, *_: scene.held.append(f"not so: {what}"))
         monkeypatch.setattr(attacks, "_stored", lambda *_: {"spec": {"suspend": True}})
         assert run.broken(scenario, cast(stage.Stage, scene)) is None

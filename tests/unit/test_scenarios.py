@@ -158,7 +158,7 @@ def test_neither_does_one_before_or_after_the_play(monkeypatch: pytest.MonkeyPat
 
 def test_a_busy_api_server_does_not_end_the_clearing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "time", SimpleNamespace(sleep=lambda seconds: None, monotonic=time.monotonic))
-    busy = {"delete", "mark", "cordon", "remains", "lending_limit"}
+    busy = {"delete", "mark", "cordon", "heal", "remains", "lending_limit"}
 
     def answered(what: str) -> Callable[..., None]:
         def answer(*_: object) -> None:
@@ -168,7 +168,7 @@ def test_a_busy_api_server_does_not_end_the_clearing_up(monkeypatch: pytest.Monk
 
         return answer
 
-    for what in ("mark", "cordon", "remains", "lending_limit"):
+    for what in ("mark", "cordon", "heal", "remains", "lending_limit"):
         monkeypatch.setattr(stage, what, answered(what))
     scene = object.__new__(stage.Stage)
     scene.cluster, scene.nodes = SimpleNamespace(delete=answered("delete")), ["gpu-node-0"]
