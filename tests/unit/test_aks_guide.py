@@ -16,6 +16,8 @@ from pydantic import BaseModel
 from components.azure.baselines import THRESHOLDS
 from components.health.thresholds import Scope
 from stacks.config import secrets
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.recovery import RecoverySettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings, TenancySettings
 from stacks.settings.volcano import VolcanoSettings
@@ -37,6 +39,8 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "scheduling": SchedulingSettings,
     "storage": StorageSettings,
     "queueing": QueueingSettings,
+    "monitoring": MonitoringSettings,
+    "recovery": RecoverySettings,
     "tenancy": TenancySettings,
     "volcano": VolcanoSettings,
     "workloads": WorkloadsSettings,
