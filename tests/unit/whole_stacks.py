@@ -58,6 +58,7 @@ def _whole_existing(mirror: Mirror, kubeconfig: Path) -> Record:
         "gpu": {"featureDiscovery": True, "operator": True, "nvmeScratch": scratch},
         "monitoring": ON,
         "volcano": ON,
+        "recovery": {"repair": ON},
         "health": {
             "ncclGate": {"enabled": True, "mode": "gate", "warnGbs": 300, "failGbs": 200},
             "autopilot": {"enabled": True, "checks": ["pciebw", "dcgm", "pvc"], "pvcStorageClass": "shared"},
