@@ -18,7 +18,8 @@ from components.tables import Table
 from components.tenancy import slack
 
 RULES_NAME: Final = "mlbatch-alerts"
-OPERATORS: Final = ("kueue-controller-manager", "appwrapper-controller-manager")
+KUEUE: Final = "kueue-controller-manager"
+OPERATORS: Final = (KUEUE, "appwrapper-controller-manager")
 """Deployments in mlbatch-system that must run so that jobs are admitted and retried."""
 
 

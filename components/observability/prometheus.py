@@ -170,6 +170,13 @@ class Monitoring(Layer):
         return [Manifest(f"{name}/{document['kind']}", document, options) for document in documents]
 
 
+@dataclass(frozen=True, kw_only=True)
+class KueueMonitorArgs:
+    """namespace: of Kueue."""
+
+    namespace: str = names.SYSTEM_NAMESPACE
+
+
 class KueueMonitor(pulumi.ComponentResource):
     """Let Prometheus read Kueue's metrics. Kueue and the CRD of ServiceMonitor must exist.
 
@@ -177,9 +184,9 @@ class KueueMonitor(pulumi.ComponentResource):
     account.
     """
 
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: KueueMonitorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:KueueMonitor", name, None, opts)
-        Manifest(f"{name}/ServiceMonitor", kueue_monitor(), pulumi.ResourceOptions(parent=self))
+        Manifest(f"{name}/ServiceMonitor", kueue_monitor(args.namespace), pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
 
 
@@ -326,17 +333,17 @@ def slack_monitor() -> Document:
     }
 
 
-def kueue_monitor() -> Document:
-    """Return the monitor of upstream's config/components/prometheus."""
-    return _operator_monitor("kueue-metrics", _KUEUE_METRICS)
+def kueue_monitor(namespace: str) -> Document:
+    """Return the monitor of upstream's config/components/prometheus. namespace: of Kueue."""
+    return _operator_monitor("kueue-metrics", namespace, _KUEUE_METRICS)
 
 
 def appwrapper_monitor() -> Document:
     """Return the monitor of upstream's config/prometheus."""
-    return _operator_monitor("appwrapper-metrics", _APPWRAPPER_METRICS)
+    return _operator_monitor("appwrapper-metrics", names.SYSTEM_NAMESPACE, _APPWRAPPER_METRICS)
 
 
-def _operator_monitor(name: str, service: Mapping[str, str]) -> Document:
+def _operator_monitor(name: str, namespace: str, service: Mapping[str, str]) -> Document:
     """Return the monitor of an operator's Service.
 
     Operators create the certificate of this port themselves, so it cannot be verified. The port is reachable only in
@@ -348,7 +355,7 @@ def _operator_monitor(name: str, service: Mapping[str, str]) -> Document:
         "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
         "tlsConfig": {"insecureSkipVerify": True},
     }
-    return service_monitor(name, names.SYSTEM_NAMESPACE, service, endpoint, labels=MONITOR_LABELS)
+    return service_monitor(name, namespace, service, endpoint, labels=MONITOR_LABELS)
 
 
 def _template(args: MonitoringArgs, storage: Quantity) -> Mapping[str, Any]:

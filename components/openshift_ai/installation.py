@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components import names
 from components.catalogue import OpenShiftAi
 from components.job_kinds import SUBMITTED, TRAIN_JOB
 from components.kubernetes.manifests import Document
@@ -25,12 +26,13 @@ from components.olm.steps import ACCOUNT, Installer
 from components.olm.subscription import Source
 from components.openshift_ai import configuration
 from components.openshift_ai.configuration import Configuration
+from components.queueing.running_kueue import RunningKueue
 
 NAME: Final = "rhods-operator"
 OPERATOR_NAMESPACE: Final = "redhat-ods-operator"
 NAMESPACE: Final = "redhat-ods-applications"
 MONITORING_NAMESPACE: Final = "redhat-ods-monitoring"
-KUEUE: Final = f"system:serviceaccount:{NAMESPACE}:kueue-controller-manager"
+_KUEUE: Final = f"system:serviceaccount:{NAMESPACE}:kueue-controller-manager"
 APPWRAPPER: Final = f"system:serviceaccount:{NAMESPACE}:codeflare-operator-controller-manager"
 """Service accounts of its Kueue (opendatahub-io/kueue, config/rhoai), and of the CodeFlare operator, which contains
 AppWrapper (project-codeflare/codeflare-operator, config/default, whose prefix applies to the account of
@@ -148,6 +150,11 @@ class OpenShiftAiOperators(OlmLayer):
         components = self._made(cluster(args), [initialized], args.minutes)
         self.ready = [components, self._taken(args.start_of_kueue, [components, *rights], args.minutes)]
         self.register_outputs({})
+
+
+def running_kueue(release: OpenShiftAi) -> RunningKueue:
+    """Return the Kueue that a release brings."""
+    return RunningKueue(version=release.kueue, account=_KUEUE, namespace=NAMESPACE, api=names.KUEUE_API_BEFORE)
 
 
 def subscription(args: OpenShiftAiArgs) -> Document:

@@ -15,6 +15,7 @@ The operators' roles therefore name their own configurations (`components.queuei
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from components import names
@@ -69,12 +70,14 @@ _KEPT: Final = (
 """CEL of what an operator writes in the platform's namespace."""
 
 
-def policies(*, own_operators: bool = True) -> list[AdmissionPolicy]:
+def policies(*, without: Sequence[str] = ()) -> list[AdmissionPolicy]:
     """Return the policies. They apply only to these accounts, in all namespaces.
 
-    own_operators: the platform installs the operators of jobs. Other installations use other accounts and namespaces.
+    without: promises about operators that others install, with other accounts and namespaces.
     """
-    return [*([_appwrapper(), _kueue(), _job_operators()] if own_operators else []), _slack_controller()]
+    left_out = {Promise(name).policy for name in without}
+    found = (_appwrapper(), _kueue(), _job_operators(), _slack_controller())
+    return [policy for policy in found if policy.name not in left_out]
 
 
 def _account(name: str) -> dict[str, str]:

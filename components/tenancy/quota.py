@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pulumi
 
@@ -18,6 +18,10 @@ from components.tenancy.lending import DECLARED
 Quota: TypeAlias = Mapping[str, Quantity]
 """Amounts by resource name. A quota has all resources of the platform. A limit has only the resources that it limits.
 """
+
+
+UNLIMITED: Final = "1P"
+"""More than the nodes of any cluster have. Kueue adds up the quotas of a cohort in 64 bits."""
 
 
 class StopPolicy(StrEnum):
@@ -57,6 +61,7 @@ def cluster_queue(
     gpu_resource: str = names.GPU,
     usage_based: bool = False,
     stop_policy: StopPolicy = StopPolicy.NONE,
+    unlimited: Sequence[str] = (),
     api: str = names.KUEUE_API,
 ) -> Document:
     """Return a ClusterQueue with MLBatch's policies.
@@ -72,6 +77,7 @@ def cluster_queue(
     gpu_resource: resource name of GPUs on the nodes and in the queue.
     usage_based: admit first the pending jobs of the LocalQueue with the least recent use. Jobs of the queue then do not
     preempt each other. A preempted job of a light user would go first again, and be preempted again.
+    unlimited: further resources of the queue, with a quota that no job exceeds.
     api: Kueue's API version.
 
     An annotation repeats the lending limits, so that the slack controller can restore them after a loss of nodes.
@@ -98,9 +104,16 @@ def cluster_queue(
             **({"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}} if usage_based else {}),
             "resourceGroups": [
                 {
-                    "coveredResources": [offered(resource, gpu_resource) for resource in covered],
+                    "coveredResources": [*(offered(resource, gpu_resource) for resource in covered), *unlimited],
                     "flavors": [
-                        {"name": each.flavor, "resources": _resources(each, covered, gpu_resource)} for each in flavors
+                        {
+                            "name": each.flavor,
+                            "resources": [
+                                *_resources(each, covered, gpu_resource),
+                                *({"name": resource, "nominalQuota": UNLIMITED} for resource in unlimited),
+                            ],
+                        }
+                        for each in flavors
                     ],
                 }
             ],

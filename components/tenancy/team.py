@@ -45,6 +45,7 @@ class TeamArgs:
     flavors: the team's quota of each flavor. The team may borrow idle quota of other teams.
     cohort: the queues that lend to each other.
     covered: resources that its queue has quotas for.
+    unlimited: further resources that jobs may request without a limit.
     user_fair_sharing: each user has a LocalQueue. Pending jobs of the user with the least recent use go first.
     stop_policy: whether its queue starts jobs.
     open_to_all: its queue also takes jobs of other namespaces whose administrators direct them to it.
@@ -65,6 +66,7 @@ class TeamArgs:
     flavors: Sequence[FlavorQuota]
     cohort: str
     covered: Sequence[str] = names.RESOURCES
+    unlimited: Sequence[str] = ()
     user_fair_sharing: bool = False
     stop_policy: StopPolicy = StopPolicy.NONE
     open_to_all: bool = False
@@ -106,6 +108,7 @@ class Team(Layer):
                 gpu_resource=args.gpu_resource,
                 usage_based=args.user_fair_sharing,
                 stop_policy=args.stop_policy,
+                unlimited=args.unlimited,
                 api=args.kueue_api,
             ),
             pulumi.ResourceOptions(parent=self),

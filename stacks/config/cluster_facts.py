@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,15 +12,12 @@ import yaml
 from components.kubernetes.quantity import canonical
 from components.nodes.gpu_operator import BY_MOUNT, BY_VARIABLE
 from components.scheduling.priorities import PRIORITIES
+from stacks.config import others
+from stacks.config.cluster_api import ABSENT, FORBIDDEN, SECONDS, UNAUTHORIZED, asked, read, unless
 from stacks.config.kubeconfig import Kubeconfig, KubeconfigError, silent
+from stacks.config.others import DataScience, ExistingKueue, is_others
 from stacks.settings.kubernetes import KubernetesSettings
 
-_SECONDS: Final = 15.0
-"""How long the API server may take for each answer."""
-_UNAUTHORIZED: Final = 401
-_FORBIDDEN: Final = (_UNAUTHORIZED, 403)
-_ABSENT: Final = (404,)
-_WAITED_FOR: Final = "pulumi.com/waitFor"
 _FALSE: Final = ("false", "f", "0")
 """As Go reads it (strconv.ParseBool), in small letters."""
 
@@ -62,7 +58,10 @@ class ClusterFacts:
     storage_classes: the names of the cluster's StorageClasses. openshift: the version of OpenShift, such as 4.16.30.
         None on another cluster.
     has_registry: OpenShift's image registry is not known to be off. gpu_policies: of the GPU operator.
-    data_science: the names of DataScienceClusters that no stack has made.
+    data_science: the DataScienceCluster that no stack has created. None without one.
+    definitions: the CRDs of jobs and queues that no stack has created, each with who installed it.
+    subscriptions: the operators that OLM installed for others than a stack, by package, each with its version's name.
+    kueue: a Kueue that no stack has installed.
     """
 
     identifier: str
@@ -75,7 +74,10 @@ class ClusterFacts:
     openshift: str | None = None
     has_registry: bool = True
     gpu_policies: tuple[GpuPolicy, ...] = ()
-    data_science: tuple[str, ...] = ()
+    data_science: DataScience | None = None
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    subscriptions: Mapping[str, str] = field(default_factory=dict)
+    kueue: ExistingKueue | None = None
 
     def nodes_with(self, labels: Mapping[str, str]) -> tuple[NodeFacts, ...]:
         """Return the nodes that have all of some labels."""
@@ -102,21 +104,24 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
 
     try:
         client = kubernetes.config.new_client_from_config_dict(yaml.safe_load(kubeconfig.contents))
-        version = _read(client, "/version/")
+        version = read(client, "/version/")
         uid = _uid(client)
         judges = _has_admission_policies(client)
-        ranks = _read(client, "/apis/scheduling.k8s.io/v1/priorityclasses")["items"]
-        classes = _read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
+        ranks = read(client, "/apis/scheduling.k8s.io/v1/priorityclasses")["items"]
+        classes = read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
         openshift = _openshift(client)
         has_registry, gpu_policies = _has_registry(client), _gpu_policies(client)
-        data_science = _data_science(client)
+        subscriptions = others.subscriptions(client)
+        definitions = others.definitions(client)
+        data_science = others.data_science(client, subscriptions)
+        kueue = others.kueue(client, definitions)
         nodes: dict[str, NodeFacts] = {}
         for labels in node_selectors:
             selector = ",".join(f"{name}={value}" for name, value in labels.items())
-            found = _read(client, "/api/v1/nodes", labelSelector=selector)["items"]
+            found = read(client, "/api/v1/nodes", labelSelector=selector)["items"]
             nodes |= {node.name: node for node in map(_node, found)}
     except kubernetes.client.ApiException as error:
-        if error.status == _UNAUTHORIZED:
+        if error.status == UNAUTHORIZED:
             raise KubeconfigError(
                 f"cluster {kubeconfig.cluster} at {kubeconfig.server} rejects the kubeconfig's credentials (HTTP 401 "
                 "Unauthorized): they have expired or are invalid",
@@ -125,13 +130,13 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
                 expected="",
             ) from None
         reason = f"it rejects the request (HTTP {error.status} {error.reason})"
-        if error.status in _FORBIDDEN:
+        if error.status in FORBIDDEN:
             reason += "; the user must be a cluster administrator, who can read nodes and namespaces"
         raise silent(kubeconfig, reason) from None
     except kubernetes.config.ConfigException as error:
         raise silent(kubeconfig, f"cannot sign in: {error}") from None
     except HTTPError as error:
-        raise silent(kubeconfig, f"no answer within {_SECONDS:g} s: {error}") from None
+        raise silent(kubeconfig, f"no answer within {SECONDS:g} s: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise silent(kubeconfig, f"the address does not answer as an API server ({error!r})") from None
     minor = "".join(character for character in version["minor"] if character.isdigit())
@@ -147,6 +152,9 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
         has_registry=has_registry,
         gpu_policies=gpu_policies,
         data_science=data_science,
+        definitions=definitions,
+        subscriptions=subscriptions,
+        kueue=kueue,
     )
 
 
@@ -168,51 +176,15 @@ def identity(kubeconfig: Kubeconfig) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-def _read(client: Any, path: str, **query: str) -> Any:
-    """Return the API server's answer unchanged.
-
-    The client's models reject unknown fields and take a second to import.
-    Raises kubernetes.client.ApiException if the answer is an error.
-    """
-    request = client.param_serialize(
-        "GET",
-        path,
-        query_params=list(query.items()),
-        header_params={"Accept": "application/json"},
-        auth_settings=["BearerToken"],
-    )
-    answer = client.call_api(*request, _request_timeout=_SECONDS)
-    answer.read()
-    return json.loads(client.response_deserialize(answer, {"2XX": "bytes"}).data)
-
-
-def _unless(client: Any, statuses: Collection[int], path: str) -> Mapping[str, Any] | None:
-    """Return the object that the API server answers, or None for one of these HTTP statuses.
-
-    Raises TypeError if the answer is not an object. JSON null does not mean that the object is absent.
-    """
-    import kubernetes
-
-    try:
-        found = _read(client, path)
-    except kubernetes.client.ApiException as error:
-        if error.status in statuses:
-            return None
-        raise
-    if not isinstance(found, Mapping):
-        raise TypeError(f"{path} is {found!r:.100}")
-    return found
-
-
 def _uid(client: Any) -> str | None:
     """Return the UID of namespace kube-system, which is constant, or None if the user cannot read it."""
-    found = _unless(client, _FORBIDDEN, "/api/v1/namespaces/kube-system")
+    found = unless(client, FORBIDDEN, "/api/v1/namespaces/kube-system")
     return None if found is None else str(found["metadata"]["uid"])
 
 
 def _has_admission_policies(client: Any) -> bool:
     """Return whether the cluster's discovery lists the policies: before 1.30, and where they are off, it does not."""
-    found = _unless(client, _ABSENT, "/apis/admissionregistration.k8s.io/v1/")
+    found = unless(client, ABSENT, "/apis/admissionregistration.k8s.io/v1/")
     return found is not None and any(kind["name"] == "validatingadmissionpolicies" for kind in found["resources"])
 
 
@@ -221,7 +193,7 @@ def _openshift(client: Any) -> str | None:
 
     During an update the newest entry of the history is partial (openshift/api, config/v1/types_cluster_version.go).
     """
-    found = _unless(client, _ABSENT, "/apis/config.openshift.io/v1/clusterversions/version")
+    found = unless(client, ABSENT, "/apis/config.openshift.io/v1/clusterversions/version")
     if found is None:
         return None
     status = found["status"]
@@ -235,13 +207,13 @@ def _has_registry(client: Any) -> bool:
     On bare metal it is off until an administrator configures its storage (openshift/api, imageregistry/v1; OpenShift
     documentation, "Configuring the registry for bare metal").
     """
-    found = _asked(client, "imageregistry.operator.openshift.io", "v1", "configs", "cluster")
+    found = asked(client, "imageregistry.operator.openshift.io", "v1", "configs", "cluster")
     return found is None or (found.get("spec") or {}).get("managementState") != "Removed"
 
 
 def _gpu_policies(client: Any) -> tuple[GpuPolicy, ...]:
     """Return how the GPU operator hands out GPUs (NVIDIA/gpu-operator, api/nvidia/v1/clusterpolicy_types.go)."""
-    found = _asked(client, "nvidia.com", "v1", "clusterpolicies") or {}
+    found = asked(client, "nvidia.com", "v1", "clusterpolicies") or {}
     return tuple(_gpu_policy(item) for item in found.get("items") or ())
 
 
@@ -259,25 +231,8 @@ def _gpu_policy(item: Mapping[str, Any]) -> GpuPolicy:
         by_variable=brings and given.get(BY_VARIABLE) not in _FALSE,
         by_mount=brings and given.get(BY_MOUNT, "false") not in _FALSE,
         cdi=bool((spec.get("cdi") or {}).get("enabled")),
-        is_others=_is_others(item),
+        is_others=is_others(item),
     )
-
-
-def _data_science(client: Any) -> tuple[str, ...]:
-    """Return what somebody has had OpenShift AI run (opendatahub-io/opendatahub-operator, apis/datasciencecluster)."""
-    found = _asked(client, "datasciencecluster.opendatahub.io", "v1", "datascienceclusters") or {}
-    return tuple(item["metadata"]["name"] for item in found.get("items") or () if _is_others(item))
-
-
-def _is_others(item: Mapping[str, Any]) -> bool:
-    """Return whether no stack manages an object. A stack's own object has the annotation that the stack waits for."""
-    return _WAITED_FOR not in (item["metadata"].get("annotations") or {})
-
-
-def _asked(client: Any, group: str, version: str, plural: str, name: str | None = None) -> Mapping[str, Any] | None:
-    """Return an object or a list, or None if the cluster lacks it or the user cannot read it."""
-    path = "/".join(("/apis", group, version, plural, *filter(None, [name])))
-    return _unless(client, (*_ABSENT, *_FORBIDDEN), path)
 
 
 def _default_priority(classes: Iterable[Mapping[str, Any]]) -> str | None:

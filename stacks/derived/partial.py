@@ -12,6 +12,7 @@ from components.compatibility import SCHEDULER_PLUGINS_KUBERNETES, goes_with
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
+from components.queueing.running_kueue import RunningKueue
 from components.tenancy.quota import Quota
 from stacks.config.cluster_facts import comes_with_admission_policies
 from stacks.config.errors import Path
@@ -139,6 +140,19 @@ class PartialSettings(Sections):
         return next(suited, newest)
 
     @cached_property
+    def running_kueue(self) -> RunningKueue | None:
+        """The Kueue that the stack uses and does not install from upstream's manifest."""
+        return self.target.running_kueue(self) if self.target is not None else None
+
+    @cached_property
+    def kueue_version(self) -> str | None:
+        """The version of the Kueue that runs, None if the settings could not be read."""
+        if self.running_kueue is not None:
+            return self.running_kueue.version
+        queueing = self.section(QueueingSettings)
+        return queueing.kueue_version if queueing is not None else None
+
+    @cached_property
     def has_admission_policies(self) -> bool | None:
         """Whether the cluster judges requests by ValidatingAdmissionPolicies: as it says, or by its version."""
         if self.facts is not None:
@@ -193,7 +207,7 @@ class PartialSettings(Sections):
     @cached_property
     def borrowing_limits(self) -> Mapping[str, Quota]:
         """What teams may borrow at most, by team: their own limits alone while somebody's quota is not known."""
-        kueue = self.target.kueue_version(self) if self.target is not None else None
-        if kueue is None or self.slack is None or None in self.teams:
+        kueue = self.kueue_version
+        if self.target is None or kueue is None or self.slack is None or None in self.teams:
             return {team.name: team.borrowing_limit.amounts() for team in self.known_teams}
         return borrowing_limits(self.known_teams, self.quotas, self.slack, kueue)

@@ -9,6 +9,7 @@ from components.health.thresholds import Threshold
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import NodeGroup, union
+from components.queueing.running_kueue import RunningKueue
 from stacks.derived.partial import PartialSettings
 from stacks.derived.quotas import Division
 from stacks.settings.health import HealthSettings
@@ -28,6 +29,7 @@ class Resolved:
     images: of the workloads, by their key, if set. gate_image: of the check of a single node.
     threshold: of the all-reduce that the NCCL gate runs, None without a threshold.
     scheduler_version: of scheduler-plugins.
+    running_kueue: the Kueue that the stack uses and does not install from upstream's manifest.
     installs_operators: Kueue, AppWrapper and the operators of jobs come from upstream's manifests.
     """
 
@@ -42,6 +44,7 @@ class Resolved:
     threshold: Threshold | None
     scheduler_version: str
     installs_operators: bool
+    running_kueue: RunningKueue | None = None
 
     @property
     def pool(self) -> NodePool:
@@ -81,6 +84,7 @@ def resolve(partial: PartialSettings) -> Resolved | None:
         threshold=health.nccl_gate.threshold(partial.pool) if health is not None else None,
         scheduler_version=partial.scheduler_version,
         installs_operators=partial.target.installs_operators(partial),
+        running_kueue=partial.running_kueue,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from components import names
@@ -27,7 +28,6 @@ from components.tenancy import (
 )
 from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.pod_policy import PodRules
-from components.tenancy.promises import Promise
 from components.tenancy.service_policy import ServiceRules
 from stacks.config.inputs import StackInputs
 from stacks.layers import gpu_nodes
@@ -44,6 +44,9 @@ def install(inputs: StackInputs[Any], cluster: Cluster) -> list[Boundary]:
 def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPolicy]:
     """Return the policies for the namespaces of teams, and for namespaces that users create."""
     tenancy, gatekeepers = inputs.settings.tenancy, inputs.target.gatekeepers(inputs.settings)
+    running = inputs.resolved.running_kueue
+    if running is not None:
+        gatekeepers = replace(gatekeepers, kueue=running.account, counts_ray=running.counts_ray)
     jobs, rules = tenancy.jobs, pod_rules(inputs, cluster)
     own = list(inputs.target.projects(inputs.settings))
     return [
@@ -57,7 +60,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         prompt_deletion.policy(tenancy.longest_grace_seconds),
         own_volumes.policy([team.name for team in inputs.settings.teams]),
         lasting_tokens.policy(gatekeepers),
-        *operator_scope.policies(own_operators=not set(Promise.of_operators()) & set(inputs.resolved.unenforced)),
+        *operator_scope.policies(without=inputs.resolved.unenforced),
         *(
             [requested_projects.policy(rules.devices, own, cluster.default_priority)]
             if inputs.target.has_projects
@@ -96,12 +99,14 @@ def service_rules(inputs: StackInputs[Any], cluster: Cluster) -> ServiceRules:
 
 
 def namespace_labels(inputs: StackInputs[Any], cluster: Cluster) -> Mapping[str, str]:
-    """Return the labels that have Pod Security hold teams' namespaces to as much as their jobs allow.
+    """Return the labels that make Kueue manage teams' namespaces, and Pod Security restrict them.
 
-    That is Baseline; where jobs have pinned memory or mount the scratch folder, which Baseline refuses altogether, the
-    admission policy alone holds pods to the rest of it. OpenShift sets these labels itself, after who may use which
+    The level is Baseline. Where jobs have pinned memory or mount the scratch folder, which Baseline refuses, only the
+    admission policy restricts pods. OpenShift sets these labels itself, after who may use which
     SecurityContextConstraints.
     """
+    running = inputs.resolved.running_kueue
+    managed = running.labels if running is not None else {}
     if cluster.pod_security is PodSecurity.SCC:
-        return {}
-    return pod_security("baseline" if pod_rules(inputs, cluster).is_baseline else "privileged")
+        return managed
+    return managed | pod_security("baseline" if pod_rules(inputs, cluster).is_baseline else "privileged")

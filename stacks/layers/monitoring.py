@@ -10,7 +10,7 @@ from components.health import repair
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.network import Pods
 from components.observability import metrics
-from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched
+from components.observability.alerts import KUEUE, OPERATORS, Alerts, AlertsArgs, Watched
 from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
@@ -89,7 +89,7 @@ def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:
     """Yield the Deployments that the stack has in mlbatch-system."""
     if not inputs.settings.queueing.enabled:
         return
-    yield from OPERATORS
+    yield from (name for name in OPERATORS if name != KUEUE or releases.kueue is not None)
     if releases.job_set is not None:
         yield jobset.NAME
     if releases.training_operator is not None:

@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pulumi
+
 from components import catalogue, names
+from components.artifacts import Release
 from components.compatibility import reclaims_while_borrowing
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.security import PodSecurity
 from components.layer import Layer
-from components.observability.prometheus import AppWrapperMonitor, KueueMonitor, Monitoring, scrapers
+from components.observability.prometheus import (
+    AppWrapperMonitor,
+    KueueMonitor,
+    KueueMonitorArgs,
+    Monitoring,
+    scrapers,
+)
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.jobset import JobSets, JobSetsArgs
@@ -32,10 +41,13 @@ from stacks.layers.site import SiteLayers
 
 @dataclass(frozen=True, kw_only=True)
 class Queueing:
-    """The operators. namespace: theirs. kueue: before somebody makes queues; ready: before one submits a job."""
+    """The operators. namespace: theirs. kueue: before somebody makes queues; ready: before one submits a job.
+
+    kueue is empty if the cluster has its own.
+    """
 
     namespace: Namespace
-    kueue: Layer
+    kueue: Sequence[Layer]
     ready: Sequence[Layer]
 
 
@@ -57,43 +69,58 @@ def install(
         OperatorsNetwork("system-network", network_args, cluster.options(system))
     brought = site.operators(scheduling, _fault_tolerance(inputs))
     if brought is not None:
-        return Queueing(namespace=system, kueue=brought, ready=[*scheduling.ready, brought])
-    kueue, operators = _operators(inputs, releases, cluster, system, scheduling)
+        return Queueing(namespace=system, kueue=[brought], ready=[*scheduling.ready, brought])
+    wrappers = _appwrapper(inputs, releases, cluster, system, scheduling)
+    jobs = _job_operators(inputs, releases, cluster, system, scheduling)
+    operators = [wrappers, *jobs]
+    kueue = []
+    if releases.kueue is not None:
+        # So that Kueue finds the kinds when it starts.
+        definitions = [definition for each in operators for definition in each.definitions]
+        kinds = [kind for each in jobs for kind in each.kinds]
+        kueue = [_kueue(inputs, releases.kueue, cluster, cluster.options(system, *definitions), kinds)]
     if metrics is not None:
-        KueueMonitor("kueue-monitor", cluster.options(metrics, kueue))
+        running = inputs.resolved.running_kueue
+        monitor = KueueMonitorArgs(namespace=running.namespace) if running is not None else KueueMonitorArgs()
+        KueueMonitor("kueue-monitor", monitor, cluster.options(metrics, *kueue))
         AppWrapperMonitor("appwrapper-monitor", cluster.options(metrics, *operators))
-    return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, kueue, *operators])
+    return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, *kueue, *operators])
 
 
-def _operators(
+def _appwrapper(
     inputs: StackInputs[Any], releases: Releases, cluster: Cluster, system: Namespace, scheduling: Scheduling
-) -> tuple[Kueue, Sequence[Layer]]:
-    """Register the platform's own operators; return Kueue, and the others. Raises ValueError without their files."""
-    if releases.kueue is None or releases.appwrapper is None:
-        raise ValueError("the operators need upstream's manifests")
-    nodes = cluster.placement.system
-    recovery, replicas = inputs.settings.recovery, inputs.settings.queueing.replicas
+) -> AppWrappers:
+    """Register AppWrapper. Raises ValueError without its files."""
+    if releases.appwrapper is None:
+        raise ValueError("AppWrapper needs upstream's manifest")
     wrapper_args = AppWrappersArgs(
         release=releases.appwrapper,
         scheduler_name=scheduling.scheduler,
         fault_tolerance=_fault_tolerance(inputs),
-        replicas=replicas,
+        replicas=inputs.settings.queueing.replicas,
         gpu_resource=cluster.gpu_resource,
-        nodes=nodes,
+        nodes=cluster.placement.system,
     )
-    wrappers = AppWrappers("appwrapper", wrapper_args, cluster.options(system))
-    jobs = _job_operators(inputs, releases, cluster, system, scheduling)
-    # So that Kueue finds the kinds when it starts.
-    kinds = [definition for each in (wrappers, *jobs) for definition in each.definitions]
-    options = cluster.options(system, *kinds)
+    return AppWrappers("appwrapper", wrapper_args, cluster.options(system))
+
+
+def _kueue(
+    inputs: StackInputs[Any],
+    release: Release,
+    cluster: Cluster,
+    options: pulumi.ResourceOptions,
+    kinds: Sequence[str],
+) -> Kueue:
+    """Register Kueue, and the Job that rewrites its objects after an update. kinds: of jobs, see KueueArgs."""
+    nodes, recovery = cluster.placement.system, inputs.settings.recovery
     pods_ready = PodsReady(
         start_seconds=recovery.start_timeout_minutes * 60, recovery_seconds=recovery.recovery_timeout_seconds
     )
     kueue_args = KueueArgs(
-        release=releases.kueue,
-        kinds=[kind for each in jobs for kind in each.kinds],
+        release=release,
+        kinds=kinds,
         pods_ready=pods_ready,
-        replicas=replicas,
+        replicas=inputs.settings.queueing.replicas,
         fair_sharing=_fair_sharing(inputs, cluster),
         gates=GATES if reclaims_while_borrowing(inputs.settings.queueing.kueue_version) else GATES_BEFORE,
         nodes=nodes,
@@ -106,7 +133,7 @@ def _operators(
         pod_security=cluster.pod_security,
     )
     StoredVersions("stored-versions", migration, cluster.options(kueue))
-    return kueue, [wrappers, *jobs]
+    return kueue
 
 
 def _fair_sharing(inputs: StackInputs[Any], cluster: Cluster) -> FairSharing | None:

@@ -43,7 +43,7 @@ def install(
     settings, resolved = inputs.settings, inputs.resolved
     if queueing is None or not settings.tenancy.enabled:
         return Tenancy()
-    options, cohort = cluster.options(queueing.kueue), settings.queueing.cohort
+    options, cohort = cluster.options(*queueing.kueue), settings.queueing.cohort
     topology, levels = None, settings.scheduling.topology.levels
     if settings.scheduling.packing is Packing.TOPOLOGY:
         topology = Topology("topology", TopologyArgs(levels=levels), options).name
@@ -63,7 +63,7 @@ def install(
         kueue_api=cluster.kueue_api,
     )
     SlackQueue("slack", slack, options)
-    watched = cluster.options(queueing.namespace, queueing.kueue)
+    watched = cluster.options(queueing.namespace, *queueing.kueue)
     SlackController("slack-controller", _slack_controller(inputs, cluster, wanted), watched)
     if metrics is not None:
         SlackMonitor("slack-monitor", cluster.options(metrics, queueing.namespace))
@@ -131,6 +131,7 @@ def _team(
         ],
         cohort=settings.queueing.cohort,
         covered=settings.queueing.covered,
+        unlimited=resolved.running_kueue.unlimited if resolved.running_kueue is not None else (),
         user_fair_sharing=team.user_fair_sharing,
         stop_policy=settings.queueing.stop_policy,
         open_to_all=settings.queueing.open_to_all,

@@ -167,6 +167,10 @@ class QueueingSettings(SettingsModel):
     """Stop the teams' queues, for maintenance. `Hold`: queues start no jobs, running jobs continue. `HoldAndDrain`:
     queues also suspend running jobs, each as a whole. These wait and start again with `None`.
     """
+    adopt: bool = False
+    """Use the Kueue that the cluster already has, and install none. The stack creates queues, teams and policies for
+    it, and does not change its configuration.
+    """
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
     """Version of Kueue. v0.18 rejects several node pools and `userFairSharing`."""
     appwrapper_version: Annotated[str, choice("AppWrapper version", _APPWRAPPER)] = _APPWRAPPER[0]
@@ -193,7 +197,9 @@ class QueueingSettings(SettingsModel):
         """Return what the operators are installed from."""
         if not self.enabled:
             return ()
-        wanted = [(catalogue.KUEUE, self.kueue_version), (catalogue.APPWRAPPER, self.appwrapper_version)]
+        wanted = [(catalogue.APPWRAPPER, self.appwrapper_version)]
+        if not self.adopt:
+            wanted.insert(0, (catalogue.KUEUE, self.kueue_version))
         if self.job_set.enabled or self.trainer.enabled:
             wanted.append((catalogue.JOB_SET, self.job_set.version))
         if self.training_operator.enabled:

@@ -12,6 +12,7 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
 from components.kubernetes.volumes import AccessMode
+from components.queueing.running_kueue import RunningKueue
 from components.tenancy.callers import Gatekeepers
 from components.tenancy.quota import Quota
 from stacks.config.errors import ConfigError, Path
@@ -70,10 +71,13 @@ class UnansweredError(Exception):
         self.problem = problem
 
 
-def kueue_version(sections: Sections) -> str | None:
-    """Return the version of Kueue that the settings install, None if they could not be read."""
+def adopted(sections: Sections) -> RunningKueue | None:
+    """Return the cluster's own Kueue if the settings adopt it."""
     queueing = sections.section(QueueingSettings)
-    return queueing.kueue_version if queueing is not None else None
+    found = sections.facts.kueue if sections.facts is not None else None
+    if queueing is None or not queueing.enabled or not queueing.adopt or found is None:
+        return None
+    return found.running()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,8 +176,6 @@ class TargetSpec(Generic[S]):
     Otherwise its own layers register them (stacks/layers/site.py, operators).
     """
     gatekeepers: Callable[[S], Gatekeepers] = lambda _: Gatekeepers()
-    """Returns the accounts that Kueue and AppWrapper use to start jobs."""
-    kueue_version: Callable[[Sections], str | None] = kueue_version
-    """Returns the version of the Kueue that runs, None if the settings could not be read."""
-    kueue_api: Callable[[S], str] = lambda _: names.KUEUE_API
-    """Returns the API version that the running Kueue uses to store its objects."""
+    """Returns the accounts that start jobs, for the Kueue of upstream's manifest."""
+    running_kueue: Callable[[Sections], RunningKueue | None] = adopted
+    """Returns the Kueue that is not installed from upstream's manifest, None if the stack installs that."""

@@ -49,5 +49,6 @@ def unenforced(partial: PartialSettings) -> Sequence[str]:
         return ()
     if partial.has_admission_policies is False:
         return tuple(str(promise) for promise in Promise)
-    own = partial.target is None or partial.target.installs_operators(partial)
-    return () if own else tuple(str(promise) for promise in Promise.of_operators())
+    if partial.target is not None and not partial.target.installs_operators(partial):
+        return tuple(str(promise) for promise in Promise.of_operators())
+    return () if partial.running_kueue is None else (str(Promise.KUEUE_SCOPE),)

@@ -19,6 +19,7 @@ from stacks.targets.existing import rules as existing
 from stacks.targets.openshift import rules as openshift
 from stacks.validation import (
     admission,
+    adoption,
     bounds,
     capacity,
     dates,
@@ -31,6 +32,7 @@ from stacks.validation import (
     network,
     nvshare,
     objects,
+    others,
     scheduling,
     switches,
     topology,
@@ -54,6 +56,8 @@ _MODULES: Final = (
     mlops,
     switches,
     dates,
+    others,
+    adoption,
 )
 """The modules of rules. Each has `check`, `warnings` or both."""
 OF_TARGETS: Final[Mapping[str, ModuleType]] = {

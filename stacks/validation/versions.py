@@ -74,7 +74,7 @@ def _combination(partial: PartialSettings) -> Iterator[ConfigError]:
 def _too_old_for_kueue(partial: PartialSettings, queueing: QueueingSettings) -> Iterator[ConfigError]:
     """Reject a cluster that Kueue does not support, even if the settings accept unenforced promises."""
     cluster = partial.kubernetes_version
-    if not queueing.enabled or cluster is None:
+    if not queueing.enabled or cluster is None or partial.running_kueue is not None:
         return
     first = KUEUE_KUBERNETES[queueing.kueue_version]
     if is_older(cluster, first):
@@ -140,7 +140,7 @@ def _older_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
     (`pkg/cache/scheduler/fair_sharing.go`). They also lose small amounts of usage, or record none
     (kubernetes-sigs/kueue#13763).
     """
-    version = partial.target.kueue_version(partial) if partial.target is not None else None
+    version = partial.kueue_version
     if partial.target is None or version is None or reclaims_while_borrowing(version):
         return
     hint = "remove it, or use a newer Kueue (mlbatch:queueing.kueueVersion)"

@@ -10,7 +10,7 @@ from typing import Any
 import kubernetes
 import pytest
 
-from stacks.config import cluster_facts
+from stacks.config import cluster_api
 from stacks.config import kubeconfig as kubeconfigs
 from stacks.config.cluster_facts import GpuPolicy, ask, comes_with_admission_policies, identity
 from stacks.config.kubeconfig import Kubeconfig, KubeconfigError
@@ -170,7 +170,8 @@ def test_what_a_stack_has_made_is_told_from_what_others_have(server: ApiServer, 
     items = [{"metadata": {"name": "own", **made}}, {"metadata": {"name": "theirs", "annotations": None}}]
     server.answers |= {path: (200, {"items": items}) for path in (GPU_POLICIES, DATA_SCIENCE)}
     found = ask(named(server.port, tmp_path))
-    assert found.data_science == ("theirs",)
+    assert found.data_science is not None
+    assert found.data_science.name == "theirs"
     assert {policy.name: policy.is_others for policy in found.gpu_policies} == {"own": False, "theirs": True}
 
 
@@ -261,13 +262,13 @@ def test_a_plugin_that_cannot_sign_in_is_told(
 def test_a_server_that_is_gone_is_an_error_within_bounds(
     server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_facts, "_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_api, "SECONDS", 0.2)
     with pytest.raises(KubeconfigError, match="does not answer"):
         ask(named(1, tmp_path))
 
 
 def test_a_server_that_says_nothing_is_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_facts, "_SECONDS", 0.2)
+    monkeypatch.setattr(cluster_api, "SECONDS", 0.2)
     with silent() as address, pytest.raises(KubeconfigError, match=r"within 0\.2 s"):
         ask(named(int(address.rpartition(":")[2]), tmp_path))
 

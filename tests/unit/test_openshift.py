@@ -21,6 +21,7 @@ from stacks.config import inputs
 from stacks.config.cluster_facts import ClusterFacts, GpuPolicy, NodeFacts, comes_with_admission_policies
 from stacks.config.errors import SettingsError
 from stacks.config.inputs import StackInputs
+from stacks.config.others import DataScience
 from stacks.deploy import deploy
 from stacks.targets.openshift.settings import NfsSettings
 from tests.unit.conftest import ROOT
@@ -55,7 +56,7 @@ def loaded(
     has_registry: bool = True,
     default_priority: str | None = None,
     gpu_policies: tuple[GpuPolicy, ...] = (),
-    data_science: tuple[str, ...] = (),
+    data_science: DataScience | None = None,
 ) -> StackInputs[Any]:
     def ask(config: object, selector: Mapping[str, str] | None) -> ClusterFacts:
         return ClusterFacts(

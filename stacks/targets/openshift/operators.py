@@ -8,10 +8,12 @@ from typing import Final
 from components import catalogue
 from components.catalogue import OpenShiftAi
 from components.compatibility import goes_with, numbers
+from components.job_kinds import POD_GROUP
 from components.scheduling.packing import Packing
 from components.workloads.pretraining import Kind
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
+from stacks.config.others import OPENSHIFT_AI, OPENSHIFT_AI_PACKAGE
 from stacks.config.sections import Sections
 from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
@@ -44,7 +46,8 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if release is None:
         return
     if partial.facts is not None:
-        yield from _cluster(release, partial.facts)
+        others = list(_others(release, partial.facts))
+        yield from others or _cluster(release, partial.facts)
     yield from _both_ways(partial)
     yield from _missing_in_kueue(partial, release)
     yield from _missing_trainer(partial, release)
@@ -65,6 +68,38 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
         yield (
             f"OpenShift AI {release.version} brings Kueue {release.kueue}, older than the platform's own: a team "
             "borrows less by default, so that it does not wait for its own GPUs (docs/openshift.md)"
+        )
+
+
+def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield the error of operators that somebody else has installed, and that OpenShift AI would install again.
+
+    Source: opendatahub-io/opendatahub-operator, whose webhook refuses a second DataScienceCluster.
+    """
+    path, data_science = (SECTION, "operators"), facts.data_science
+    if data_science is not None:
+        yield ConfigError(
+            path,
+            f"this cluster already has {data_science.described}, and a cluster can have only one",
+            f"uninstall it, or remove the key and set {data_science.operators} to Removed there: the stack then "
+            "installs its own operators",
+        )
+        return
+    installed = facts.subscriptions.get(OPENSHIFT_AI_PACKAGE)
+    if installed is not None:
+        yield ConfigError(
+            path,
+            f"another Subscription already has OpenShift AI ({installed or 'not installed yet'})",
+            "delete that Subscription and its ClusterServiceVersion",
+        )
+    own = (OPENSHIFT_AI, POD_GROUP.resource)
+    found = {name: owner for name, owner in facts.definitions.items() if owner not in own and name not in own}
+    for owner in sorted(set(found.values())):
+        defined = listed(sorted(name for name in found if found[name] == owner))
+        yield ConfigError(
+            path,
+            f"OpenShift AI {release.version} would install {defined} again, which this cluster has from {owner}",
+            "uninstall it, with these definitions",
         )
 
 
@@ -90,6 +125,12 @@ def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             (SECTION, "operators"),
             "mlbatch:queueing.enabled is false, but OpenShift AI is installed for its queues",
+            "remove one of the two keys",
+        )
+    if queueing is not None and queueing.adopt:
+        yield ConfigError(
+            (SECTION, "operators"),
+            "mlbatch:queueing.adopt uses the cluster's own Kueue, but OpenShift AI installs one",
             "remove one of the two keys",
         )
     for path in _OWN:

@@ -17,7 +17,7 @@ from stacks.settings.volcano import VolcanoSettings
 from stacks.settings.workloads import JobSettings, WorkloadsSettings
 from stacks.targets.existing import rules as existing
 from stacks.targets.openshift import operators, workbench
-from stacks.targets.openshift.settings import NfsSettings, OpenShiftGpuSettings, Operators
+from stacks.targets.openshift.settings import NfsSettings, OpenShiftGpuSettings
 from stacks.validation.walk import apply, sections
 
 OLDEST: Final = (4, 16)
@@ -77,8 +77,7 @@ def _certified(partial: PartialSettings, gpu: OpenShiftGpuSettings, facts: Clust
 def _there_already(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield errors of operators that the cluster already has: each can exist only once.
 
-    Sources: NVIDIA/gpu-operator, controllers/clusterpolicy_controller.go, which passes over a second ClusterPolicy;
-    opendatahub-io/opendatahub-operator, whose webhook refuses a second DataScienceCluster.
+    Source: NVIDIA/gpu-operator, controllers/clusterpolicy_controller.go, which passes over a second ClusterPolicy.
     """
     gpu = partial.section(OpenShiftGpuSettings)
     policies = [policy.name for policy in facts.gpu_policies if policy.is_others]
@@ -87,12 +86,6 @@ def _there_already(partial: PartialSettings, facts: ClusterFacts) -> Iterator[Co
             ("gpu", "operator"),
             f"this cluster already has NVIDIA's GPU operator, with the ClusterPolicy {policies[0]}",
             "remove the key to use the existing operator, or uninstall that first",
-        )
-    if operators.chosen(partial) is not None and facts.data_science:
-        yield ConfigError(
-            (operators.SECTION, "operators"),
-            f"this cluster already has OpenShift AI, with the DataScienceCluster {facts.data_science[0]}",
-            f"uninstall OpenShift AI first: {Operators.PLAIN} has the same custom resource definitions",
         )
 
 

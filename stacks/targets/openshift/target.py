@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from components import names
-from components.compatibility import numbers
 from components.kubernetes.security import PodSecurity
 from components.nodes import certified_gpu_operator
 from components.openshift_ai import installation
+from components.queueing.running_kueue import RunningKueue
 from components.storage import nfs
 from components.tenancy.callers import Gatekeepers
 from stacks.config.secrets import OBJECT_STORE_SECRET_KEY
@@ -19,9 +18,6 @@ from stacks.targets.existing import target as existing
 from stacks.targets.openshift import operators, workbench
 from stacks.targets.openshift.settings import OpenShiftSettings, Operators
 from stacks.targets.spec import Planned, TargetSpec, shared_sections
-
-_COUNTS_RAY: Final = (0, 10)
-"""The first Kueue that counts all pods of Ray's kinds (red-hat-data-services/kueue, rhoai-2.16 to 2.21)."""
 
 
 def _shared_files(settings: OpenShiftSettings) -> str | None:
@@ -45,27 +41,17 @@ def _planned(sections: Sections) -> Iterator[Planned]:
     yield from workbench.planned(sections)
 
 
-def _kueue_version(sections: Sections) -> str | None:
+def _running_kueue(sections: Sections) -> RunningKueue | None:
     """Return that of OpenShift AI where it brings the operators."""
     release = operators.chosen(sections)
-    return release.kueue if release is not None else spec.kueue_version(sections)
+    return installation.running_kueue(release) if release is not None else spec.adopted(sections)
 
 
 def _gatekeepers(settings: OpenShiftSettings) -> Gatekeepers:
     """Return the accounts of OpenShift AI where it brings the operators."""
     if settings.openshift.operators is Operators.PLAIN:
         return Gatekeepers()
-    return Gatekeepers(
-        kueue=installation.KUEUE,
-        appwrapper=installation.APPWRAPPER,
-        trainer=None,
-        counts_ray=numbers(settings.openshift.release.kueue) >= _COUNTS_RAY,
-    )
-
-
-def _kueue_api(settings: OpenShiftSettings) -> str:
-    """Return the only version that OpenShift AI's Kueue serves, where it brings the operators."""
-    return names.KUEUE_API if settings.openshift.operators is Operators.PLAIN else names.KUEUE_API_BEFORE
+    return Gatekeepers(appwrapper=installation.APPWRAPPER, trainer=None)
 
 
 OPENSHIFT: Final = TargetSpec(
@@ -103,6 +89,5 @@ OPENSHIFT: Final = TargetSpec(
     queues=workbench.quotas,
     installs_operators=lambda sections: operators.chosen(sections) is None,
     gatekeepers=_gatekeepers,
-    kueue_version=_kueue_version,
-    kueue_api=_kueue_api,
+    running_kueue=_running_kueue,
 )

@@ -1,0 +1,221 @@
+"""What others than a stack have installed on a cluster: operators, definitions of jobs and queues, and a Kueue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from components import names
+from components.job_kinds import APPWRAPPER, JOB_SET, POD_GROUP, SUBMITTED
+from components.queueing.running_kueue import RunningKueue
+from stacks.config.cluster_api import METADATA, asked
+from stacks.config.errors import listed
+
+CLUSTER_QUEUES: Final = f"clusterqueues.{names.KUEUE_GROUP}"
+OPENSHIFT_AI: Final = "OpenShift AI"
+OPENSHIFT_AI_PACKAGE: Final = "rhods-operator"
+_DEFINED: Final = frozenset([CLUSTER_QUEUES, *(kind.resource for kind in (*SUBMITTED, APPWRAPPER, JOB_SET, POD_GROUP))])
+"""Kinds that tell that their operator is installed."""
+_OPERATORS: Final = ("codeflare", "kueue", "ray", "trainer", "trainingoperator")
+"""Components of a DataScienceCluster that run jobs."""
+_WAITED_FOR: Final = "pulumi.com/waitFor"
+_STACK: Final = "pulumi-kubernetes"
+"""Prefix of the field managers of stacks (pulumi-kubernetes, server-side apply)."""
+_COMPONENT: Final = "app.opendatahub.io/"
+"""Prefix of the labels of what OpenShift AI's operator creates (opendatahub-io/opendatahub-operator, pkg/metadata)."""
+_BY_OLM: Final = "operators.coreos.com/"
+"""Prefix of OLM's labels, followed by package and namespace (operator-framework, pkg/controller/operators/decorators).
+"""
+_HELM: Final = "meta.helm.sh/release-name"
+_HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+_APPLIED: Final = "-client-side-apply"
+_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+)")
+_OLDEST: Final = "0.16.0"
+"""The first Kueue that stores v1beta2 (kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md)."""
+_OLDEST_BEFORE: Final = "0.10.0"
+_CONFIG: Final = "controller_manager_config.yaml"
+_KUEUE_PODS: Final = "app.kubernetes.io/name=kueue,control-plane=controller-manager"
+"""Labels in Kueue's manifests and chart (kubernetes-sigs/kueue, config/default, charts/kueue)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataScience:
+    """OpenShift AI. name: of its DataScienceCluster. components: those that it runs, such as kueue and ray.
+
+    version: of OpenShift AI, such as 2.25.8. None if OLM did not install it.
+    """
+
+    name: str
+    components: tuple[str, ...] = ()
+    version: str | None = None
+
+    @property
+    def operators(self) -> str:
+        """Its components that install definitions of jobs or queues, for a message."""
+        *first, last = [name for name in self.components if name in _OPERATORS] or ["no component"]
+        return f"{listed(first)} and {last}" if first else last
+
+    @property
+    def described(self) -> str:
+        """Its version and its DataScienceCluster, for a message."""
+        version = f" {self.version}" if self.version is not None else ""
+        return f"{OPENSHIFT_AI}{version} with the DataScienceCluster {self.name}, which runs {self.operators}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingKueue:
+    """A Kueue that no stack has installed.
+
+    owner: who installed it. namespace, account: of its pods. version: such as 0.16.2. None if unknown.
+    api: API version in which it stores its queues. configuration: its configuration file.
+    """
+
+    owner: str
+    namespace: str
+    account: str
+    version: str | None = None
+    api: str = names.KUEUE_API
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+
+    def running(self) -> RunningKueue:
+        """Return what the platform needs to know about it."""
+        oldest = _OLDEST if self.api == names.KUEUE_API else _OLDEST_BEFORE
+        return RunningKueue(
+            version=self.version or oldest,
+            account=f"system:serviceaccount:{self.namespace}:{self.account}",
+            namespace=self.namespace,
+            api=self.api,
+            labels=self._selected(),
+            unlimited=[name for name in (names.DISK, names.SHARED_INFINIBAND) if not self._excludes(name)],
+        )
+
+    @property
+    def frameworks(self) -> Sequence[str]:
+        """The kinds of jobs that it queues."""
+        return tuple((self.configuration.get("integrations") or {}).get("frameworks") or ())
+
+    def _selected(self) -> Mapping[str, str]:
+        """Return the labels of the namespaces whose jobs it manages, besides the platform's own."""
+        selector = self.configuration.get("managedJobsNamespaceSelector") or {}
+        labels = dict(selector.get("matchLabels") or {})
+        for each in selector.get("matchExpressions") or ():
+            if each["operator"] in ("In", "Exists"):
+                labels[each["key"]] = (each.get("values") or ["true"])[0]
+        return {name: value for name, value in labels.items() if name != names.TEAM_LABEL}
+
+    def _excludes(self, resource: str) -> bool:
+        prefixes = (self.configuration.get("resources") or {}).get("excludeResourcePrefixes") or ()
+        return any(resource.startswith(prefix) for prefix in prefixes)
+
+
+def is_others(item: Mapping[str, Any]) -> bool:
+    """Return whether no stack manages an object. A stack's own object has the annotation that the stack waits for."""
+    return _WAITED_FOR not in (item["metadata"].get("annotations") or {})
+
+
+def data_science(client: Any, packages: Mapping[str, str]) -> DataScience | None:
+    """Return the OpenShift AI of others, which has one DataScienceCluster. packages: what OLM installed, with versions.
+
+    Source: opendatahub-io/opendatahub-operator, api/datasciencecluster. From 3.0 on, v1 needs a conversion.
+    """
+    for version in ("v2", "v1"):
+        found = asked(client, "datasciencecluster.opendatahub.io", version, "datascienceclusters") or {}
+        for item in filter(is_others, found.get("items") or ()):
+            states = (item.get("spec") or {}).get("components") or {}
+            return DataScience(
+                name=item["metadata"]["name"],
+                components=tuple(
+                    sorted(name for name, each in states.items() if each.get("managementState", "Removed") != "Removed")
+                ),
+                version=_version(packages.get(OPENSHIFT_AI_PACKAGE, "")),
+            )
+    return None
+
+
+def subscriptions(client: Any) -> Mapping[str, str]:
+    """Return the operators that OLM installed for others, by package, each with the name of its version."""
+    found = asked(client, "operators.coreos.com", "v1alpha1", "subscriptions") or {}
+    return {
+        item["spec"]["name"]: str((item.get("status") or {}).get("installedCSV") or "")
+        for item in found.get("items") or ()
+        if not _is_of_a_stack(item["metadata"])
+    }
+
+
+def definitions(client: Any) -> Mapping[str, str]:
+    """Return the definitions of jobs and queues that no stack has created, each with who installed it."""
+    found = asked(client, "apiextensions.k8s.io", "v1", "customresourcedefinitions", accept=METADATA) or {}
+    return {
+        item["metadata"]["name"]: owner(item["metadata"])
+        for item in found.get("items") or ()
+        if item["metadata"]["name"] in _DEFINED and not _is_of_a_stack(item["metadata"])
+    }
+
+
+def kueue(client: Any, defined: Mapping[str, str]) -> ExistingKueue | None:
+    """Return the Kueue of others, or None if its definitions or its Deployment do not exist."""
+    if CLUSTER_QUEUES not in defined:
+        return None
+    found = asked(client, "apps", "v1", "deployments", labelSelector=_KUEUE_PODS) or {}
+    for item in found.get("items") or ():
+        metadata, pod = item["metadata"], item["spec"]["template"]["spec"]
+        manager = next((each for each in pod["containers"] if each["name"] == "manager"), pod["containers"][0])
+        labelled = (metadata.get("labels") or {}).get("app.kubernetes.io/version", "")
+        return ExistingKueue(
+            owner=defined[CLUSTER_QUEUES],
+            namespace=metadata["namespace"],
+            account=pod.get("serviceAccountName", "default"),
+            version=_version(manager["image"].rpartition("@")[0] or manager["image"]) or _version(labelled),
+            api=_stored(client),
+            configuration=_configuration(client, metadata["namespace"], pod),
+        )
+    return None
+
+
+def owner(metadata: Mapping[str, Any]) -> str:
+    """Return who created an object, as its metadata tells."""
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    if any(label.startswith(_COMPONENT) for label in labels):
+        return OPENSHIFT_AI
+    packages = [label.removeprefix(_BY_OLM) for label in labels if label.startswith(_BY_OLM)]
+    if packages:
+        return f"the operator {packages[0]}"
+    if _HELM in annotations:
+        return f"the Helm release {annotations.get(_HELM_NAMESPACE, '')}/{annotations[_HELM]}"
+    for each in metadata.get("ownerReferences") or ():
+        return f"{each['kind']} {each['name']} ({each['apiVersion']})"
+    writers = [each["manager"] for each in metadata.get("managedFields") or () if each.get("manager")]
+    return writers[0].removesuffix(_APPLIED) if writers else "somebody else"
+
+
+def _is_of_a_stack(metadata: Mapping[str, Any]) -> bool:
+    return any(each.get("manager", "").startswith(_STACK) for each in metadata.get("managedFields") or ())
+
+
+def _version(text: str) -> str | None:
+    found = _VERSION.search(text)
+    return found[1] if found is not None else None
+
+
+def _stored(client: Any) -> str:
+    """Return the API version in which the API server stores ClusterQueues."""
+    found = asked(client, "apiextensions.k8s.io", "v1", "customresourcedefinitions", CLUSTER_QUEUES) or {}
+    versions = (found.get("spec") or {}).get("versions") or ()
+    stored = [each["name"] for each in versions if each.get("storage")]
+    return f"{names.KUEUE_GROUP}/{stored[0]}" if stored else names.KUEUE_API
+
+
+def _configuration(client: Any, namespace: str, pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return Kueue's configuration, or nothing if it cannot be read."""
+    maps = [volume["configMap"]["name"] for volume in pod.get("volumes") or () if "configMap" in volume]
+    for name in maps:
+        found = asked(client, "", "v1", f"namespaces/{namespace}/configmaps", name) or {}
+        text = (found.get("data") or {}).get(_CONFIG)
+        if text is not None:
+            parsed = yaml.safe_load(text)
+            return parsed if isinstance(parsed, Mapping) else {}
+    return {}

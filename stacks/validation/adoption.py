@@ -1,0 +1,94 @@
+"""Checks of a Kueue that the settings adopt: what the platform needs of it, and what its configuration lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from components.job_kinds import APPWRAPPER, SUBMITTED
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import MISSING, ConfigError, Path, key, listed
+from stacks.config.others import CLUSTER_QUEUES
+from stacks.derived.partial import PartialSettings
+from stacks.settings.tenancy import QueueingSettings
+from stacks.validation.others import ADOPT
+
+_OF_KUEUE: Final[tuple[Path, ...]] = (
+    ("queueing", "kueueVersion"),
+    ("queueing", "fairSharingHalfLifeMinutes"),
+    ("recovery", "startTimeoutMinutes"),
+    ("recovery", "recoveryTimeoutSeconds"),
+)
+"""Settings of the configuration of the platform's own Kueue."""
+
+
+def check(partial: PartialSettings, queueing: QueueingSettings) -> Iterator[ConfigError]:
+    """Yield errors of an adoption that cannot work, and of settings that it makes ineffective."""
+    if not queueing.enabled or not queueing.adopt or partial.target is None:
+        return
+    if not partial.target.has_kubeconfig:
+        yield ConfigError(
+            ADOPT, f"target {partial.target.name} creates its own cluster, without a Kueue", "remove the key"
+        )
+        return
+    for path in _OF_KUEUE:
+        if partial.written(path) is not MISSING:
+            yield ConfigError(
+                path,
+                f"this configures a Kueue that the stack installs, and {key(ADOPT)} uses the cluster's own",
+                "remove the key, and change the configuration of that Kueue",
+            )
+    if partial.facts is not None:
+        yield from _unsuited(partial, partial.facts)
+
+
+def warnings(partial: PartialSettings, queueing: QueueingSettings, facts: ClusterFacts) -> Iterator[str]:
+    """Yield what the configuration of an adopted Kueue lacks."""
+    kueue = facts.kueue
+    if not queueing.enabled or not queueing.adopt or kueue is None:
+        return
+    lacks = listed(_lacking(kueue.configuration, kueue.frameworks), "; ")
+    if lacks != listed(()):
+        yield f"Kueue in {kueue.namespace}, from {kueue.owner}, lacks parts of the platform's configuration: {lacks}"
+
+
+def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    kueue = facts.kueue
+    if kueue is None:
+        has_definitions = CLUSTER_QUEUES in facts.definitions
+        yield ConfigError(
+            ADOPT,
+            "this cluster has Kueue's definitions, but no Deployment of Kueue"
+            if has_definitions
+            else "this cluster has no Kueue that somebody else has installed",
+            "install Kueue, or delete its definitions and remove the key" if has_definitions else "remove the key",
+        )
+        return
+    if APPWRAPPER.framework not in kueue.frameworks:
+        yield ConfigError(
+            ADOPT,
+            f"Kueue in {kueue.namespace} does not queue AppWrappers: they would stay suspended",
+            f"add {APPWRAPPER.framework} to integrations.frameworks in its configuration, and restart it",
+        )
+    for index, team in enumerate(partial.teams):
+        if team is not None and team.user_fair_sharing and "admissionFairSharing" not in kueue.configuration:
+            yield ConfigError(
+                ("teams", index, "userFairSharing"),
+                f"Kueue in {kueue.namespace} does not record the usage of users",
+                "remove it, or set admissionFairSharing in the configuration of that Kueue",
+            )
+
+
+def _lacking(configuration: Mapping[str, Any], frameworks: Any) -> Iterator[str]:
+    """Yield a consequence for each part of the platform's configuration that a Kueue does not have."""
+    unqueued = [kind.kind for kind in SUBMITTED if kind.framework not in frameworks]
+    if unqueued:
+        yield f"integrations.frameworks (these stay suspended outside AppWrappers: {listed(unqueued)})"
+    if not configuration.get("manageJobsWithoutQueueName"):
+        yield "manageJobsWithoutQueueName (jobs without a queue stay suspended)"
+    ready = configuration.get("waitForPodsReady")
+    if not ready or ready.get("enable") is False:
+        yield "waitForPodsReady (a job that lost its nodes keeps waiting while others use its quota)"
+    shares = configuration.get("fairSharing")
+    if not shares or shares.get("enable") is False:
+        yield "fairSharing (priority and age alone decide who borrows)"

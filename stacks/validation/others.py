@@ -1,0 +1,83 @@
+"""Checks that the stack does not install what somebody else has installed on the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from components.job_kinds import APPWRAPPER, JOB_SET, POD_GROUP, PYTORCH_JOB, RAY_CLUSTER, TRAIN_JOB
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import MISSING, ConfigError, Path, key, listed
+from stacks.config.others import CLUSTER_QUEUES, OPENSHIFT_AI
+from stacks.derived.partial import PartialSettings
+from stacks.settings.scheduling import SchedulingSettings
+from stacks.settings.tenancy import QueueingSettings
+
+ADOPT: Final[Path] = ("queueing", "adopt")
+_QUEUES: Final[Path] = ("queueing", "enabled")
+_SWITCHES: Final[Mapping[str, Path]] = {
+    CLUSTER_QUEUES: _QUEUES,
+    APPWRAPPER.resource: _QUEUES,
+    PYTORCH_JOB.resource: ("queueing", "trainingOperator", "enabled"),
+    RAY_CLUSTER.resource: ("queueing", "kuberay", "enabled"),
+    JOB_SET.resource: ("queueing", "jobSet", "enabled"),
+    TRAIN_JOB.resource: ("queueing", "trainer", "enabled"),
+    POD_GROUP.resource: ("scheduling", "packing"),
+}
+"""The setting that installs the operator of each definition."""
+
+
+def check(partial: PartialSettings, queueing: QueueingSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield one error for each owner of definitions that the stack would install again.
+
+    The engine would refuse them one by one (pulumi-kubernetes, upsertExistingObjects).
+    """
+    if not queueing.enabled or partial.target is None or not partial.target.installs_operators(partial):
+        return
+    found: dict[str, list[str]] = {}
+    for name in _installed(partial, queueing):
+        if name in facts.definitions:
+            found.setdefault(facts.definitions[name], []).append(name)
+    for owner, defined in found.items():
+        yield ConfigError(
+            _SWITCHES[defined[0]],
+            f"this cluster already has {listed(defined)}, from {_named(owner, facts)}",
+            _fix(owner, defined, facts),
+            value=MISSING,
+        )
+
+
+def _installed(partial: PartialSettings, queueing: QueueingSettings) -> Iterator[str]:
+    """Yield the definitions that the settings install."""
+    scheduling = partial.section(SchedulingSettings)
+    switched_on = {
+        CLUSTER_QUEUES: not queueing.adopt,
+        APPWRAPPER.resource: True,
+        PYTORCH_JOB.resource: queueing.training_operator.enabled,
+        RAY_CLUSTER.resource: queueing.kuberay.enabled,
+        JOB_SET.resource: queueing.job_set.enabled or queueing.trainer.enabled,
+        TRAIN_JOB.resource: queueing.trainer.enabled,
+        POD_GROUP.resource: scheduling is not None and scheduling.packing.has_pod_groups,
+    }
+    yield from (name for name in _SWITCHES if switched_on[name])
+
+
+def _named(owner: str, facts: ClusterFacts) -> str:
+    if owner != OPENSHIFT_AI or facts.data_science is None:
+        return owner
+    return facts.data_science.described
+
+
+def _fix(owner: str, defined: Sequence[str], facts: ClusterFacts) -> str:
+    switches = {_SWITCHES[name] for name in defined}
+    if owner == OPENSHIFT_AI and facts.data_science is not None:
+        return (
+            f"set {facts.data_science.operators} to Removed in DataScienceCluster {facts.data_science.name}, then "
+            "delete these definitions"
+        )
+    if _QUEUES not in switches:
+        switched = listed(sorted(map(key, switches)), " and ")
+        return f"remove {switched}: Kueue also queues the jobs of the existing operator"
+    if CLUSTER_QUEUES in defined and APPWRAPPER.resource not in defined and facts.kueue is not None:
+        return f"set {key(ADOPT)} to true to use this Kueue, or uninstall it with its definitions"
+    return "uninstall it, with these definitions"

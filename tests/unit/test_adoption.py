@@ -1,0 +1,181 @@
+"""A Kueue that somebody else has installed: how it is found, and what the stack creates on top of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.artifacts import Mirror
+from stacks.config.cluster_facts import ClusterFacts, ask
+from stacks.config.others import DataScience, ExistingKueue, owner
+from stacks.deploy import deploy
+from tests.unit import test_existing
+from tests.unit.harness import Record, build
+from tests.unit.test_cluster_facts import DATA_SCIENCE, ApiServer, named, server
+
+__all__ = ["server"]
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SUBSCRIPTIONS = "/apis/operators.coreos.com/v1alpha1/subscriptions"
+QUEUES = "clusterqueues.kueue.x-k8s.io"
+HELM = {"meta.helm.sh/release-name": "kueue", "meta.helm.sh/release-namespace": "kueue-system"}
+STACK = [{"manager": "pulumi-kubernetes-4f2c1a9b"}]
+CONFIGURATION: Mapping[str, Any] = {
+    "integrations": {"frameworks": ["workload.codeflare.dev/appwrapper"]},
+    "managedJobsNamespaceSelector": {"matchLabels": {"kueue.openshift.io/managed": "true"}},
+}
+
+
+def defined(name: str, **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **metadata}}
+
+
+def kueue_deployment(image: str) -> dict[str, Any]:
+    pod = {
+        "serviceAccountName": "kueue-controller-manager",
+        "containers": [{"name": "manager", "image": image}],
+        "volumes": [{"name": "cert", "secret": {}}, {"name": "config", "configMap": {"name": "kueue-manager-config"}}],
+    }
+    metadata = {"name": "kueue-controller-manager", "namespace": "kueue-system"}
+    return {"metadata": metadata, "spec": {"template": {"spec": pod}}}
+
+
+class TestFacts:
+    def test_definitions_of_others_have_an_owner_and_those_of_a_stack_do_not_count(
+        self, server: ApiServer, tmp_path: Path
+    ) -> None:
+        items = [
+            defined(QUEUES, annotations=HELM, managedFields=[{"manager": "helm"}]),
+            defined("rayclusters.ray.io", managedFields=STACK),
+            defined("widgets.example.org"),
+        ]
+        server.answers[DEFINITIONS] = (200, {"items": items})
+        assert ask(named(server.port, tmp_path)).definitions == {QUEUES: "the Helm release kueue-system/kueue"}
+
+    @pytest.mark.parametrize(
+        ("metadata", "text"),
+        [
+            ({"labels": {"app.opendatahub.io/kueue": "true"}}, "OpenShift AI"),
+            ({"labels": {"operators.coreos.com/job-set.openshift-jobset-operator": ""}},
+             "the operator job-set.openshift-jobset-operator"),
+            ({"ownerReferences": [{"kind": "Kueue", "name": "cluster", "apiVersion": "kueue.openshift.io/v1"}]},
+             "Kueue cluster (kueue.openshift.io/v1)"),
+            ({"managedFields": [{"manager": "kubectl-client-side-apply"}]}, "kubectl"),
+            ({}, "somebody else"),
+        ],
+    )  # fmt: skip
+    def test_an_owner_is_named(self, metadata: dict[str, Any], text: str) -> None:
+        assert owner(metadata) == text
+
+    def test_a_kueue_is_read_with_its_version_account_api_and_configuration(
+        self, server: ApiServer, tmp_path: Path
+    ) -> None:
+        image = "registry.k8s.io/kueue/kueue:v0.17.1@sha256:00"
+        versions = [{"name": "v1beta1", "storage": True}, {"name": "v1beta2", "storage": False}]
+        server.answers |= {
+            DEFINITIONS: (200, {"items": [defined(QUEUES)]}),
+            f"{DEFINITIONS}/{QUEUES}": (200, {"spec": {"versions": versions}}),
+            "/apis/apps/v1/deployments": (200, {"items": [kueue_deployment(image)]}),
+            "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config": (
+                200,
+                {"data": {"controller_manager_config.yaml": yaml.safe_dump(dict(CONFIGURATION))}},
+            ),
+        }
+        assert ask(named(server.port, tmp_path)).kueue == ExistingKueue(
+            owner="somebody else",
+            namespace="kueue-system",
+            account="kueue-controller-manager",
+            version="0.17.1",
+            api="kueue.x-k8s.io/v1beta1",
+            configuration=CONFIGURATION,
+        )
+
+    def test_openshift_ai_has_a_version_and_the_components_that_it_runs(
+        self, server: ApiServer, tmp_path: Path
+    ) -> None:
+        components = {"kueue": {"managementState": "Unmanaged"}, "ray": {"managementState": "Removed"}, "kserve": {}}
+        server.answers |= {
+            DATA_SCIENCE: (200, {"items": [{**defined("default-dsc"), "spec": {"components": components}}]}),
+            SUBSCRIPTIONS: (
+                200,
+                {
+                    "items": [
+                        {
+                            **defined("rhods-operator"),
+                            "spec": {"name": "rhods-operator"},
+                            "status": {"installedCSV": "rhods-operator.2.25.8"},
+                        },
+                        {**defined("kueue-operator", managedFields=STACK), "spec": {"name": "kueue-operator"}},
+                    ]
+                },
+            ),
+        }
+        found = ask(named(server.port, tmp_path))
+        assert found.data_science == DataScience(name="default-dsc", components=("kueue",), version="2.25.8")
+        assert found.subscriptions == {"rhods-operator": "rhods-operator.2.25.8"}
+
+
+KUEUE = ExistingKueue(
+    owner="kubectl",
+    namespace="kueue-system",
+    account="kueue-controller-manager",
+    version="0.17.1",
+    configuration=CONFIGURATION,
+)
+
+
+@pytest.fixture(scope="module")
+def record(mirror: Mirror, same_kubeconfig: Path) -> Record:
+    from stacks.config import inputs
+
+    facts = ClusterFacts(
+        identifier=test_existing.UID,
+        version="1.34",
+        nodes=tuple(replace(each, labels={**each.labels, "pool": "gpu"}) for each in test_existing.NODES),
+        definitions={QUEUES: "kubectl"},
+        kueue=KUEUE,
+    )
+    raw = test_existing.shipped()
+    raw["queueing"] = {**raw.get("queueing", {}), "adopt": True}
+    raw["monitoring"] = {**raw.get("monitoring", {}), "enabled": True}
+    files = {"artifacts": mirror.artifacts, "verify": False}
+    environment = {"KUBECONFIG": str(same_kubeconfig)}
+    stack = inputs.interpret(
+        {**raw, "mirror": files}, base=test_existing.ROOT, environment=environment, ask=lambda *_: facts
+    )
+    return build(lambda: deploy(stack), outputs=lambda kind, name, given: {"result": "made-up"})
+
+
+class TestStack:
+    def test_it_installs_appwrapper_and_no_kueue(self, record: Record) -> None:
+        deployments = {each.inputs["metadata"]["name"] for each in record.of("Deployment")}
+        assert "appwrapper-controller-manager" in deployments
+        assert "kueue-controller-manager" not in deployments
+        assert QUEUES not in {each.inputs["metadata"]["name"] for each in record.of("CustomResourceDefinition")}
+
+    def test_kueue_manages_the_namespaces_of_teams(self, record: Record) -> None:
+        assert record.one("Namespace", "blue").inputs["metadata"]["labels"]["kueue.openshift.io/managed"] == "true"
+
+    def test_queues_take_jobs_with_disk_that_this_kueue_does_not_exclude(self, record: Record) -> None:
+        (group,) = record.one("ClusterQueue", "blue-cluster-queue").inputs["spec"]["resourceGroups"]
+        assert group["coveredResources"][-2:] == ["ephemeral-storage", "rdma/rdma_shared_device_a"]
+        (flavor,) = group["flavors"]
+        assert flavor["resources"][-2:] == [
+            {"name": "ephemeral-storage", "nominalQuota": "1P"},
+            {"name": "rdma/rdma_shared_device_a", "nominalQuota": "1P"},
+        ]
+
+    def test_its_account_starts_jobs_and_no_policy_claims_to_limit_it(self, record: Record) -> None:
+        policies = {each.inputs["metadata"]["name"]: each.inputs for each in record.of("ValidatingAdmissionPolicy")}
+        assert "system:serviceaccount:kueue-system:kueue-controller-manager" in str(policies["mlbatch-team-quota-gate"])
+        assert "mlbatch-team-kueue-scope" not in policies
+        assert "mlbatch-team-appwrapper-scope" in policies
+        assert record.one("Namespace", "blue").inputs["metadata"]["annotations"]["mlbatch/unenforced"] == "kueue-scope"
+
+    def test_its_metrics_are_read_where_it_runs(self, record: Record) -> None:
+        assert record.one("ServiceMonitor", "kueue-metrics").inputs["metadata"]["namespace"] == "kueue-system"
