@@ -1,0 +1,89 @@
+"""The platform on a cluster where somebody has installed Kueue by hand, with upstream's manifest as it is."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from components import catalogue
+from emulator.paths import Paths
+from tests.local.environment import (
+    DEFAULT_KUEUE,
+    Cluster,
+    Project,
+    eventually,
+    gang,
+    local_environment,
+    mirrored,
+    stack_settings,
+)
+from tests.local.jobs import running
+from tests.local.member import as_member, dry_run, refused
+
+pytestmark = pytest.mark.emulated("another Kueue would run on the site's cluster")
+
+NAMESPACE, NAME = "kueue-system", "kueue-controller-manager"
+
+
+@pytest.fixture(scope="module")
+def paths() -> Iterator[Paths]:
+    """Yield a local cluster with the site's nodes, on which Kueue has been installed with kubectl."""
+    with local_environment(stack="existing") as paths:
+        manifest = paths.mirror / catalogue.find(catalogue.KUEUE, DEFAULT_KUEUE).file
+        command = [str(paths.bin / "kubectl"), "--kubeconfig", str(paths.kubeconfig), "apply", "--server-side"]
+        subprocess.run([*command, "-f", str(manifest)], check=True)
+        cluster = Cluster(paths.kubeconfig)
+        eventually("Kueue is available", lambda: available(cluster))
+        yield paths
+
+
+def available(cluster: Cluster) -> bool:
+    found = cluster.existing("apps/v1", "Deployment", NAME, NAMESPACE)
+    return bool((found.get("status") or {}).get("availableReplicas"))
+
+
+@pytest.fixture(scope="module")
+def cluster(paths: Paths) -> Cluster:
+    return Cluster(paths.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("adopted"), paths, "existing")
+    settings = stack_settings("existing")
+    others = {"tenancy": {**settings.get("tenancy", {}), "protect": False}, **mirrored(project.mirror)}
+    project.configure({**settings, **others})
+    assert "set mlbatch:queueing.adopt to true to use this Kueue" in project.run("preview").stdout
+    project.configure({**settings, **others, "queueing": {**settings.get("queueing", {}), "adopt": True}})
+    project.up()
+    return project
+
+
+def test_a_team_gets_what_its_queue_of_this_kueue_admits(project: Project, cluster: Cluster) -> None:
+    assert cluster.get("apps/v1", "Deployment", NAME, "mlbatch-system") is None
+    running(cluster, "blue", "sample-gang", pods=2)
+    (workload,) = cluster.list("kueue.x-k8s.io/v1beta2", "Workload", "blue")
+    assert workload["status"]["admission"]["clusterQueue"] == "blue-cluster-queue"
+
+
+def test_a_job_beyond_the_quota_of_all_teams_waits(project: Project, cluster: Cluster) -> None:
+    queue = {"kueue.x-k8s.io/queue-name": "default-queue"}
+    cluster.create(gang("too-large", "red", pods=4, gpus=8, labels=queue))
+    workload = eventually("its workload", lambda: cluster.list("kueue.x-k8s.io/v1beta2", "Workload", "red"))[0]
+    assert "admission" not in (workload.get("status") or {})
+    cluster.delete("workload.codeflare.dev/v1beta2", "AppWrapper", "too-large", "red")
+
+
+def test_a_member_cannot_start_a_job_past_its_queue(project: Project, paths: Paths) -> None:
+    job = gang("started", "blue", pods=1, gpus=8)
+    job["spec"]["suspend"] = False
+    said = refused(dry_run, as_member(paths, "alice"), job)
+    assert "suspend" in said
+
+
+def test_a_second_preview_is_empty_and_destroy_leaves_kueue(project: Project, cluster: Cluster) -> None:
+    project.unchanged()
+    project.destroy()
+    assert available(cluster)
