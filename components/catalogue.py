@@ -134,7 +134,9 @@ class OpenShiftAi:
 
     version: minor. csv: its ClusterServiceVersion. channels: those that lead to it, the one that MLBatch takes first.
     openshift: the first and the last minor version of OpenShift whose catalog has it.
-    kueue: the Kueue that it brings. patched_whole: MLBatch replaces more of its
+    kueue: the Kueue that it brings, or that Red Hat build of Kueue contains (brings_kueue is then false).
+    flavors: ResourceFlavors that its operator creates. support: until when Red Hat supports it.
+    patched_whole: MLBatch replaces more of its
         operator's manifests than the configurations of Kueue and of the training operator.
     ready_with_errors: its DataScienceCluster reports Ready although a component has failed, and has a condition for
         each component.
@@ -147,10 +149,29 @@ class OpenShiftAi:
     channels: tuple[str, ...]
     openshift: tuple[str, str]
     kueue: str
+    brings_kueue: bool = True
+    flavors: tuple[str, ...] = ()
+    support: str
     patched_whole: bool = False
     ready_with_errors: bool = False
     cluster_digest: str
     initialization_digest: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedHatOperator:
+    """An operator in OpenShift's catalog of Red Hat's operators.
+
+    csv: its ClusterServiceVersion. channel: leads to it. namespace: where it is installed.
+    watches_own: its OperatorGroup has only its own namespace. Otherwise all.
+    """
+
+    package: str
+    csv: str
+    channel: str
+    namespace: str
+    watches_own: bool
     source: str
 
 
@@ -213,6 +234,7 @@ RAY_ROLE: Final = "kuberay-role"
 class _Catalogue(Table):
     artifacts: tuple[Artifact, ...]
     openshift_ai: tuple[OpenShiftAi, ...]
+    red_hat_operators: tuple[RedHatOperator, ...]
     certified_gpu_operators: tuple[CertifiedGpuOperator, ...]
     dashboards: tuple[Artifact, ...]
     charts: tuple[Chart, ...]
@@ -306,6 +328,14 @@ def find_openshift_ai(version: str) -> OpenShiftAi:
         if release.version == version:
             return release
     raise KeyError(f"OpenShift AI {version} is not in the catalogue")
+
+
+def find_red_hat_operator(package: str) -> RedHatOperator:
+    """Return an operator of Red Hat's catalog; raises KeyError for one that is not in the catalogue."""
+    for operator in _CATALOGUE.red_hat_operators:
+        if operator.package == package:
+            return operator
+    raise KeyError(f"the operator {package} is not in the catalogue")
 
 
 def find_certified_gpu_operator(version: str) -> CertifiedGpuOperator:

@@ -14,6 +14,8 @@ import yaml
 
 from components import names
 from components.catalogue import OpenShiftAi
+from components.compatibility import numbers
+from components.job_kinds import APPWRAPPER
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import config_map
 from components.queueing import job_operators
@@ -30,6 +32,7 @@ _KUEUE_CONFIG: Final = "controller_manager_config.yaml"
 _PATCH: Final = "manager_config_patch.yaml"
 _RAY_PATCH: Final = "kuberay-operator-image-patch.yaml"
 _MANAGER: Final = "manager.yaml"
+_QUEUES_APPWRAPPERS: Final = (0, 11)
 _PASSED_OVER: Final = "PreferNoSchedule"
 
 
@@ -53,6 +56,11 @@ class Configuration:
     def namespaces_of_teams_alone(self) -> bool:
         """True if this Kueue can ignore jobs without a queue outside the teams' namespaces (from 0.10 on)."""
         return not self.release.patched_whole
+
+    @property
+    def queues_appwrappers(self) -> bool:
+        """Whether Kueue queues AppWrappers itself, from 0.11 on (kubernetes-sigs/kueue, CHANGELOG-0.11.md)."""
+        return numbers(self.release.kueue) >= _QUEUES_APPWRAPPERS
 
 
 @dataclass(frozen=True)
@@ -134,13 +142,18 @@ def kueue(args: Configuration) -> Document:
                 "ray.io/rayjob",
                 "ray.io/raycluster",
                 "jobset.x-k8s.io/jobset",
-                "kubeflow.org/mxjob",
+                *([] if args.queues_appwrappers else ["kubeflow.org/mxjob"]),
                 "kubeflow.org/paddlejob",
                 "kubeflow.org/pytorchjob",
                 "kubeflow.org/tfjob",
                 "kubeflow.org/xgboostjob",
+                *([APPWRAPPER.framework] if args.queues_appwrappers else []),
             ],
-            "externalFrameworks": [f"AppWrapper.v1beta2.{names.APPWRAPPER_GROUP}"],
+            **(
+                {}
+                if args.queues_appwrappers
+                else {"externalFrameworks": [f"{APPWRAPPER.kind}.{APPWRAPPER.version}.{APPWRAPPER.group}"]}
+            ),
         },
         "resources": {"excludeResourcePrefixes": list(UNCOUNTED)},
         "fairSharing": {
@@ -186,13 +199,22 @@ def codeflare(args: Configuration) -> Document:
             "Config": {
                 "autopilot": {"injectAntiAffinities": True, "monitorNodes": True, "resourceTaints": taints},
                 "defaultQueueName": names.LOCAL_QUEUE,
-                "enableKueueIntegrations": True,
                 "faultTolerance": args.fault_tolerance.body(),
-                "kueueJobReconciller": {"manageJobsWithoutQueueName": True, "waitForPodsReady": pods_ready(args)},
+                **_own_queueing(args),
                 **({"schedulerName": args.scheduler} if args.scheduler else {}),
                 "userRBACAdmissionCheck": False,
             },
         }
+    }
+
+
+def _own_queueing(args: Configuration) -> Document:
+    """Return the part of the configuration with which AppWrapper queues its jobs, if Kueue does not."""
+    if args.queues_appwrappers:
+        return {}
+    return {
+        "enableKueueIntegrations": True,
+        "kueueJobReconciller": {"manageJobsWithoutQueueName": True, "waitForPodsReady": pods_ready(args)},
     }
 
 

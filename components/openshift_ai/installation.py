@@ -26,6 +26,7 @@ from components.olm.steps import ACCOUNT, Installer
 from components.olm.subscription import Source
 from components.openshift_ai import configuration
 from components.openshift_ai.configuration import Configuration
+from components.queueing import trainer
 from components.queueing.running_kueue import RunningKueue
 
 NAME: Final = "rhods-operator"
@@ -37,6 +38,8 @@ APPWRAPPER: Final = f"system:serviceaccount:{NAMESPACE}:codeflare-operator-contr
 """Service accounts of its Kueue (opendatahub-io/kueue, config/rhoai), and of the CodeFlare operator, which contains
 AppWrapper (project-codeflare/codeflare-operator, config/default, whose prefix applies to the account of
 config/manager)."""
+TRAINER: Final = f"system:serviceaccount:{NAMESPACE}:{trainer.NAME}"
+"""Service account of Kubeflow Trainer, from 3.0 on (rhods-operator, prefetched-manifests/trainer)."""
 NAMESPACES: Final = (OPERATOR_NAMESPACE, NAMESPACE, MONITORING_NAMESPACE)
 CATALOG: Final = "redhat-operators"
 LEFT: Final = (
@@ -72,7 +75,7 @@ hostedclusterconfigoperator/controllers/resources/konnectivity/reconcile.go).
 """
 _INITIALIZATION: Final = "dscinitialization.opendatahub.io"
 _INITIALIZATIONS: Final = "dscinitializations"
-_OWN_INITIALIZATION: Final = "DISABLE_DSC_CONFIG"
+OWN_INITIALIZATION: Final = "DISABLE_DSC_CONFIG"
 _DEFAULT: Final = "default-dsci"
 """DSCInitialization that the operator creates at its start without that variable. Its webhook then rejects any other
 one (opendatahub-io/opendatahub-operator)."""
@@ -107,17 +110,6 @@ class OpenShiftAiArgs:
         return self.configuration.release
 
     @property
-    def approval(self) -> tuple[Document, Document]:
-        """Files and Job of the step that waits until the operator runs."""
-        step = self.installer.approval(
-            self.release.csv,
-            approve=self.approve,
-            environment=[_OWN_INITIALIZATION],
-            unwanted=f"/apis/{_INITIALIZATION}/v1/{_INITIALIZATIONS}/{_DEFAULT}",
-        )
-        return self.installer.job(step, self.release.version)
-
-    @property
     def start_of_kueue(self) -> tuple[Document, Document]:
         """Files and Job of the step that restarts Kueue after the CRDs of all jobs exist."""
         return self.installer.job(self.installer.start(NAMESPACE, KUEUE_PODS, JOB_KINDS), self.release.version)
@@ -143,7 +135,9 @@ class OpenShiftAiOperators(OlmLayer):
         group = self._made(olm.operator_group(NAME, OPERATOR_NAMESPACE), spaces)
         rights = [self._made(each, spaces) for each in installer_rights(args.installer)]
         subscribed = self._made(subscription(args), [*maps, group])
-        installed = self._taken(args.approval, [subscribed, *rights], args.minutes)
+        installed = self._taken(
+            approval(args.installer, args.release, approve=args.approve), [subscribed, *rights], args.minutes
+        )
         opened = network_policy(open_to_all=args.open_to_all)
         policies = [] if args.release.patched_whole else [self._made(opened, spaces)]
         initialized = self._made(initialization(), [installed, *policies], args.minutes)
@@ -154,7 +148,24 @@ class OpenShiftAiOperators(OlmLayer):
 
 def running_kueue(release: OpenShiftAi) -> RunningKueue:
     """Return the Kueue that a release brings."""
-    return RunningKueue(version=release.kueue, account=_KUEUE, namespace=NAMESPACE, api=names.KUEUE_API_BEFORE)
+    return RunningKueue(
+        version=release.kueue,
+        account=_KUEUE,
+        namespace=NAMESPACE,
+        api=names.KUEUE_API_BEFORE,
+        flavors=release.flavors,
+    )
+
+
+def approval(installer: Installer, release: OpenShiftAi, *, approve: bool) -> tuple[Document, Document]:
+    """Return files and Job of the step that waits until the operator runs."""
+    step = installer.approval(
+        release.csv,
+        approve=approve,
+        environment=[OWN_INITIALIZATION],
+        unwanted=f"/apis/{_INITIALIZATION}/v1/{_INITIALIZATIONS}/{_DEFAULT}",
+    )
+    return installer.job(step, release.version)
 
 
 def subscription(args: OpenShiftAiArgs) -> Document:
@@ -172,7 +183,7 @@ def subscription(args: OpenShiftAiArgs) -> Document:
         OPERATOR_NAMESPACE,
         args.release.csv,
         args.source,
-        env=[{"name": _OWN_INITIALIZATION}, {"name": "MLBATCH_CONFIGURATION", "value": digest}],
+        env=[{"name": OWN_INITIALIZATION}, {"name": "MLBATCH_CONFIGURATION", "value": digest}],
         volumeMounts=[{"name": file.config_map, "mountPath": file.path, "subPath": file.key} for file in files],
         volumes=[{"name": name, "configMap": {"name": name}} for name in maps],
     )
@@ -235,10 +246,17 @@ def _every_component(release: OpenShiftAi) -> Mapping[str, str]:
     return {_WAIT_FOR: json.dumps([_PHASE_READY, *(f"condition={name.lower()}Ready" for name in MANAGED)])}
 
 
-def installer_rights(installer: Installer) -> list[Document]:
-    """Return the steps' service account and its rights: approve plans, read objects, and delete two of them."""
+def approval_rights(installer: Installer) -> list[Document]:
+    """Return the steps' service account and its rights: approve plans, and delete the default DSCInitialization."""
     return [
         *installer.account(),
         *installer.undoing_rights(f"{ACCOUNT}-initialization", _INITIALIZATION, _INITIALIZATIONS, _DEFAULT),
+    ]
+
+
+def installer_rights(installer: Installer) -> list[Document]:
+    """Return these rights, and those to restart Kueue."""
+    return [
+        *approval_rights(installer),
         *installer.start_rights(f"{ACCOUNT}-kueue", NAMESPACE, JOB_KINDS),
     ]

@@ -22,6 +22,7 @@ class RunningKueue:
     labels: labels of the namespaces whose jobs it manages, besides the platform's own.
     unlimited: resources that no quota should limit, and that its configuration does not exclude. A queue that does not
     cover them would not admit a job that requests them.
+    flavors: names of ResourceFlavors that its installer creates, which the stack cannot use.
     """
 
     version: str
@@ -30,6 +31,7 @@ class RunningKueue:
     api: str = names.KUEUE_API
     labels: Mapping[str, str] = field(default_factory=dict)
     unlimited: Sequence[str] = ()
+    flavors: Sequence[str] = ()
 
     @property
     def counts_ray(self) -> bool:

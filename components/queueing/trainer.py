@@ -27,6 +27,7 @@ from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
+from components.layer import Layer
 from components.queueing import fault_tolerance
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.job_operators import (
@@ -132,6 +133,16 @@ class Trainer(JobOperatorLayer):
         made = self._install(name, job_operator(args), args.definitions, foundation, webhook_configurations())
         own = [Manifest(f"{name}/{document['metadata']['name']}", document, made) for document in runtimes(args)]
         self.ready = [*self.ready, *own]
+        self.register_outputs({})
+
+
+class TrainerRuntimes(Layer):
+    """Create the runtimes for a Trainer that others install."""
+
+    def __init__(self, name: str, args: TrainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:queueing:TrainerRuntimes", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        self.ready = [Manifest(f"{name}/{each['metadata']['name']}", each, child) for each in runtimes(args)]
         self.register_outputs({})
 
 

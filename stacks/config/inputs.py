@@ -262,7 +262,10 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
         return
     others = [partial.section(MonitoringSettings), partial.section(MlopsSettings)]
     installs = partial.target is None or partial.target.installs_operators(partial)
-    wanted = [*(queueing.artifacts() if installs else ()), *scheduling.artifacts(partial.scheduler_version)]
+    wanted = [
+        *(queueing.artifacts(kueue=partial.running_kueue is None) if installs else ()),
+        *scheduling.artifacts(partial.scheduler_version),
+    ]
     wanted += [artifact for section in others if section is not None for artifact in section.artifacts()]
     for artifact in wanted:
         if not (folder / artifact.file).is_file():

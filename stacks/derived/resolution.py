@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.health.thresholds import Threshold
@@ -30,6 +30,7 @@ class Resolved:
     threshold: of the all-reduce that the NCCL gate runs, None without a threshold.
     scheduler_version: of scheduler-plugins.
     running_kueue: the Kueue that the stack uses and does not install from upstream's manifest.
+    brings: operators of jobs that the target's own layers install.
     installs_operators: Kueue, AppWrapper and the operators of jobs come from upstream's manifests.
     """
 
@@ -45,6 +46,7 @@ class Resolved:
     scheduler_version: str
     installs_operators: bool
     running_kueue: RunningKueue | None = None
+    brings: Collection[str] = ()
 
     @property
     def pool(self) -> NodePool:
@@ -85,6 +87,7 @@ def resolve(partial: PartialSettings) -> Resolved | None:
         scheduler_version=partial.scheduler_version,
         installs_operators=partial.target.installs_operators(partial),
         running_kueue=partial.running_kueue,
+        brings=partial.target.brings(partial),
     )
 
 

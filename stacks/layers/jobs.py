@@ -176,7 +176,7 @@ class Jobs:
             access=self.shared,
             deadline_seconds=job.deadline_seconds,
             user=user_of(self.pod_security),
-            signs_in=not self.inputs.resolved.installs_operators,
+            signs_in=not self.inputs.resolved.installs_operators or "kuberay" in self.inputs.resolved.brings,
         )
 
     def synthetic(self, namespaces: Mapping[str, pulumi.Input[str]]) -> SyntheticLoadArgs:

@@ -29,7 +29,7 @@ from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import GATES, GATES_BEFORE, FairSharing, Kueue, KueueArgs, PodsReady
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
-from components.queueing.trainer import Trainer, TrainerArgs
+from components.queueing.trainer import Trainer, TrainerArgs, TrainerRuntimes
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from components.scheduling.topology import narrowest
 from components.workloads.pods import capabilities
@@ -72,13 +72,18 @@ def install(
         return Queueing(namespace=system, kueue=[brought], ready=[*scheduling.ready, brought])
     wrappers = _appwrapper(inputs, releases, cluster, system, scheduling)
     jobs = _job_operators(inputs, releases, cluster, system, scheduling)
-    operators = [wrappers, *jobs]
-    kueue = []
+    operators: list[Any] = [wrappers, *jobs]
+    # So that Kueue finds the kinds when it starts.
+    definitions = [definition for each in operators for definition in each.definitions]
+    kueue: list[Layer] = []
     if releases.kueue is not None:
-        # So that Kueue finds the kinds when it starts.
-        definitions = [definition for each in operators for definition in each.definitions]
         kinds = [kind for each in jobs for kind in each.kinds]
-        kueue = [_kueue(inputs, releases.kueue, cluster, cluster.options(system, *definitions), kinds)]
+        kueue.append(_kueue(inputs, releases.kueue, cluster, cluster.options(system, *definitions), kinds))
+    elif (other := site.kueue(definitions)) is not None:
+        kueue.append(other)
+    if (brought := site.job_operators(kueue)) is not None:
+        args = _trainer(inputs, releases, cluster, scheduling)
+        operators += [brought, TrainerRuntimes("trainer-runtimes", args, cluster.options(brought))]
     if metrics is not None:
         running = inputs.resolved.running_kueue
         monitor = KueueMonitorArgs(namespace=running.namespace) if running is not None else KueueMonitorArgs()
@@ -164,17 +169,7 @@ def _job_operators(
         after = cluster.options(system, *scheduling.ready)
         found.append(TrainingOperator("training-operator", training, after))
     if releases.trainer_kinds:
-        has_own = cluster.pod_security is PodSecurity.STANDARDS
-        trainer = TrainerArgs(
-            definitions=releases.trainer_kinds,
-            scheduler=scheduling.scheduler,
-            gang_seconds=inputs.settings.scheduling.coscheduling.permit_seconds if scheduling.has_pod_groups else None,
-            capabilities=capabilities(cluster.fabric) if has_own else {},
-            near=narrowest(inputs.settings.scheduling.topology.levels),
-            replicas=replicas,
-            nodes=cluster.placement.system,
-            pod_security=cluster.pod_security,
-        )
+        trainer = _trainer(inputs, releases, cluster, scheduling)
         # It looks for the definitions of JobSet and PodGroup when it starts.
         kinds = [definition for each in found for definition in each.definitions]
         found.append(Trainer("trainer", trainer, cluster.options(system, *scheduling.ready, *kinds)))
@@ -189,6 +184,20 @@ def _job_operators(
         )
         found.append(KubeRay("kuberay", ray, cluster.options(system)))
     return found
+
+
+def _trainer(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, scheduling: Scheduling) -> TrainerArgs:
+    has_own = cluster.pod_security is PodSecurity.STANDARDS
+    return TrainerArgs(
+        definitions=releases.trainer_kinds,
+        scheduler=scheduling.scheduler,
+        gang_seconds=inputs.settings.scheduling.coscheduling.permit_seconds if scheduling.has_pod_groups else None,
+        capabilities=capabilities(cluster.fabric) if has_own else {},
+        near=narrowest(inputs.settings.scheduling.topology.levels),
+        replicas=inputs.settings.queueing.replicas,
+        nodes=cluster.placement.system,
+        pod_security=cluster.pod_security,
+    )
 
 
 def _fault_tolerance(inputs: StackInputs[Any]) -> FaultTolerance:

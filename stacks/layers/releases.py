@@ -45,7 +45,8 @@ def read(inputs: StackInputs[Any]) -> Releases:
     shown, rendered = _dashboards(monitoring.artifacts(), mirror), _mlops(inputs)
     if not queueing.enabled:
         return Releases(dashboards=shown, mlops=rendered)
-    wanted = queueing.artifacts() if inputs.resolved.installs_operators else ()
+    installs, running = inputs.resolved.installs_operators, inputs.resolved.running_kueue
+    wanted = queueing.artifacts(kueue=running is None) if installs else ()
     found = {artifact.name: mirror.release(artifact) for artifact in wanted}
     return Releases(
         dashboards=shown,

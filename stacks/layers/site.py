@@ -87,6 +87,17 @@ class SiteLayers:
         """
         return None
 
+    def kueue(self, definitions: Sequence[pulumi.Resource]) -> Layer | None:
+        """Register a Kueue other than upstream's; None where the stack or the cluster has one.
+
+        definitions: of jobs, which Kueue looks for when it starts.
+        """
+        return None
+
+    def job_operators(self, kueue: Sequence[Layer]) -> Layer | None:
+        """Register operators of jobs other than upstream's, after Kueue."""
+        return None
+
     def applications(self, queues: Sequence[Layer], flavor: pulumi.Input[str] | None) -> None:
         """Register what members use beside their jobs.
 

@@ -47,7 +47,8 @@ def install(
     topology, levels = None, settings.scheduling.topology.levels
     if settings.scheduling.packing is Packing.TOPOLOGY:
         topology = Topology("topology", TopologyArgs(levels=levels), options).name
-    wanted = [_flavor(cluster, pool, topology, levels) for pool in cluster.pools]
+    taken = resolved.running_kueue.flavors if resolved.running_kueue is not None else ()
+    wanted = [_flavor(cluster, pool, topology, levels, taken) for pool in cluster.pools]
     flavors = [
         Flavor("flavor" if index == 0 else f"flavor-{args.name}", args, options) for index, args in enumerate(wanted)
     ]
@@ -81,9 +82,11 @@ def install(
     return Tenancy(teams=teams, flavor=flavors[0].name)
 
 
-def _flavor(cluster: Cluster, pool: NodePool, topology: pulumi.Input[str] | None, levels: Sequence[str]) -> FlavorArgs:
+def _flavor(
+    cluster: Cluster, pool: NodePool, topology: pulumi.Input[str] | None, levels: Sequence[str], taken: Sequence[str]
+) -> FlavorArgs:
     return FlavorArgs(
-        name=pool.name,
+        name=f"mlbatch-{pool.name}" if pool.name in taken else pool.name,
         nodes=pool.nodes.node_selector,
         tolerations=pool.nodes.tolerations,
         topology=topology,
@@ -115,7 +118,8 @@ def _team(
 ) -> TeamArgs:
     settings, resolved = inputs.settings, inputs.resolved
     gangs = [POD_GROUPS] if settings.scheduling.packing.has_pod_groups else []
-    trained = [TRAIN_JOB.resource] if settings.queueing.trainer.enabled and resolved.installs_operators else []
+    has_trainer = settings.queueing.trainer.enabled or "trainer" in resolved.brings
+    trained = [TRAIN_JOB.resource] if has_trainer and resolved.installs_operators else []
     return TeamArgs(
         name=team.name,
         users=team.users,

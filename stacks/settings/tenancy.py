@@ -193,12 +193,12 @@ class QueueingSettings(SettingsModel):
         """The resources that every queue has quotas of."""
         return [name for name in names.RESOURCES if self.count_pods or name != names.PODS]
 
-    def artifacts(self) -> Sequence[Artifact]:
-        """Return what the operators are installed from."""
+    def artifacts(self, *, kueue: bool = True) -> Sequence[Artifact]:
+        """Return what the operators are installed from. kueue: the stack installs Kueue itself."""
         if not self.enabled:
             return ()
         wanted = [(catalogue.APPWRAPPER, self.appwrapper_version)]
-        if not self.adopt:
+        if kueue:
             wanted.insert(0, (catalogue.KUEUE, self.kueue_version))
         if self.job_set.enabled or self.trainer.enabled:
             wanted.append((catalogue.JOB_SET, self.job_set.version))

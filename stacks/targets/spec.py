@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -175,6 +175,8 @@ class TargetSpec(Generic[S]):
 
     Otherwise its own layers register them (stacks/layers/site.py, operators).
     """
+    brings: Callable[[Sections], Collection[str]] = lambda _: ()
+    """Returns the operators of jobs that its own layers install, by their keys in `queueing`."""
     gatekeepers: Callable[[S], Gatekeepers] = lambda _: Gatekeepers()
     """Returns the accounts that start jobs, for the Kueue of upstream's manifest."""
     running_kueue: Callable[[Sections], RunningKueue | None] = adopted

@@ -640,7 +640,7 @@ def _operator(
         "trainer": queueing.trainer.enabled,
         "kuberay": queueing.kuberay.enabled,
     }
-    if queueing.enabled and switched_on[operator]:
+    if queueing.enabled and (switched_on[operator] or operator in partial.target.brings(partial)):
         return
     switch = key(("queueing", *([operator] if queueing.enabled else []), "enabled"))
     yield ConfigError(

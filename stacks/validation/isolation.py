@@ -51,4 +51,7 @@ def unenforced(partial: PartialSettings) -> Sequence[str]:
         return tuple(str(promise) for promise in Promise)
     if partial.target is not None and not partial.target.installs_operators(partial):
         return tuple(str(promise) for promise in Promise.of_operators())
-    return () if partial.running_kueue is None else (str(Promise.KUEUE_SCOPE),)
+    lost = [Promise.KUEUE_SCOPE] if partial.running_kueue is not None else []
+    if partial.target is not None and partial.target.brings(partial):
+        lost.append(Promise.JOB_OPERATOR_SCOPE)
+    return tuple(map(str, lost))

@@ -57,6 +57,7 @@ def loaded(
     default_priority: str | None = None,
     gpu_policies: tuple[GpuPolicy, ...] = (),
     data_science: DataScience | None = None,
+    subscriptions: Mapping[str, str] = {},
 ) -> StackInputs[Any]:
     def ask(config: object, selector: Mapping[str, str] | None) -> ClusterFacts:
         return ClusterFacts(
@@ -70,6 +71,7 @@ def loaded(
             default_priority=default_priority,
             gpu_policies=gpu_policies,
             data_science=data_science,
+            subscriptions=subscriptions,
         )
 
     files = {"artifacts": mirror.artifacts, "verify": False}

@@ -81,7 +81,7 @@ class TestDefinitions:
             assert list(unknown(made.inputs["spec"], DEFINED[digest])) == [], kind
 
     def test_a_field_that_another_version_has_is_found(self) -> None:
-        older, newer = (catalogue.find_openshift_ai(version) for version in ("2.16", "2.21"))
+        older, newer = (catalogue.find_openshift_ai(version) for version in ("2.16", "2.25"))
         spec = {"components": {"feastoperator": {"managementState": "Removed"}}}
         assert list(unknown(spec, DEFINED[newer.cluster_digest])) == []
         assert list(unknown(spec, DEFINED[older.cluster_digest])) == ["spec.components.feastoperator"]
@@ -91,9 +91,9 @@ class TestSubscription:
     """The guide, `mlbatch-subscription.yaml`."""
 
     @pytest.mark.parametrize(
-        ("version", "channel"), [("2.16", "stable"), ("2.19", "stable"), ("2.20", "fast"), ("2.21", "fast")]
+        ("version", "csv", "channel"), [("2.16", "2.16.0", "stable"), ("2.25", "2.25.8", "eus-2.25")]
     )
-    def test_channel_and_version_are_the_guides(self, version: str, channel: str, kubeconfig: Path) -> None:
+    def test_channel_and_version_are_known(self, version: str, csv: str, channel: str, kubeconfig: Path) -> None:
         spec = with_version(version, kubeconfig).one("Subscription", "rhods-operator", OPERATOR).inputs["spec"]
         assert {key: value for key, value in spec.items() if key != "config"} == {
             "channel": channel,
@@ -101,7 +101,7 @@ class TestSubscription:
             "name": "rhods-operator",
             "source": "redhat-operators",
             "sourceNamespace": "openshift-marketplace",
-            "startingCSV": f"rhods-operator.{version}.0",
+            "startingCSV": f"rhods-operator.{csv}",
         }
         assert spec["config"]["env"][0] == {"name": "DISABLE_DSC_CONFIG"}
 
@@ -135,7 +135,7 @@ class TestConfiguration:
         assert managed == {"codeflare", "kueue", "ray", "trainingoperator"}
 
     def test_webhooks_can_be_opened_to_all_as_in_the_guide(self, mirror: Mirror, kubeconfig: Path) -> None:
-        record = registered(loaded(chosen(version="2.19", openToAll=True), mirror, kubeconfig))
+        record = registered(loaded(chosen(version="2.25", openToAll=True), mirror, kubeconfig))
         policy = record.one("NetworkPolicy", "mlbatch-ods-applications", APPLICATIONS)
         assert "from" not in policy.inputs["spec"]["ingress"][0]
 
@@ -451,7 +451,7 @@ class TestMistakes:
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
         """They act in all projects, with roles from OLM. A policy for the platform's accounts has no effect."""
-        record = registered(loaded(chosen(version="2.19"), mirror, kubeconfig))
+        record = registered(loaded(chosen(version="2.25"), mirror, kubeconfig))
         of_operators = ["appwrapper-scope", "kueue-scope", "job-operator-scope"]
         made = {item.object_name for item in record.of("ValidatingAdmissionPolicy")}
         assert made == {
@@ -466,5 +466,5 @@ class TestMistakes:
         self, version: str, mirror: Mirror, kubeconfig: Path
     ) -> None:
         assert loaded(chosen({"gpu": {"operator": True}}), mirror, kubeconfig, openshift=version)
-        text = refused(chosen(), mirror, kubeconfig, openshift=version.replace("4.21", "4.22"), version="1.35")
-        assert "this cluster has OpenShift 4.22.0-" in text
+        text = refused(chosen(), mirror, kubeconfig, openshift=version.replace("4.21", "4.23"), version="1.35")
+        assert "this cluster has OpenShift 4.23.0-" in text

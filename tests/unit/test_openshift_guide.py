@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
 from components import catalogue
+from components.artifacts import Mirror
+from components.compatibility import goes_with
+from components.tenancy.promises import Promise
 from stacks.targets.openshift.settings import OpenShiftSettings
 from tests.unit.conftest import ROOT
 from tests.unit.test_aks_guide import model_of
+from tests.unit.test_openshift import loaded, shipped
 
 TEXT = (ROOT / "docs" / "openshift.md").read_text()
 TABLE = TEXT.partition("## Settings for the guides' commands")[2].partition("\n## ")[0]
@@ -117,6 +122,30 @@ def test_releases_of_openshift_ai_are_the_catalogues(release: catalogue.OpenShif
     assert channels == ", ".join(f"`{channel}`" for channel in release.channels)
     assert openshift == " to ".join(release.openshift)
     assert kueue == release.kueue
+
+
+def supported() -> Iterator[tuple[str, list[str]]]:
+    """Yield each OpenShift of the table of supported versions, with its row."""
+    table = TEXT.partition("## Supported versions")[2].partition("\n## ")[0]
+    for line in table.splitlines():
+        if re.match(r"\| 4\.\d", line):
+            row = [cell.strip() for cell in line.strip("| ").split(" | ")]
+            yield row[0], row[1:]
+
+
+@pytest.mark.parametrize(("version", "row"), supported())
+def test_the_example_works_on_each_supported_openshift(
+    version: str, row: list[str], mirror: Mirror, kubeconfig: Path
+) -> None:
+    kubernetes, _, scheduler, plain, *with_ai = row
+    raw = shipped()
+    if plain != "yes":
+        raw["tenancy"] = {"acceptUnenforced": [str(promise) for promise in Promise]}
+    stack = loaded(raw, mirror, kubeconfig, openshift=f"{version}.1", version=kubernetes)
+    assert stack.resolved.scheduler_version == scheduler
+    for name, works in zip(("2.25", "3.4"), with_ai, strict=True):
+        release = catalogue.find_openshift_ai(name)
+        assert (works == "yes") is goes_with(release.openshift, version), name
 
 
 @pytest.mark.parametrize("release", catalogue.CERTIFIED_GPU_OPERATORS, ids=lambda release: release.version)

@@ -50,7 +50,7 @@ class TestStack:
 
     def test_a_version_of_the_notebook_that_came_later(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = wanted(version="2025.1")
-        raw["openshift"]["version"] = "2.19"
+        raw["openshift"]["version"] = "2.25"
         record = registered(loaded(raw, mirror, kubeconfig))
         (server,) = record.one("Notebook", "demo-workbench").inputs["spec"]["template"]["spec"]["containers"]
         assert server["image"].endswith("/s2i-generic-data-science-notebook:2025.1")

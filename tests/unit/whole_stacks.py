@@ -146,7 +146,7 @@ def _demos(mirror: Mirror, kubeconfig: Path) -> Record:
     The notebook's account creates the clusters.
     """
     raw = test_openshift_workbench.wanted(
-        {"openshift": {"operators": "openshift-ai", "version": "2.19"}, "samples": {}},
+        {"openshift": {"operators": "openshift-ai", "version": "2.25"}, "samples": {}},
         objectStore={"kind": "minio", "guideCredentials": True, "tls": False},
         queue={"openToAll": True, "cpu": 100, "memory": "200Gi", "gpus": 11},
         rayClusters=["raytest", "jobtest", "interactivetest", "tunecluster"],

@@ -14,9 +14,10 @@ from components.layer import Layer
 from components.nodes import certified_gpu_operator
 from components.nodes.certified_gpu_operator import CertifiedGpuOperatorArgs, CertifiedOperator
 from components.olm.steps import Installer
-from components.openshift_ai import installation
+from components.openshift_ai import installation, version_3
 from components.openshift_ai.configuration import Configuration
 from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOperators
+from components.openshift_ai.version_3 import OpenShiftAi3, OperatorsArgs, RedHatKueue
 from components.queueing.fault_tolerance import FaultTolerance
 from components.storage.nfs import NfsProvisioner, NfsProvisionerArgs
 from stacks import platform
@@ -40,7 +41,7 @@ class OpenShiftLayers(ExistingLayers):
     def operators(self, scheduling: Scheduling, fault_tolerance: FaultTolerance) -> Layer | None:
         """Register OpenShift AI where it brings the operators."""
         settings, cluster = self._inputs.settings, self._cluster
-        if settings.openshift.operators is Operators.PLAIN:
+        if self._inputs.resolved.installs_operators:
             return None
         configuration = Configuration(
             release=settings.openshift.release,
@@ -59,6 +60,30 @@ class OpenShiftLayers(ExistingLayers):
             open_to_all=settings.openshift.open_to_all,
         )
         return OpenShiftAiOperators("openshift-ai", args, cluster.options(*scheduling.ready))
+
+    def kueue(self, definitions: Sequence[pulumi.Resource]) -> Layer | None:
+        """Register Red Hat build of Kueue for OpenShift AI 3."""
+        if not self._inputs.resolved.brings:
+            return None
+        return RedHatKueue("red-hat-kueue", self._red_hats(), self._cluster.options(*definitions))
+
+    def job_operators(self, kueue: Sequence[Layer]) -> Layer | None:
+        """Register OpenShift AI 3."""
+        if not self._inputs.resolved.brings:
+            return None
+        return OpenShiftAi3("openshift-ai", self._red_hats(), self._cluster.options(*kueue))
+
+    def _red_hats(self) -> OperatorsArgs:
+        settings = self._inputs.settings.openshift
+        return OperatorsArgs(
+            release=settings.release,
+            source=settings.source,
+            installer=self._installer,
+            approve=settings.approve,
+            minutes=settings.install_minutes,
+            existing=self._inputs.require_cluster().facts.subscriptions,
+            open_to_all=settings.open_to_all,
+        )
 
     def gpu_operator(self) -> Layer | None:
         """Register NVIDIA's GPU operator where the stack is to install it."""
@@ -113,7 +138,9 @@ def deploy(inputs: StackInputs[OpenShiftSettings], releases: Releases) -> Mappin
 
 
 def _left_by_olm(settings: OpenShiftSettings) -> Sequence[str]:
-    by_operators = installation.LEFT if settings.openshift.operators is Operators.OPENSHIFT_AI else ()
+    by_operators: Sequence[str] = ()
+    if settings.openshift.operators is Operators.OPENSHIFT_AI:
+        by_operators = installation.LEFT if settings.openshift.release.brings_kueue else version_3.LEFT
     return [*by_operators, *(certified_gpu_operator.LEFT if settings.gpu.operator else ())]
 
 

@@ -9,6 +9,7 @@ from components import catalogue
 from components.catalogue import OpenShiftAi
 from components.compatibility import goes_with, numbers
 from components.job_kinds import POD_GROUP
+from components.openshift_ai import version_3
 from components.scheduling.packing import Packing
 from components.workloads.pretraining import Kind
 from stacks.config.cluster_facts import ClusterFacts
@@ -23,21 +24,24 @@ from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.openshift.settings import Operators, OperatorsSettings
 
 SECTION: Final = "openshift"
-_OWN: Final[tuple[Path, ...]] = (
-    ("queueing", "kueueVersion"),
-    ("queueing", "appwrapperVersion"),
-    ("queueing", "trainingOperator"),
-    ("queueing", "kuberay"),
-    ("queueing", "jobSet"),
-    ("queueing", "trainer"),
-)
+BROUGHT: Final = ("kuberay", "jobSet", "trainer")
+"""What OpenShift AI 3 installs, by its key in `queueing`."""
+_OWN_3: Final[tuple[Path, ...]] = (("queueing", "kueueVersion"), *(("queueing", name) for name in BROUGHT))
+_OWN: Final[tuple[Path, ...]] = (*_OWN_3, ("queueing", "appwrapperVersion"), ("queueing", "trainingOperator"))
 """What the platform's own operators are installed by."""
+_PODS_READY: Final[tuple[Path, ...]] = (("recovery", "startTimeoutMinutes"), ("recovery", "recoveryTimeoutSeconds"))
 
 
 def chosen(sections: Sections) -> OpenShiftAi | None:
     """Return the release of OpenShift AI that brings the operators, None where the platform does."""
     settings = sections.section(OperatorsSettings)
     return settings.release if settings is not None and settings.operators is Operators.OPENSHIFT_AI else None
+
+
+def is_version_3(sections: Sections) -> bool:
+    """Return whether OpenShift AI 3 is installed, with Red Hat build of Kueue."""
+    release = chosen(sections)
+    return release is not None and not release.brings_kueue
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -48,9 +52,12 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if partial.facts is not None:
         others = list(_others(release, partial.facts))
         yield from others or _cluster(release, partial.facts)
-    yield from _both_ways(partial)
-    yield from _missing_in_kueue(partial, release)
-    yield from _missing_trainer(partial, release)
+    yield from _both_ways(partial, release)
+    if release.brings_kueue:
+        yield from _missing_in_kueue(partial, release)
+        yield from _missing_trainer(partial, release)
+    else:
+        yield from _missing_in_red_hats_kueue(partial)
     monitoring = partial.section(MonitoringSettings)
     if monitoring is not None and monitoring.enabled:
         yield ConfigError(
@@ -69,6 +76,11 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
             f"OpenShift AI {release.version} brings Kueue {release.kueue}, older than the platform's own: a team "
             "borrows less by default, so that it does not wait for its own GPUs (docs/openshift.md)"
         )
+        if not release.brings_kueue:
+            yield (
+                "Red Hat build of Kueue has no time limit for pods that do not start: a job that lost its nodes waits "
+                "while other teams use its quota, until AppWrapper retries it (docs/openshift.md)"
+            )
 
 
 def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
@@ -92,6 +104,13 @@ def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
             f"another Subscription already has OpenShift AI ({installed or 'not installed yet'})",
             "delete that Subscription and its ClusterServiceVersion",
         )
+    if not release.brings_kueue and version_3.KUEUE in facts.subscriptions:
+        yield ConfigError(
+            path,
+            f"another Subscription already has Red Hat build of Kueue ({facts.subscriptions[version_3.KUEUE]})",
+            f"remove the key and set {key(('queueing', 'adopt'))} to true to use it, or uninstall it",
+        )
+        return
     own = (OPENSHIFT_AI, POD_GROUP.resource)
     found = {name: owner for name, owner in facts.definitions.items() if owner not in own and name not in own}
     for owner in sorted(set(found.values())):
@@ -118,7 +137,7 @@ def _cluster(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]
     )
 
 
-def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
+def _both_ways(partial: PartialSettings, release: OpenShiftAi) -> Iterator[ConfigError]:
     """Yield what says how the platform's own operators are installed, and queues that are off."""
     queueing = partial.section(QueueingSettings)
     if queueing is not None and not queueing.enabled:
@@ -133,7 +152,7 @@ def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
             "mlbatch:queueing.adopt uses the cluster's own Kueue, but OpenShift AI installs one",
             "remove one of the two keys",
         )
-    for path in _OWN:
+    for path in _OWN if release.brings_kueue else _OWN_3:
         if partial.written(path) is not MISSING:
             yield ConfigError(
                 path,
@@ -142,6 +161,13 @@ def _both_ways(partial: PartialSettings) -> Iterator[ConfigError]:
                 "remove the key",
                 value=MISSING,
             )
+
+
+def _missing_in_red_hats_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield settings that the configuration of Red Hat's Kueue operator does not have (its API, kueue.openshift.io)."""
+    for path in _PODS_READY:
+        if partial.written(path) is not MISSING:
+            yield ConfigError(path, "Red Hat build of Kueue has no setting for this time", "remove the key")
 
 
 def _missing_trainer(partial: PartialSettings, release: OpenShiftAi) -> Iterator[ConfigError]:

@@ -136,12 +136,13 @@ class OperatorsSettings(SettingsModel):
 
     operators: Operators = Operators.PLAIN
     """`plain`: Kueue, AppWrapper, KubeRay and the training operator from upstream manifests, as in `queueing`.
-    `openshift-ai`: those of OpenShift AI, installed by Operator Lifecycle Manager, with MLBatch's changes.
+    `openshift-ai`: those of OpenShift AI, installed by Operator Lifecycle Manager. With version 2.x it brings Kueue and
+    AppWrapper, with MLBatch's changes. With version 3.x, Red Hat build of Kueue is installed with it.
     """
     version: Annotated[str, choice("OpenShift AI version", _VERSIONS)] = _VERSIONS[0]
     """Version of OpenShift AI."""
     channel: str | None = None
-    """Channel of the catalog that has this version. Default: MLBatch's."""
+    """Channel of the catalog that has this version. Default: the first one in docs/openshift.md."""
     catalog: str = installation.CATALOG
     """Name of the CatalogSource with OpenShift AI, such as a mirror."""
     catalog_namespace: str = CATALOG_NAMESPACE
@@ -153,7 +154,7 @@ class OperatorsSettings(SettingsModel):
     install_minutes: Annotated[int, Field(ge=5, le=120)] = 30
     """Maximum minutes to wait for the operator, and again for its components."""
     open_to_all: bool = False
-    """From 2.19 on: let all pods of the cluster connect to OpenShift AI's operators, like MLBatch's NetworkPolicy. If
+    """From 2.25 on: let all pods of the cluster connect to OpenShift AI's operators, like MLBatch's NetworkPolicy. If
     false, only the API server, OpenShift's Prometheus and the operators can.
     """
 
@@ -164,7 +165,7 @@ class OperatorsSettings(SettingsModel):
 
     @property
     def chosen_channel(self) -> str:
-        """The channel that the settings name, else MLBatch's."""
+        """The channel that the settings name, else the catalogue's first."""
         return self.channel or self.release.channels[0]
 
     @property
@@ -193,7 +194,7 @@ class OperatorsSettings(SettingsModel):
                 (*path, "openToAll"),
                 f"OpenShift AI {self.version} has no NetworkPolicies that this key could open",
                 "remove the key",
-                expected="no key before 2.19",
+                expected="no key before 2.25",
             )
         for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
             yield from label_error((*path, name), value)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from components.kubernetes.security import PodSecurity
 from components.nodes import certified_gpu_operator
-from components.openshift_ai import installation
+from components.openshift_ai import installation, version_3
 from components.queueing.running_kueue import RunningKueue
 from components.storage import nfs
 from components.tenancy.callers import Gatekeepers
@@ -44,13 +44,28 @@ def _planned(sections: Sections) -> Iterator[Planned]:
 def _running_kueue(sections: Sections) -> RunningKueue | None:
     """Return that of OpenShift AI where it brings the operators."""
     release = operators.chosen(sections)
-    return installation.running_kueue(release) if release is not None else spec.adopted(sections)
+    if release is None:
+        return spec.adopted(sections)
+    return (installation if release.brings_kueue else version_3).running_kueue(release)
+
+
+def _installs_operators(sections: Sections) -> bool:
+    """Return whether the stack installs AppWrapper itself, as OpenShift AI does before 3.0."""
+    release = operators.chosen(sections)
+    return release is None or not release.brings_kueue
+
+
+def _brings(sections: Sections) -> Collection[str]:
+    """Return what OpenShift AI 3 installs."""
+    return operators.BROUGHT if operators.is_version_3(sections) else ()
 
 
 def _gatekeepers(settings: OpenShiftSettings) -> Gatekeepers:
     """Return the accounts of OpenShift AI where it brings the operators."""
     if settings.openshift.operators is Operators.PLAIN:
         return Gatekeepers()
+    if not settings.openshift.release.brings_kueue:
+        return Gatekeepers(trainer=installation.TRAINER)
     return Gatekeepers(appwrapper=installation.APPWRAPPER, trainer=None)
 
 
@@ -87,7 +102,8 @@ OPENSHIFT: Final = TargetSpec(
     namespaces_made=_namespaces_made,
     projects=_projects,
     queues=workbench.quotas,
-    installs_operators=lambda sections: operators.chosen(sections) is None,
+    installs_operators=_installs_operators,
+    brings=_brings,
     gatekeepers=_gatekeepers,
     running_kueue=_running_kueue,
 )

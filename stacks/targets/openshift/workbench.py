@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from components import names
+from components import catalogue, names
 from components.compatibility import numbers
 from components.kubernetes.quantity import ZERO
 from components.nodes import certified_gpu_operator
@@ -70,7 +70,15 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 def _operators(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield the error of a workbench without OpenShift AI, which runs the notebook, Kueue and KubeRay."""
     settings = partial.section(OperatorsSettings)
-    if settings is None or settings.operators is Operators.OPENSHIFT_AI:
+    if settings is None:
+        return
+    if operators.is_version_3(partial):
+        yield ConfigError(
+            (SECTION, "enabled"),
+            "the workbench is that of a guide to OpenShift AI 2: its demos submit AppWrappers with the CodeFlare SDK",
+            f"remove the key, or set {key((operators.SECTION, 'version'))} to {catalogue.OPENSHIFT_AI[0].version}",
+        )
+    if settings.operators is Operators.OPENSHIFT_AI:
         return
     way = ("openshift", "operators")
     yield ConfigError(

@@ -61,6 +61,7 @@ _EXAMPLES: Final[Mapping[str, Callable[[], Raw]]] = {
     "openshift": test_openshift.shipped,
     "openshift-ai": test_openshift_ai.chosen,
     "openshift-ai 2.16": lambda: test_openshift_ai.chosen(version="2.16"),
+    "openshift-ai 3": lambda: test_openshift_ai.chosen(version="3.4"),
     "pre-training": test_pretraining.raw,
     "sakkara": test_sakkara.with_sakkara,
     "sharing": test_nvshare.config,

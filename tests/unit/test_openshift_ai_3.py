@@ -1,0 +1,93 @@
+"""OpenShift AI 3 on target `openshift`: Red Hat build of Kueue, and the operators of jobs in OpenShift AI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts import Mirror
+from tests.unit.harness import Record
+from tests.unit.releases import FOLDER
+from tests.unit.test_openshift import loaded, registered
+from tests.unit.test_openshift_ai import chosen
+
+OPERATORS = {
+    "cert-manager-operator": ("openshift-cert-manager-operator", "stable-v1", ["cert-manager-operator"]),
+    "openshift-kueue-operator": ("kueue-operator", "stable-v1.4", None),
+    "openshift-jobset-operator": ("job-set", "stable-v1.0", ["openshift-jobset-operator"]),
+    "redhat-ods-operator": ("rhods-operator", "stable-3.4", None),
+}
+
+
+def with_3(kubeconfig: Path, **cluster: Any) -> Record:
+    return registered(loaded(chosen(version="3.4"), Mirror(artifacts=str(FOLDER)), kubeconfig, **cluster))
+
+
+@pytest.fixture(scope="module")
+def record(same_kubeconfig: Path) -> Record:
+    return with_3(same_kubeconfig)
+
+
+def test_olm_gets_each_operator_in_its_own_namespace(record: Record) -> None:
+    """The Kueue operator supports only all namespaces, the others as their documentation has them."""
+    for namespace, (package, channel, watched) in OPERATORS.items():
+        spec = record.one("Subscription", package, namespace).inputs["spec"]
+        assert (spec["channel"], spec["installPlanApproval"]) == (channel, "Manual")
+        group = record.one("OperatorGroup", package, namespace)
+        assert group.inputs["spec"].get("targetNamespaces") == watched
+
+
+def test_an_operator_that_the_cluster_has_is_not_installed_again(kubeconfig: Path) -> None:
+    found = with_3(kubeconfig, subscriptions={"openshift-cert-manager-operator": "cert-manager-operator.v1.20.0"})
+    assert {each.inputs["spec"]["name"] for each in found.of("Subscription")} == {
+        "kueue-operator", "job-set", "rhods-operator",
+    }  # fmt: skip
+    assert "cert-manager-operator" not in {each.object_name for each in found.of("Namespace")}
+
+
+def test_kueue_is_configured_by_its_operator(record: Record) -> None:
+    config = record.one("Kueue", "cluster").inputs["spec"]["config"]
+    assert {"AppWrapper", "PyTorchJob", "RayCluster", "TrainJob"} <= set(config["integrations"]["frameworks"])
+    assert config["workloadManagement"] == {"labelPolicy": "None"}
+    assert config["preemption"] == {"preemptionPolicy": "FairSharing"}
+    assert record.one("Namespace", "blue").inputs["metadata"]["labels"]["kueue.openshift.io/managed"] == "true"
+    assert "kueue-controller-manager" not in {each.object_name for each in record.of("Deployment")}
+
+
+def test_openshift_ai_runs_the_operators_of_jobs_and_leaves_kueue_alone(record: Record) -> None:
+    cluster = record.one("DataScienceCluster", "mlbatch-dsc")
+    components = cluster.inputs["spec"]["components"]
+    assert cluster.inputs["apiVersion"] == "datasciencecluster.opendatahub.io/v2"
+    assert {name for name, each in components.items() if each["managementState"] == "Managed"} == {"ray", "trainer"}
+    assert components["kueue"]["managementState"] == "Unmanaged"
+
+
+def test_openshift_ai_finds_a_closed_queue_instead_of_creating_an_open_one(record: Record) -> None:
+    """It would otherwise give every team a queue with the resources of all nodes (rhods-operator, kueue_support.go)."""
+    cluster = record.one("DataScienceCluster", "mlbatch-dsc")
+    kueue = cluster.inputs["spec"]["components"]["kueue"]
+    held = record.one("ClusterQueue", kueue["defaultClusterQueueName"])
+    assert held.inputs["spec"] == {"stopPolicy": "Hold"}
+    assert held.urn in record.closure(cluster)
+    assert kueue["defaultLocalQueueName"] not in ("default", "default-queue")
+    flavors = {each.object_name for each in record.of("ResourceFlavor")}
+    assert flavors == {"mlbatch-default-flavor"}, "OpenShift AI creates default-flavor"
+
+
+def test_the_stack_adds_appwrapper_the_runtimes_and_the_rights_of_this_kueue(record: Record) -> None:
+    assert "appwrapper-controller-manager" in {each.object_name for each in record.of("Deployment")}
+    assert "torch-distributed" in {each.object_name for each in record.of("ClusterTrainingRuntime")}
+    policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-quota-gate")
+    for account in (
+        "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",
+        "system:serviceaccount:redhat-ods-applications:kubeflow-trainer-controller-manager",
+        "system:serviceaccount:mlbatch-system:appwrapper-controller-manager",
+    ):
+        assert account in str(policy.inputs)
+
+
+def test_jobs_wait_for_openshift_ai(record: Record) -> None:
+    before = record.closure(record.one("LocalQueue", "default-queue", "blue"))
+    assert record.one("DataScienceCluster", "mlbatch-dsc").urn in before
