@@ -209,7 +209,7 @@ def codeflare(args: Configuration) -> Document:
 
 
 def _own_queueing(args: Configuration) -> Document:
-    """Return the part of the configuration with which AppWrapper queues its jobs, if Kueue does not."""
+    """Return the part of the configuration that lets AppWrapper queue its jobs, if Kueue does not."""
     if args.queues_appwrappers:
         return {}
     return {

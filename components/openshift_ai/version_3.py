@@ -29,7 +29,7 @@ KUEUE: Final = "kueue-operator"
 JOB_SET: Final = "job-set"
 CERT_MANAGER: Final = "openshift-cert-manager-operator"
 MANAGED: Final = ("ray", "trainer")
-"""Components that OpenShift AI runs: KubeRay and Kubeflow Trainer. AppWrapper is not one of them since 3.0."""
+"""Components that OpenShift AI runs: KubeRay and Kubeflow Trainer. It has no AppWrapper since 3.0."""
 _REMOVED: Final = (
     "aipipelines",
     "dashboard",
@@ -44,7 +44,7 @@ _REMOVED: Final = (
     "workbenches",
 )
 HELD: Final = "openshift-ai"
-"""Name of a ClusterQueue that admits nothing, and of the LocalQueues for it.
+"""Name of a ClusterQueue that admits no job, and of the LocalQueues for it.
 
 OpenShift AI would create a ClusterQueue with the resources of all nodes, and a LocalQueue for it in each namespace that
 Kueue manages. A team could use these past its quota. It does not change a ClusterQueue that exists. Kueue would give

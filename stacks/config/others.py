@@ -71,7 +71,7 @@ class ExistingKueue:
     """A Kueue that no stack has installed.
 
     owner: who installed it. namespace, account: of its pods. version: such as 0.16.2. None if unknown.
-    api: API version in which it stores its queues. configuration: its configuration file.
+    api: the stored API version of its queues. configuration: its configuration file.
     """
 
     owner: str
@@ -202,7 +202,7 @@ def _version(text: str) -> str | None:
 
 
 def _stored(client: Any) -> str:
-    """Return the API version in which the API server stores ClusterQueues."""
+    """Return the stored API version of ClusterQueues."""
     found = asked(client, "apiextensions.k8s.io", "v1", "customresourcedefinitions", CLUSTER_QUEUES) or {}
     versions = (found.get("spec") or {}).get("versions") or ()
     stored = [each["name"] for each in versions if each.get("storage")]
@@ -210,7 +210,7 @@ def _stored(client: Any) -> str:
 
 
 def _configuration(client: Any, namespace: str, pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return Kueue's configuration, or nothing if it cannot be read."""
+    """Return Kueue's configuration, empty if it cannot be read."""
     maps = [volume["configMap"]["name"] for volume in pod.get("volumes") or () if "configMap" in volume]
     for name in maps:
         found = asked(client, "", "v1", f"namespaces/{namespace}/configmaps", name) or {}

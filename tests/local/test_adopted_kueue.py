@@ -29,7 +29,7 @@ NAMESPACE, NAME = "kueue-system", "kueue-controller-manager"
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """Yield a local cluster with the site's nodes, on which Kueue has been installed with kubectl."""
+    """Yield a local cluster with the site's nodes, and with Kueue installed by kubectl."""
     with local_environment(stack="existing") as paths:
         manifest = paths.mirror / catalogue.find(catalogue.KUEUE, DEFAULT_KUEUE).file
         command = [str(paths.bin / "kubectl"), "--kubeconfig", str(paths.kubeconfig), "apply", "--server-side"]

@@ -133,7 +133,7 @@ def supported() -> Iterator[tuple[str, list[str]]]:
             yield row[0], row[1:]
 
 
-@pytest.mark.parametrize(("version", "row"), supported())
+@pytest.mark.parametrize(("version", "row"), list(supported()))
 def test_the_example_works_on_each_supported_openshift(
     version: str, row: list[str], mirror: Mirror, kubeconfig: Path
 ) -> None:
