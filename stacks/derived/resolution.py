@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from components import names
 from components.health.thresholds import Threshold
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
@@ -47,6 +48,11 @@ class Resolved:
     installs_operators: bool
     running_kueue: RunningKueue | None = None
     brings: Collection[str] = ()
+
+    @property
+    def kueue_api(self) -> str:
+        """The API version of Kueue's objects that the cluster's Kueue stores."""
+        return self.running_kueue.api if self.running_kueue is not None else names.KUEUE_API
 
     @property
     def pool(self) -> NodePool:

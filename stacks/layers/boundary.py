@@ -109,4 +109,4 @@ def namespace_labels(inputs: StackInputs[Any], cluster: Cluster) -> Mapping[str,
     managed = running.labels if running is not None else {}
     if cluster.pod_security is PodSecurity.SCC:
         return managed
-    return managed | pod_security("baseline" if pod_rules(inputs, cluster).is_baseline else "privileged")
+    return {**managed, **pod_security("baseline" if pod_rules(inputs, cluster).is_baseline else "privileged")}

@@ -54,7 +54,7 @@ def cluster_of(inputs: StackInputs[E]) -> Cluster:
         registry=settings.registry,
         has_admission_policies=resolved.has_admission_policies,
         default_priority=named.facts.default_priority,
-        **({"kueue_api": resolved.running_kueue.api} if resolved.running_kueue is not None else {}),
+        kueue_api=resolved.kueue_api,
         load_balancer=settings.internal_load_balancer or None,
         pod_security=inputs.target.pod_security,
     )

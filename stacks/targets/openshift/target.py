@@ -46,7 +46,7 @@ def _running_kueue(sections: Sections) -> RunningKueue | None:
     release = operators.chosen(sections)
     if release is None:
         return spec.adopted(sections)
-    return (installation if release.brings_kueue else version_3).running_kueue(release)
+    return installation.running_kueue(release) if release.brings_kueue else version_3.running_kueue(release)
 
 
 def _installs_operators(sections: Sections) -> bool:
