@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from components import catalogue
 from emulator.paths import Paths
@@ -29,12 +29,12 @@ NAMESPACE, NAME = "kueue-system", "kueue-controller-manager"
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """Yield a local cluster with the site's nodes, and with Kueue installed by kubectl."""
+    """Yield a local cluster with the site's nodes, and with upstream's Kueue."""
     with local_environment(stack="existing") as paths:
-        manifest = paths.mirror / catalogue.find(catalogue.KUEUE, DEFAULT_KUEUE).file
-        command = [str(paths.bin / "kubectl"), "--kubeconfig", str(paths.kubeconfig), "apply", "--server-side"]
-        subprocess.run([*command, "-f", str(manifest)], check=True)
+        manifest = (paths.mirror / catalogue.find(catalogue.KUEUE, DEFAULT_KUEUE).file).read_text()
         cluster = Cluster(paths.kubeconfig)
+        for document in yaml.load_all(manifest, Loader=yaml.CSafeLoader):
+            cluster.create(document)
         eventually("Kueue is available", lambda: available(cluster))
         yield paths
 
