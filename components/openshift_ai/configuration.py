@@ -193,28 +193,20 @@ def codeflare(args: Configuration) -> Document:
         resource: [dict(taint) for taint in taints if taint["effect"] != _PASSED_OVER]
         for resource, taints in AUTOPILOT_TAINTS.items()
     }
+    own = {"manageJobsWithoutQueueName": True, "waitForPodsReady": pods_ready(args)}
     return {
         "appwrapper": {
             "enabled": True,
             "Config": {
                 "autopilot": {"injectAntiAffinities": True, "monitorNodes": True, "resourceTaints": taints},
                 "defaultQueueName": names.LOCAL_QUEUE,
+                **({} if args.queues_appwrappers else {"enableKueueIntegrations": True}),
                 "faultTolerance": args.fault_tolerance.body(),
-                **_own_queueing(args),
+                **({} if args.queues_appwrappers else {"kueueJobReconciller": own}),
                 **({"schedulerName": args.scheduler} if args.scheduler else {}),
                 "userRBACAdmissionCheck": False,
             },
         }
-    }
-
-
-def _own_queueing(args: Configuration) -> Document:
-    """Return the part of the configuration that lets AppWrapper queue its jobs, if Kueue does not."""
-    if args.queues_appwrappers:
-        return {}
-    return {
-        "enableKueueIntegrations": True,
-        "kueueJobReconciller": {"manageJobsWithoutQueueName": True, "waitForPodsReady": pods_ready(args)},
     }
 
 

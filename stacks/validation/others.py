@@ -39,10 +39,11 @@ def check(partial: PartialSettings, queueing: QueueingSettings, facts: ClusterFa
         if name in facts.definitions:
             found.setdefault(facts.definitions[name], []).append(name)
     for owner, defined in found.items():
+        switches = list(dict.fromkeys(_switch(name, queueing) for name in defined))
         yield ConfigError(
-            _SWITCHES[defined[0]],
+            switches[0],
             f"this cluster already has {listed(defined)}, from {_named(owner, facts)}",
-            _fix(owner, defined, facts),
+            _fix(owner, defined, switches, facts),
             value=MISSING,
         )
 
@@ -62,21 +63,26 @@ def _installed(partial: PartialSettings, queueing: QueueingSettings) -> Iterator
     yield from (name for name in _SWITCHES if switched_on[name])
 
 
+def _switch(name: str, queueing: QueueingSettings) -> Path:
+    """Return the setting that installs a definition. Trainer also installs JobSet."""
+    by_trainer = name == JOB_SET.resource and not queueing.job_set.enabled
+    return _SWITCHES[TRAIN_JOB.resource if by_trainer else name]
+
+
 def _named(owner: str, facts: ClusterFacts) -> str:
     if owner != OPENSHIFT_AI or facts.data_science is None:
         return owner
     return facts.data_science.described
 
 
-def _fix(owner: str, defined: Sequence[str], facts: ClusterFacts) -> str:
-    switches = {_SWITCHES[name] for name in defined}
+def _fix(owner: str, defined: Sequence[str], switches: Sequence[Path], facts: ClusterFacts) -> str:
     if owner == OPENSHIFT_AI and facts.data_science is not None:
         return (
             f"set {facts.data_science.operators} to Removed in DataScienceCluster {facts.data_science.name}, then "
             "delete these definitions"
         )
     if _QUEUES not in switches:
-        switched = listed(sorted(map(key, switches)), " and ")
+        switched = listed(map(key, switches), " and ")
         return f"remove {switched}: Kueue also queues the jobs of the existing operator"
     if CLUSTER_QUEUES in defined and APPWRAPPER.resource not in defined and facts.kueue is not None:
         return f"set {key(ADOPT)} to true to use this Kueue, or uninstall it with its definitions"
