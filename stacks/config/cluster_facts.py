@@ -12,8 +12,8 @@ import yaml
 from components.kubernetes.quantity import canonical
 from components.nodes.gpu_operator import BY_MOUNT, BY_VARIABLE
 from components.scheduling.priorities import PRIORITIES
-from stacks.config import others
-from stacks.config.cluster_api import ABSENT, FORBIDDEN, SECONDS, UNAUTHORIZED, asked, read, unless
+from stacks.config import cluster_api, others
+from stacks.config.cluster_api import ABSENT, FORBIDDEN, UNAUTHORIZED, asked, read, unless
 from stacks.config.kubeconfig import Kubeconfig, KubeconfigError, silent
 from stacks.config.others import DataScience, ExistingKueue, is_others
 from stacks.settings.kubernetes import KubernetesSettings
@@ -61,6 +61,7 @@ class ClusterFacts:
     data_science: the DataScienceCluster that no stack has created. None without one.
     definitions: the CRDs of jobs and queues that no stack has created, each with who installed it.
     subscriptions: the operators that OLM installed for others than a stack, by package, each with its version's name.
+    own_subscriptions: the packages that OLM installed for a stack.
     kueue: a Kueue that no stack has installed.
     """
 
@@ -77,6 +78,7 @@ class ClusterFacts:
     data_science: DataScience | None = None
     definitions: Mapping[str, str] = field(default_factory=dict)
     subscriptions: Mapping[str, str] = field(default_factory=dict)
+    own_subscriptions: frozenset[str] = frozenset()
     kueue: ExistingKueue | None = None
 
     def nodes_with(self, labels: Mapping[str, str]) -> tuple[NodeFacts, ...]:
@@ -111,7 +113,7 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
         classes = read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
         openshift = _openshift(client)
         has_registry, gpu_policies = _has_registry(client), _gpu_policies(client)
-        subscriptions = others.subscriptions(client)
+        subscriptions, own_subscriptions = others.subscriptions(client)
         definitions = others.definitions(client)
         data_science = others.data_science(client, subscriptions)
         kueue = others.kueue(client, definitions)
@@ -136,7 +138,7 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
     except kubernetes.config.ConfigException as error:
         raise silent(kubeconfig, f"cannot sign in: {error}") from None
     except HTTPError as error:
-        raise silent(kubeconfig, f"no answer within {SECONDS:g} s: {error}") from None
+        raise silent(kubeconfig, f"no answer within {cluster_api.SECONDS:g} s: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise silent(kubeconfig, f"the address does not answer as an API server ({error!r})") from None
     minor = "".join(character for character in version["minor"] if character.isdigit())
@@ -154,6 +156,7 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
         data_science=data_science,
         definitions=definitions,
         subscriptions=subscriptions,
+        own_subscriptions=own_subscriptions,
         kueue=kueue,
     )
 

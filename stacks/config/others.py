@@ -136,14 +136,18 @@ def data_science(client: Any, packages: Mapping[str, str]) -> DataScience | None
     return None
 
 
-def subscriptions(client: Any) -> Mapping[str, str]:
-    """Return the operators that OLM installed for others, by package, each with the name of its version."""
-    found = asked(client, "operators.coreos.com", "v1alpha1", "subscriptions") or {}
+def subscriptions(client: Any) -> tuple[Mapping[str, str], frozenset[str]]:
+    """Return the operators that OLM installed for others, by package, with the name of each version.
+
+    Return also the packages that it installed for a stack.
+    """
+    found = (asked(client, "operators.coreos.com", "v1alpha1", "subscriptions") or {}).get("items") or ()
+    own = [item for item in found if _is_of_a_stack(item["metadata"])]
     return {
         item["spec"]["name"]: str((item.get("status") or {}).get("installedCSV") or "")
-        for item in found.get("items") or ()
-        if not _is_of_a_stack(item["metadata"])
-    }
+        for item in found
+        if item not in own
+    }, frozenset(item["spec"]["name"] for item in own)
 
 
 def definitions(client: Any) -> Mapping[str, str]:

@@ -52,7 +52,7 @@ def _installed(partial: PartialSettings, queueing: QueueingSettings) -> Iterator
     """Yield the definitions that the settings install."""
     scheduling = partial.section(SchedulingSettings)
     switched_on = {
-        CLUSTER_QUEUES: not queueing.adopt,
+        CLUSTER_QUEUES: not queueing.adopt and partial.running_kueue is None,
         APPWRAPPER.resource: True,
         PYTORCH_JOB.resource: queueing.training_operator.enabled,
         RAY_CLUSTER.resource: queueing.kuberay.enabled,

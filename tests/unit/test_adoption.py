@@ -118,6 +118,7 @@ class TestFacts:
         found = ask(named(server.port, tmp_path))
         assert found.data_science == DataScience(name="default-dsc", components=("kueue",), version="2.25.8")
         assert found.subscriptions == {"rhods-operator": "rhods-operator.2.25.8"}
+        assert found.own_subscriptions == {"kueue-operator"}
 
 
 KUEUE = ExistingKueue(

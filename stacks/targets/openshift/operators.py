@@ -8,13 +8,13 @@ from typing import Final
 from components import catalogue
 from components.catalogue import OpenShiftAi
 from components.compatibility import goes_with, numbers
-from components.job_kinds import POD_GROUP
+from components.job_kinds import JOB_SET, POD_GROUP
 from components.openshift_ai import version_3
 from components.scheduling.packing import Packing
 from components.workloads.pretraining import Kind
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
-from stacks.config.others import OPENSHIFT_AI, OPENSHIFT_AI_PACKAGE
+from stacks.config.others import CLUSTER_QUEUES, OPENSHIFT_AI, OPENSHIFT_AI_PACKAGE
 from stacks.config.sections import Sections
 from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
@@ -111,8 +111,10 @@ def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
             f"remove the key and set {key(('queueing', 'adopt'))} to true to use it, or uninstall it",
         )
         return
-    own = (OPENSHIFT_AI, POD_GROUP.resource)
-    found = {name: owner for name, owner in facts.definitions.items() if owner not in own and name not in own}
+    own = {OPENSHIFT_AI, POD_GROUP.resource}
+    if not release.brings_kueue:
+        own |= {JOB_SET.resource, *([CLUSTER_QUEUES] if version_3.KUEUE in facts.own_subscriptions else [])}
+    found = {name: owner for name, owner in facts.definitions.items() if not own & {owner, name}}
     for owner in sorted(set(found.values())):
         defined = listed(sorted(name for name in found if found[name] == owner))
         yield ConfigError(
