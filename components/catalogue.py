@@ -277,6 +277,8 @@ RAY: Final = IMAGES["ray"]
 RAY_TRAIN: Final = IMAGES["ray_train"]
 SEAWEEDFS: Final = IMAGES["seaweedfs"]
 MINIO: Final = IMAGES["minio"]
+MINIO_ENTRYPOINT: Final = "/usr/bin/docker-entrypoint.sh"
+"""The program of that image that starts the server. The image has no program `minio`."""
 RAY_PYTHON: Final = _CATALOGUE.ray_python
 RAY_TRAIN_PACKAGES: Final = _CATALOGUE.ray_train_packages
 HUB_COMMITS: Final = _CATALOGUE.hub_commits

@@ -40,6 +40,13 @@ class Reference:
         """Return the reference with this tag. It keeps the digest only if the tag stays the same."""
         return self if tag == self.tag else Reference.parse(f"{self.repository}:{tag}")
 
+    def located(self) -> Reference:
+        """Return the reference with its registry's host. Without one, Docker Hub is meant (normalize.go)."""
+        host, slash, _ = self.repository.partition("/")
+        if slash and ("." in host or ":" in host or host == "localhost"):
+            return self
+        return replace(self, repository=f"docker.io/{'' if slash else 'library/'}{self.repository}")
+
     def without_digest(self) -> Reference:
         """Return the reference without its digest."""
         return replace(self, digest=None)

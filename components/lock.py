@@ -67,6 +67,7 @@ def images(catalogue: ModuleType) -> Iterator[str]:
         yield image.reference
     for software in getattr(catalogue, "NIC_SOFTWARE", ()):
         yield from (software.sriov_plugin, software.shared_plugin)
+    yield from getattr(catalogue, "MOVED_IMAGES", {}).values()
 
 
 def digests(catalogue: ModuleType) -> dict[str, bool]:

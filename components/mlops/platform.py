@@ -151,12 +151,21 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
         # Kubernetes fills it from other roles, or sets null. Each update would restore an empty list.
         document.pop("rules", None)
     for container in _containers(document):
-        container["image"] = catalogue.MOVED_IMAGES.get(container["image"], container["image"])
+        _move(container)
     _keep_inside(document)
     for called in _called(document):
         if called.get("caBundle") == _PLACEHOLDER:
             del called["caBundle"]
     return passwords.with_own(document, args.password) if args.password is not None else document
+
+
+def _move(container: dict[str, Any]) -> None:
+    """Set the present location of a container's image, and how its server starts there."""
+    container["image"] = catalogue.MOVED_IMAGES.get(container["image"], container["image"])
+    if container["image"] == catalogue.MINIO.reference and "args" in container:
+        start = f"exec {catalogue.MINIO_ENTRYPOINT} server"
+        container["command"] = ["/bin/sh"]
+        container["args"] = [each.replace("minio server", start) for each in container["args"]]
 
 
 def _labelled(document: Document) -> Document:

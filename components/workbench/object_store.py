@@ -1,8 +1,8 @@
 """An object store with S3's API, for checkpoints of distributed workloads.
 
-The default is SeaweedFS. Its only identity is the workbench's. MinIO, which the guide installs, is optional, because
-its project has ended and its images get no updates (minio/minio#21714). The guide's has the credentials `rootuser` and
-`rootuser123`, 16 GiB of memory and no volume, so a restart loses all data.
+The default is SeaweedFS. Its only identity is the workbench's. MinIO, which the guide installs, is optional. Its
+project has ended (minio/minio#21714) and removed its images, so a maintained fork takes its place. The guide's has the
+credentials `rootuser` and `rootuser123`, 16 GiB of memory and no volume, so a restart loses all data.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 
 import pulumi
 
+from components import catalogue
 from components.kubernetes import objects
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.namespace import Namespace, NamespaceArgs
@@ -178,13 +179,13 @@ def _program(kind: StoreKind) -> Document:
     """Return the container's command and mounts.
 
     Sources: kubeflow/pipelines, manifests/kustomize/third-party/seaweedfs/single-pod; seaweedfs wiki, S3-Configuration;
-    the chart of minio 5.2.0 as hobbyist-guide-to-rhoai renders it, configs/08/minio/deployment.yaml. The chart's
-    entrypoint only reads Docker's secrets. MinIO also has the console.
+    the chart of minio 5.2.0 as hobbyist-guide-to-rhoai renders it, configs/08/minio/deployment.yaml. MinIO also has the
+    console. Its fork has no program `minio`: the image's entrypoint calls the server.
     """
     data = {"name": "data", "mountPath": _DATA}
     if kind is StoreKind.MINIO:
         return {
-            "command": ["minio", "server", _DATA, f"--address=:{PORTS[kind]}"],
+            "command": [catalogue.MINIO_ENTRYPOINT, "server", _DATA, f"--address=:{PORTS[kind]}"],
             "envFrom": [{"secretRef": {"name": kind.value}}],
             "volumeMounts": [data],
         }

@@ -38,8 +38,7 @@ DEFAULT_VERSION: Final = "2024.1"
 class Store(StrEnum):
     """Where checkpoints go.
 
-    seaweedfs: a store that the stack runs. minio: that of the guide, whose project has ended. external: one that there
-    is.
+    seaweedfs: a store that the stack runs. minio: that of the guide, from a maintained fork. external: an existing one.
     """
 
     SEAWEEDFS = "seaweedfs"
@@ -54,8 +53,9 @@ class ObjectStoreSettings(SettingsModel):
     """S3 object store for checkpoints of distributed workloads."""
 
     kind: Store = Store.SEAWEEDFS
-    """`seaweedfs`: a store that the stack runs. `minio`: the store of the guide. The project has ended, and its images
-    get no updates. `external`: an existing store. Its secret key is the secret mlbatch:objectStoreSecretKey.
+    """`seaweedfs`: a store that the stack runs. `minio`: the store of the guide, from Silo, a maintained fork, because
+    MinIO's project has ended. `external`: an existing store. Its secret key is the secret
+    mlbatch:objectStoreSecretKey.
     """
     endpoint: str | None = None
     """URL of an external store, such as https://s3.example.org."""

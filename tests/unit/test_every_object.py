@@ -22,6 +22,7 @@ from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Registered
+from tests.unit.images import retired
 from tests.unit.releases import definitions
 from tests.unit.test_stack import pairs, quantities
 from tests.unit.whole_stacks import STACKS, registered
@@ -213,6 +214,13 @@ def test_every_quantity_is_canonical(parts: Sequence[Part]) -> None:
     found += [entry for part in parts for entry in pairs(part.item.inputs) if entry[0] == "sizeLimit"]
     assert found
     assert [(key, value) for key, value in found if not isinstance(value, str) or canonical(value) != value] == []
+
+
+def test_no_image_is_of_a_registry_that_no_longer_serves_it(parts: Sequence[Part]) -> None:
+    found = [container for part in parts for pod in part.pods for container in containers(pod)]
+    images = {container["image"] for container in found if "image" in container}  # a Trainer runtime's job sets others
+    assert images
+    assert retired(images) == []
 
 
 def texts(value: object) -> Iterator[tuple[str, object]]:

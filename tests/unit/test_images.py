@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from components import catalogue
+from components import catalogue, lock
+from components.azure import catalogue as azure
 from components.images import Reference, unpinned_privileged
 from components.kubernetes.manifests import Manifest
 from components.kubernetes.placement import NodeGroup
 from components.nodes.node_agent import daemon_set
 from components.nodes.nvme_scratch import NvmeScratchArgs, scratch
+from components.openstack import catalogue as openstack
 from tests.unit.harness import build
+from tests.unit.images import retired
 
 DIGEST = f"sha256:{'ab' * 32}"
 
@@ -31,6 +34,27 @@ def test_the_parts_of_a_reference(text: str, parts: tuple[str, str | None, str |
     reference = Reference.parse(text)
     assert (reference.repository, reference.tag, reference.digest) == parts
     assert str(reference) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "located"),
+    [
+        ("mysql:8.0.29", "docker.io/library/mysql:8.0.29"),
+        (f"minio/minio@{DIGEST}", f"docker.io/minio/minio@{DIGEST}"),
+        ("localhost:5000/b", "localhost:5000/b"),
+        ("quay.io/a/b:v1", "quay.io/a/b:v1"),
+    ],
+)
+def test_a_reference_without_a_host_is_docker_hubs(text: str, located: str) -> None:
+    assert str(Reference.parse(text).located()) == located
+
+
+def test_no_image_of_a_catalogue_is_of_a_registry_that_no_longer_serves_it() -> None:
+    modules = (catalogue, azure, openstack)
+    assert retired(image for module in modules for image in lock.images(module)) == []
+    assert retired(["minio/minio:RELEASE.2025-09-07T16-13-09Z", "mysql:8"]) == [
+        "minio/minio:RELEASE.2025-09-07T16-13-09Z"
+    ]
 
 
 def of_pod(kind: str, pod: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from stacks.config.inputs import StackInputs
 from stacks.layers import releases
 from stacks.settings.mlops import MlopsSettings
 from tests.unit.harness import Record, Registered, build
+from tests.unit.images import retired
 from tests.unit.releases import FOLDER
 from tests.unit.test_existing import loaded, refused, registered, shipped
 
@@ -63,9 +64,6 @@ all of Kubeflow there is a namespace more."""
 
 STUB = yaml.safe_load((Path(emulated.__file__).parent / "stub.yaml").read_text())
 """All objects of all deployments, by name."""
-
-RETIRED = ("gcr.io/ml-pipeline/", "gcr.io/kubebuilder/")
-"""Where no image is served any more (kubeflow/pipelines, issue 12422; the platform's own commits 295c746, abd9c45)."""
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +118,7 @@ def test_each_entry_renders_to_objects_of_its_own(filled: Mirror, kubeconfig: Pa
     assert (("Deployment", "celery-server") in found) == entry.integration
     images = {container["image"] for item in objects for container in containers(item)}
     assert "quay.io/argoproj/workflow-controller:v3.5.14" in images
-    assert [image for image in images if image.startswith(RETIRED)] == []
+    assert retired(images) == []
 
 
 def containers(item: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -280,10 +278,32 @@ metadata: {name: mysecret, namespace: kubeflow-user-example-com}
         pod = self.record().one("Deployment", "server").inputs["spec"]["template"]["spec"]
         assert [each["image"] for each in (*pod["initContainers"], *pod["containers"])] == [
             "docker.io/library/mysql:8.0.26",
-            "docker.io/minio/minio:RELEASE.2019-08-14T20-37-41Z",
+            catalogue.MOVED_IMAGES["gcr.io/ml-pipeline/minio:RELEASE.2019-08-14T20-37-41Z-license-compliance"],
             "quay.io/brancz/kube-rbac-proxy:v0.13.1",
             "postgres:13",
         ]
+
+    def test_the_store_of_mlflow_is_started_by_the_entrypoint_of_its_fork(self) -> None:
+        """The container's arguments are those of the pinned commit, deployment/mlflow/minio/minio-deployment.yaml."""
+        container = {
+            "name": "mlflow-minio",
+            "image": "minio/minio:RELEASE.2023-02-10T18-48-39Z",
+            "command": ["/bin/bash"],
+            "args": ["-c", "mkdir -p /data/mlflow  && minio server --address :9000 --console-address :9001 /data"],
+        }
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "mlflow-minio", "namespace": "mlflow"},
+            "spec": {"template": {"spec": {"containers": [container]}}},
+        }
+        record = build(lambda: MlopsPlatform("mlops", MlopsArgs(manifests=yaml.safe_dump(body))))
+        (made,) = record.one("Deployment", "mlflow-minio").inputs["spec"]["template"]["spec"]["containers"]
+        assert (made["image"], made["command"], made["args"]) == (
+            catalogue.MINIO.reference,
+            ["/bin/sh"],
+            ["-c", container["args"][1].replace("minio server", "exec /usr/bin/docker-entrypoint.sh server")],
+        )
 
     def test_rules_that_kubernetes_fills_are_left_to_it(self) -> None:
         record = self.record()
