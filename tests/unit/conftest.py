@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from components import catalogue
 from components.artifacts import Mirror, Release
-from stacks.targets.aks.settings import support
+from stacks.settings import lifetime
 from tests.unit.releases import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,9 +23,9 @@ settings.load_profile("unit")
 
 @pytest.fixture(scope="session", autouse=True)
 def some_day() -> Iterator[None]:
-    """Let every test run on the same day of AKS' calendar."""
+    """Let every test run on the same day of the calendars of support."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(support, "today", lambda: date(2026, 11, 21))
+        patch.setattr(lifetime, "today", lambda: date(2026, 11, 21))
         yield
 
 

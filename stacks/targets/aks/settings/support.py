@@ -9,27 +9,21 @@ that AKS did not support when the calendar was recorded, or does not have yet.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from typing import Final
 
 from components.azure import versions
 from stacks.config.errors import ConfigError, Path, key, listed
+from stacks.settings import lifetime
 from stacks.targets.aks.settings.options import AzureOptions
 from stacks.targets.aks.settings.values import LONG_TERM
 
 _PATH: Final[Path] = ("azure", "kubernetesVersion")
-_NOTICE: Final = timedelta(days=60)
-"""Time before the end of support. AKS itself sends a notice only 30 days before it."""
-
-
-def today() -> date:
-    """Return the day that the end of support is compared with."""
-    return date.today()
 
 
 def check(azure: AzureOptions) -> Iterator[ConfigError]:
     """Reject a version that AKS does not support and that this program cannot have used for a cluster."""
-    day, long_term = today(), azure.support == LONG_TERM
+    day, long_term = lifetime.today(), azure.support == LONG_TERM
     release = versions.release_of(azure.kubernetes_version)
     if release is None:
         wrong = "AKS' calendar does not have this version"
@@ -55,9 +49,9 @@ def warnings(azure: AzureOptions) -> Iterator[str]:
     The fix names the next version, because AKS upgrades a cluster by one minor version at a time
     (articles/aks/upgrade-aks-control-plane.md).
     """
-    day, long_term = today(), azure.support == LONG_TERM
+    day, long_term = lifetime.today(), azure.support == LONG_TERM
     release = versions.release_of(azure.kubernetes_version)
-    if release is None or day + _NOTICE <= (end := release.last_day(long_term=long_term)):
+    if release is None or not lifetime.ends_soon(end := release.last_day(long_term=long_term)):
         return
     newer = [
         candidate.minor for candidate in versions.supported(day, long_term=long_term) if candidate.end > release.end
