@@ -39,7 +39,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops
+.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock available settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops
 
 help: ## list the targets, and the tools that they still have to build
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -209,6 +209,9 @@ mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: files that dif
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogues (needs upstream); LIST=1 lists those without
 	$(VENV)/bin/python -m components.lock $(if $(LIST),--list) $(CATALOGUES)
+
+available: $(ENVIRONMENT) ## request every image, chart and file that the catalogues name, and list what upstream no longer serves
+	$(VENV)/bin/python -m components.available $(CATALOGUES)
 
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
 	./mlbatch settings --files write

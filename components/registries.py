@@ -40,6 +40,14 @@ def image_digest(reference: str) -> str:
     return f"sha256:{hashlib.sha256(_manifest(Reference.parse(reference))).hexdigest()}"
 
 
+def require(reference: str) -> None:
+    """Request the headers of an image's manifest.
+
+    Docker Hub counts no pull for them. Raises RegistryError.
+    """
+    _manifest(Reference.parse(reference).located(), "HEAD")
+
+
 def chart_digest(repository: str, name: str, version: str) -> str:
     """Return the sha256 of a chart's archive in an OCI registry, hexadecimal. Raises RegistryError.
 
@@ -53,18 +61,19 @@ def chart_digest(repository: str, name: str, version: str) -> str:
     return str(found[0]).removeprefix("sha256:")
 
 
-def _manifest(reference: Reference) -> bytes:
+def _manifest(reference: Reference, method: str = "GET") -> bytes:
     registry, _, path = reference.repository.partition("/")
-    url = f"https://{_DOCKER_HUB.get(registry, registry)}/v2/{path}/manifests/{reference.tag or 'latest'}"
+    version = (reference.digest if method == "HEAD" else None) or reference.tag or "latest"
+    url = f"https://{_DOCKER_HUB.get(registry, registry)}/v2/{path}/manifests/{version}"
     headers = {"Accept": ", ".join(_MANIFESTS)}
     try:
         try:
-            return _get(url, headers)
+            return _get(url, headers, method)
         except HTTPError as error:
             if error.code != 401:
                 raise
             token = _token(error.headers.get("WWW-Authenticate", ""))
-            return _get(url, {**headers, "Authorization": f"Bearer {token}"})
+            return _get(url, {**headers, "Authorization": f"Bearer {token}"}, method)
     except (OSError, ValueError) as error:
         raise RegistryError(f"{reference} cannot be asked for: {error}") from error
 
@@ -79,7 +88,8 @@ def _token(challenge: str) -> str:
     return str(answer.get("token") or answer["access_token"])
 
 
-def _get(url: str, headers: dict[str, str]) -> bytes:
-    with urlopen(Request(url, headers=headers), timeout=_TIMEOUT) as answer:  # noqa: S310 - https alone gets here
+def _get(url: str, headers: dict[str, str], method: str = "GET") -> bytes:
+    request = Request(url, headers=headers, method=method)  # noqa: S310 - https alone gets here
+    with urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
         content: bytes = answer.read()
         return content

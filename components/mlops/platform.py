@@ -150,7 +150,7 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
     if document["kind"] in _ROLES and ("aggregationRule" in document or not document.get("rules")):
         # Kubernetes fills it from other roles, or sets null. Each update would restore an empty list.
         document.pop("rules", None)
-    for container in _containers(document):
+    for container in containers(document):
         _move(container)
     _keep_inside(document)
     for called in _called(document):
@@ -176,7 +176,7 @@ def _labelled(document: Document) -> Document:
 
 def _keep_inside(document: Document) -> None:
     """Remove ports on nodes. Users reach Services by port-forward."""
-    for container in _containers(document):
+    for container in containers(document):
         for port in container.get("ports") or ():
             port.pop("hostPort", None)
     if document["kind"] == "Service" and document["spec"].get("type") in _ON_NODES:
@@ -187,7 +187,8 @@ def _keep_inside(document: Document) -> None:
             port.pop("nodePort", None)
 
 
-def _containers(document: Document) -> Iterator[dict[str, Any]]:
+def containers(document: Document) -> Iterator[dict[str, Any]]:
+    """Yield the containers of a workload, also those that initialize it. Other objects have none."""
     if document["kind"] in _WORKLOADS:
         pod = document["spec"]["template"]["spec"]
         yield from (*pod["containers"], *(pod.get("initContainers") or ()))

@@ -16,7 +16,7 @@ import pulumi
 import pytest
 import yaml
 
-from components import catalogue
+from components import available, catalogue
 from components.artifacts import ArtifactError, Mirror
 from components.catalogue import Repository
 from components.kubernetes import kustomize
@@ -119,6 +119,14 @@ def test_each_entry_renders_to_objects_of_its_own(filled: Mirror, kubeconfig: Pa
     images = {container["image"] for item in objects for container in containers(item)}
     assert "quay.io/argoproj/workflow-controller:v3.5.14" in images
     assert retired(images) == []
+
+
+@needs_kustomize
+def test_the_images_of_all_deployments_are_checked_every_night(filled: Mirror) -> None:
+    places = {image: place for image, place, _ in available.rendered(filled)}
+    assert places["quay.io/argoproj/workflow-controller:v3.5.14"].count(",") == len(MENU) - 1
+    assert places[catalogue.MINIO.reference].startswith(f"{catalogue.MLOPS.url}/tree/{catalogue.MLOPS.commit}: ")
+    assert retired(places) == []
 
 
 def containers(item: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -23,6 +23,8 @@ FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+){1,2}$")
 READING = {"contents": "read"}
 RIGHTS = {
+    ("available", "check"): READING,
+    ("available", "report"): {"issues": "write"},
     ("ci", None): READING,
     ("official", None): READING,
     ("review", "preview"): READING,
@@ -53,8 +55,8 @@ def steps() -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield file.stem, job, step
 
 
-def test_there_are_five() -> None:
-    assert [file.stem for file in FILES] == ["ci", "drift", "official", "release", "review"]
+def test_there_are_six() -> None:
+    assert [file.stem for file in FILES] == ["available", "ci", "drift", "official", "release", "review"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -94,7 +96,7 @@ def test_a_job_that_can_write_runs_no_code_of_the_checkout() -> None:
 
 def test_checkouts_leave_no_token_behind() -> None:
     checkouts = [step for _, _, step in steps() if "actions/checkout" in step.get("uses", "")]
-    assert len(checkouts) == 5
+    assert len(checkouts) == 6
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
@@ -198,6 +200,15 @@ def test_a_release_publishes_what_one_job_built_without_a_cache_and_the_pin_name
     attached = 'gh release create "$GITHUB_REF_NAME" --verify-tag --generate-notes "$ARCHIVE"'
     assert publish["steps"][-1]["run"].strip() == attached
     assert load("release")["defaults"] == {"run": {"shell": "bash"}}, "a pipe's failure ends a step (-o pipefail)"
+
+
+def test_images_charts_and_files_are_requested_every_night() -> None:
+    assert load("available")["on"]["schedule"] == [{"cron": "11 4 * * *"}]
+    request = next(step["run"] for step in jobs("available")["check"]["steps"] if step.get("id") == "request")
+    catalogues = sorted((ROOT / "components").rglob("catalogue.yaml"))
+    names = {".".join(file.relative_to(ROOT).with_suffix("").parts) for file in catalogues}
+    assert names == set(re.findall(r"components(?:\.\w+)?\.catalogue", request))
+    assert "!= 'unknown'" in jobs("available")["report"]["if"], "a registry that is busy changes no issue"
 
 
 def test_drift_is_looked_at_every_night_without_changing_anything() -> None:
