@@ -7,7 +7,7 @@ only cause a warning.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -29,12 +29,14 @@ class Combination:
     network_operator: None without InfiniBand.
     driver: None if the nodes already have one.
     kubernetes: `1.35` or `1.35.6`.
+    gpu: product of the nodes' GPUs, such as `Tesla-P100-PCIE-16GB`. Empty if unknown.
     """
 
     gpu_operator: str
     network_operator: str | None
     driver: str | None
     kubernetes: str
+    gpu: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,7 @@ class Row:
     It applies to the listed versions. An empty list matches all versions.
     kubernetes: first and last minor version.
     outside: a "broken" row applies to versions outside this range.
+    gpus: parts of the products' names.
     reason, fix: for the error's reader. Empty in a "works" row. In a fix, `{kubernetes}` is replaced by the setting of
     the cluster's version.
     """
@@ -55,6 +58,7 @@ class Row:
     drivers: tuple[str, ...] = ()
     kubernetes: tuple[str, str] | None = None
     outside: bool = False
+    gpus: tuple[str, ...] = ()
     reason: str = ""
     fix: str = ""
 
@@ -63,6 +67,8 @@ class Row:
         if self.network_operators and combination.network_operator not in self.network_operators:
             return False
         if self.gpu_operators and combination.gpu_operator not in self.gpu_operators:
+            return False
+        if self.gpus and not any(model in combination.gpu for model in self.gpus):
             return False
         if self.drivers and combination.driver is not None and combination.driver not in self.drivers:
             return False
@@ -150,12 +156,7 @@ def is_older(kubernetes: str, first: str) -> bool:
 def _with_known_network(combination: Combination, row: Row) -> Combination:
     if combination.network_operator is not None or not row.network_operators:
         return combination
-    return Combination(
-        gpu_operator=combination.gpu_operator,
-        network_operator=row.network_operators[0],
-        driver=combination.driver,
-        kubernetes=combination.kubernetes,
-    )
+    return replace(combination, network_operator=row.network_operators[0])
 
 
 def _formatted(row: Row) -> str:

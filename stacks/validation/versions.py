@@ -114,6 +114,7 @@ def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None
         network_operator=gpu.fabric.operator_version if gpu.fabric.enabled else None,
         driver=gpu.driver,
         kubernetes=partial.kubernetes_version,
+        gpu=partial.pool.shape.gpu_product if partial.pool is not None else "",
     )
     path = partial.target.version_path if partial.target is not None else ()
     return combination, assess(combination, kubernetes=key(path) if path else _VERSION)

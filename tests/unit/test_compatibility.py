@@ -38,6 +38,7 @@ def example(row: Row) -> Combination:
         network_operator=row.network_operators[0] if row.network_operators else None,
         driver=row.drivers[0] if row.drivers else "580.126.20",
         kubernetes=kubernetes,
+        gpu=f"Tesla-{row.gpus[0]}-PCIE-16GB" if row.gpus else "",
     )
 
 
@@ -63,6 +64,11 @@ class TestRows:
             driver=catalogue.GPU_DRIVERS[operator],
         )
         assert assess(default).verdict is Verdict.WORKS
+
+    @pytest.mark.parametrize("product", ["Tesla-P100-PCIE-16GB", "Tesla-V100-SXM2-32GB", "NVIDIA-A100-PCIE-40GB"])
+    def test_the_newest_operator_is_refused_on_gpus_that_its_validator_cannot_use(self, product: str) -> None:
+        found = assess(combination(gpu_operator="v26.7.0", driver=None, gpu=product))
+        assert (found.verdict is Verdict.BROKEN) == ("A100" not in product)
 
     def test_a_patch_of_kubernetes_counts_as_its_minor_version(self) -> None:
         assert assess(combination(kubernetes="1.35.6")).verdict is Verdict.WORKS
