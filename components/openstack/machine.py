@@ -27,7 +27,7 @@ class MachineArgs:
 
     name: str
     flavor: str
-    image: str
+    image: pulumi.Input[str]
     image_id: pulumi.Input[str]
     public_key: str
     port_id: pulumi.Input[str]

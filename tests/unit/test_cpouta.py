@@ -224,7 +224,7 @@ def test_what_asks_for_no_new_vm_leaves_its_user_data(values: Mapping[str, Any])
     ("values", "because"),
     [
         ({"flavor": "hpc.6.14core"}, "flavor"),
-        ({"image": "Ubuntu-24.04"}, "image"),
+        ({"image": "Ubuntu-26.04"}, "image"),
         ({"generation": 2}, "generation"),
         ({"user": "somebody"}, "user"),
         ({"kind": {"apiPort": 6444}}, "cluster"),
@@ -241,6 +241,18 @@ def test_a_new_vm_has_the_newest_first_boot(values: Mapping[str, Any], because: 
     assert {name for name in asked[0] | asked[1] if asked[0].get(name) != asked[1].get(name)} == {because}
     found = KEEPING.diff("", dict(before), dict(after))
     assert (found.changes, found.replaces) == (True, ["asked"])
+
+
+def test_a_newer_default_leaves_the_vm_and_the_name_of_its_image() -> None:
+    """An older version of this program had other defaults, and recorded them."""
+    older = {"image": "Ubuntu-22.04", "gpu": "driver 535, CUDA 12.2, toolkit 1.17.8-1"}
+    gpu = {"flavor": "gpu.1.1gpu"}
+    for written, replaces in (({}, False), ({"image": "Ubuntu-24.04"}, True), ({"gpu": {"cuda": "12.9"}}, True)):
+        now = kept(Run(**gpu, **written))
+        before = {**kept(Run(**gpu)), "asked": {**now["asked"], **older}}
+        assert KEEPING.diff("", before, dict(now)).changes is replaces, written
+    run = Run(outputs={"UserData": {"asked": older}})
+    assert run.one("Instance").inputs["metadata"]["mlbatch-image"] == "Ubuntu-22.04"
 
 
 @pytest.mark.parametrize(
@@ -293,7 +305,7 @@ def test_a_boot_volume_goes_with_the_vm() -> None:
     (device,) = instance.inputs["blockDevices"]
     assert numbers(device) == {
         "sourceType": "image",
-        "uuid": "image-1",
+        "uuid": "image-2",
         "destinationType": "volume",
         "volumeSize": 100,
         "bootIndex": 0,

@@ -87,7 +87,7 @@ def existing(**values: Any) -> ProjectFacts:
     return replace(FACTS, existing=VolumeFacts(**whole))
 
 
-CLUSTER = "Kubernetes 1.34.0, port 6443"
+CLUSTER = "Kubernetes 1.35.8, port 6443"
 OTHER_KEY = "ssh-ed25519 AAAAother somebody"
 OWN = ServerFacts(flavor="standard.xxlarge", id="own")
 NOTHING = dict.fromkeys(FACTS.quotas, 0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import pytest
@@ -10,8 +12,11 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from components.openstack import catalogue
 from stacks.config.errors import ConfigError, key
-from stacks.targets.cpouta.settings import MOST_KEYS
+from stacks.settings import lifetime
+from stacks.targets.cpouta import support
+from stacks.targets.cpouta.settings import MOST_KEYS, NODE_IMAGES
 from tests.unit.configurations import ROOT, errors_of, settings_of
 
 PRIVATE = (
@@ -48,11 +53,11 @@ def public(key: Any) -> str:
 
 def test_the_shipped_stack_is_the_ready_example() -> None:
     openstack = settings_of(shipped()).openstack
-    assert (openstack.flavor, openstack.image, openstack.pool) == ("standard.xxlarge", "Ubuntu-22.04", "public")
+    assert (openstack.flavor, openstack.image, openstack.pool) == ("standard.xxlarge", "Ubuntu-24.04", "public")
     assert openstack.volume.size == 500
     assert openstack.volume.type == "standard"
     assert openstack.gpu_stack is None
-    assert openstack.kind.node_image.startswith("kindest/node:v1.34.0@sha256:")
+    assert openstack.kind.node_image.startswith("kindest/node:v1.35.8@sha256:")
 
 
 def test_the_shipped_stack_answers_the_setup_as_the_tutorial() -> None:
@@ -126,10 +131,71 @@ class TestKeys:
         assert errors_of(shipped(sshPublicKey=f" {public(made)} me@home\n")) == []
 
 
+def version_rows() -> list[str]:
+    """Return the rows of the tables in docs/cpouta.md, section Versions."""
+    ends, kinds = catalogue.ENDS, {version: version.rpartition(".")[0] for version in NODE_IMAGES}
+    docker, containerd = (text.partition("-")[0] for text in (catalogue.DOCKER, catalogue.CONTAINERD))
+    choices: list[tuple[str, Mapping[str, date | None]]] = [
+        ("Ubuntu", ends.ubuntu),
+        ("NVIDIA driver", ends.driver),
+        ("CUDA", dict.fromkeys(catalogue.CUDA)),
+        ("NVIDIA container toolkit", dict.fromkeys(catalogue.TOOLKITS)),
+        ("Docker", {docker: None}),
+        ("containerd", {containerd: ends.containerd[containerd.rpartition(".")[0]]}),
+        ("Kubernetes", {version: ends.kubernetes[minor] for version, minor in kinds.items()}),
+    ]
+    found = []
+    for software, versions in choices:
+        first, *others = (f"{version} ({end})" if end else version for version, end in versions.items())
+        found.append(f"| {software} | {first} | {', '.join(others)} |")
+    return found + [f"| {model} | {old.driver} | {old.cuda} |" for model, old in catalogue.OLD_GPUS.items()]
+
+
+def test_the_guide_has_the_versions_of_the_catalogue() -> None:
+    section = (ROOT / "docs" / "cpouta.md").read_text().partition("\n## Versions\n")[2].partition("\n## ")[0]
+    listed = [line for line in section.splitlines() if line.startswith("| ") and "---" not in line]
+    assert [line for line in listed if line not in ("| Software | Default | Also possible |", LAST)] == version_rows()
+
+
+LAST = "| GPU | Last driver | Last CUDA |"
+
+
+@pytest.mark.parametrize(
+    ("day", "values", "said"),
+    [
+        (date(2026, 11, 27), {}, []),
+        (date(2027, 1, 1), {}, ["kind.kubernetes: Kubernetes 1.35 gets fixes until 2027-02-28"]),
+        (date(2026, 11, 27), {"kind": {"kubernetes": "1.36.4"}, "image": "Ubuntu-26.04"}, []),
+        (
+            date(2026, 11, 27),
+            {"kind": {"kubernetes": "1.34.0"}},
+            ["kind.kubernetes: Kubernetes 1.34 gets fixes until 2026-10-27, and then not even for security. The d"],
+        ),
+        (date(2027, 4, 3), {"kind": {"kubernetes": "1.36.4"}, "image": "Ubuntu-22.04"}, ["image: Ubuntu 22.04 gets"]),
+        (
+            date(2028, 5, 2),
+            {"kind": {"kubernetes": "1.36.4"}, "flavor": "gpu.1.1gpu"},
+            [
+                "kind.kubernetes: Kubernetes 1.36 gets fixes until 2027-06-28, and then not even for security. Use a",
+                "gpu.driver: NVIDIA's driver 580 gets fixes until 2028-06-30",
+                "generation: containerd 2.3 gets fixes until 2028-04-27",
+            ],
+        ),
+    ],
+)
+def test_what_ends_within_sixty_days_is_warned_of(
+    day: date, values: dict[str, Any], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifetime, "today", lambda: day)
+    warnings = support.warnings(settings_of(shipped(**values)).openstack)
+    found = [text.removeprefix("mlbatch:openstack.") for text in warnings]
+    assert [text[: len(wanted)] for text, wanted in zip(found, said, strict=True)] == said
+
+
 class TestGpus:
     def test_a_flavor_with_gpus_gets_what_is_known_to_work(self) -> None:
         stack = settings_of(shipped(flavor="gpu.1.1gpu")).openstack.gpu_stack
-        assert (stack.driver, stack.cuda, stack.toolkit) == ("535", "12.2", "1.17.8-1")
+        assert (stack.driver, stack.cuda, stack.toolkit) == ("580", "12.9", "1.20.1-1")
 
 
 def test_billing_units_are_csc_s() -> None:

@@ -17,13 +17,12 @@ import yaml
 
 from components.openstack import catalogue
 from components.openstack.first_boot import FirstBootArgs, GpuStackArgs, HostKey, KindArgs, conflicts, runner, user_data
-from components.openstack.first_boot.compatibility import CUDA
 from components.openstack.first_boot.plan import environment
 from tests.local.debian import unpacked
 from tests.unit.first_boot.machine import DISK, SERIAL, Machine, debian
 
 FILES = Path(__file__).parents[2] / "components" / "openstack" / "first_boot" / "files"
-NEWEST, SEED = (release.node_images[0] for release in catalogue.KIND_RELEASES)
+NEWEST, *_, SEED = (release.node_images[0] for release in catalogue.KIND_RELEASES)
 PLAIN = FirstBootArgs(
     user="ubuntu",
     authorized_key="ssh-ed25519 AAAA operator",
@@ -137,21 +136,30 @@ def test_an_image_of_nodes_that_no_kind_was_published_with_is_refused() -> None:
     ("gpu", "ubuntu", "expected"),
     [
         (GpuStackArgs(), "22.04", []),
-        (GpuStackArgs(), "24.04", ["CUDA 12.2 is packaged for Ubuntu 22.04, and the image has 24.04"]),
-        (GpuStackArgs(cuda="13.0"), "22.04", ["CUDA 13.0 has no installer in the catalogue: set 12.2"]),
+        (GpuStackArgs(), "24.04", []),
+        (GpuStackArgs(), "26.04", ["CUDA 12.9 is packaged for Ubuntu 22.04 or 24.04, and the image has 26.04"]),
         (
-            GpuStackArgs(driver="470", toolkit="1.16.1-1"),
+            GpuStackArgs(cuda="13.0"),
+            "22.04",
+            ["CUDA 13.0 has no package in the catalogue, and 12.9 is the last one for a P100: set 12.9 or 12.2"],
+        ),
+        (
+            GpuStackArgs(driver="470", toolkit="1.17.8-1"),
             "22.04",
             [
-                "container toolkit 1.16.1-1 is not one that is known to be safe: set 1.17.8-1",
-                f"CUDA 12.2 needs driver 535 or later, and 470 is older ({CUDA['12.2'].source})",
+                "container toolkit 1.17.8-1 is not one that is known to be safe: set 1.20.1-1 or 1.20.0-1 or 1.19.1-1",
+                f"CUDA 12.9 needs driver 575 or later, and 470 is older ({catalogue.CUDA['12.9'].source})",
             ],
         ),
-        (GpuStackArgs(driver="latest"), "22.04", ["driver latest is not a branch that can be installed: set 535"]),
+        (
+            GpuStackArgs(driver="595"),
+            "22.04",
+            ["driver 595 is not a branch that can be installed, and 580 is the last one for a P100: set 580"],
+        ),
     ],
 )
 def test_what_does_not_go_together_is_said(gpu: GpuStackArgs, ubuntu: str, expected: list[str]) -> None:
-    assert list(conflicts(gpu, ubuntu)) == expected
+    assert list(conflicts(gpu, ubuntu, "Tesla-P100-PCIE-16GB")) == expected
 
 
 def test_the_cluster_is_reached_on_loopback_alone() -> None:
@@ -175,13 +183,13 @@ def test_the_marker_has_versions_and_checks(ready: Machine) -> None:
     marker = ready.marker
     assert marker["state"] == "ready"
     assert marker["versions"] == {
-        "cuda": "12.2.140",
-        "docker": "28.5.2",
-        "kind": "kind v0.30.0 go1.24.6 linux/amd64",
-        "kubernetes": "v1.34.0",
-        "nvidia-container-toolkit": "1.17.8-1",
-        "nvidia-driver": "535.247.01",
-        "ubuntu": "22.04",
+        "cuda": "12.9.86",
+        "docker": "29.9.0",
+        "kind": "kind v0.33.0 go1.26.5 linux/amd64",
+        "kubernetes": "v1.35.8",
+        "nvidia-container-toolkit": "1.20.1-1",
+        "nvidia-driver": "580.178.04",
+        "ubuntu": "24.04",
     }
     assert set(marker["checks"]) == {"gpus-in-cluster", "hello-world", "nbody", "nvcc", "nvidia-smi"}
     assert marker["checks"]["hello-world"] == "Hello from Docker!"
@@ -223,17 +231,17 @@ def test_docker_is_on_the_volume_with_nvidias_runtime(ready: Machine) -> None:
         "libnvidia-container1",
         "nvidia-container-toolkit",
         "nvidia-container-toolkit-base",
-        "nvidia-driver-535-server",
+        "nvidia-driver-580-server",
     }
     packages = ("docker-ce", "docker-ce-cli", "containerd.io", "docker-buildx-plugin", "docker-compose-plugin")
     assert [kept[f"var/lib/packages/{name}"] for name in packages] == [
-        "5:28.5.2-1~ubuntu.22.04~jammy\n",
-        "5:28.5.2-1~ubuntu.22.04~jammy\n",
-        "1.7.29-1~ubuntu.22.04~jammy\n",
-        "0.29.1-1~ubuntu.22.04~jammy\n",
-        "2.40.3-1~ubuntu.22.04~jammy\n",
+        "5:29.9.0-1~ubuntu.24.04~noble\n",
+        "5:29.9.0-1~ubuntu.24.04~noble\n",
+        "2.3.6-1~ubuntu.24.04~noble\n",
+        "0.38.0-1~ubuntu.24.04~noble\n",
+        "5.6.0-1~ubuntu.24.04~noble\n",
     ]
-    assert kept["var/lib/packages/libnvidia-container1"] == "1.17.8-1\n"
+    assert kept["var/lib/packages/libnvidia-container1"] == "1.20.1-1\n"
 
 
 def test_the_kubeconfig_is_the_users_alone(ready: Machine) -> None:
@@ -470,15 +478,29 @@ def test_kind_which_runs_as_root_is_checked_by_its_pinned_digest(image: str) -> 
 def test_a_download_without_its_digest_is_refused(digest: str, said: str, tmp_path: Path) -> None:
     machine = Machine.make(tmp_path, text(replace(PLAIN, kind=KindArgs(node_image=SEED))), gpu=False)
     machine.tell(KIND_SHA256=digest)
-    assert f"{catalogue.KIND_RELEASES[1].kind.url} {said}" in failed(machine, "cluster")
+    assert f"{catalogue.KIND_RELEASES[-1].kind.url} {said}" in failed(machine, "cluster")
     assert not machine.path("/usr/local/bin/kind").exists()
 
 
 def test_cuda_is_signed_and_its_repository_is_gone_afterwards(ready: Machine) -> None:
     kept = ready.kept()
-    assert kept["var/lib/packages/cuda-toolkit-12-2"] == "12.2.2-1\n"
+    assert kept["var/lib/packages/cuda-toolkit-12-9"] == "12.9.1-1\n"
     assert kept["etc/apt/keyrings/cuda.asc"] == catalogue.CUDA_KEY.fingerprint
     assert "etc/apt/sources.list.d/cuda.list" not in kept
+
+
+@pytest.mark.parametrize(("cuda", "ubuntu"), [("12.2", "22.04"), ("12.9", "22.04")])
+def test_cuda_comes_from_the_repository_of_the_system(cuda: str, ubuntu: str, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(replace(GPU, gpu=GpuStackArgs(cuda=cuda))), gpu=True)
+    machine.path("/etc/os-release").write_text(f'VERSION_ID="{ubuntu}"\nVERSION_CODENAME=jammy\n')
+    assert machine.up()["state"] == "ready", machine.log
+    assert machine.marker["versions"]["cuda"] == f"{cuda}.86"
+
+
+def test_cuda_for_another_system_is_refused(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(GPU), gpu=True)
+    machine.path("/etc/os-release").write_text('VERSION_ID="26.04"\nVERSION_CODENAME=resolute\n')
+    assert "CUDA 12.9 is packaged for Ubuntu 22.04 24.04, and this is 26.04" in failed(machine, "cuda")
 
 
 def test_a_cluster_of_other_settings_on_the_volume_is_refused_and_stays(ready: Machine, tmp_path: Path) -> None:

@@ -56,8 +56,22 @@ def test_every_manifest_is_found_at_its_project() -> None:
 def test_every_image_is_found() -> None:
     values = [value for module in (catalogue, azure, openstack) for value in vars(module).values()]
     images = {value.reference for value in values if isinstance(value, catalogue.Image)}
+    images |= {*catalogue.MOVED_IMAGES.values(), *(node for one in openstack.KIND_RELEASES for node in one.node_images)}
     found_too = {(hit["depName"], hit["currentValue"]) for hit in found("docker") if "repository" not in hit}
     assert {(Reference.parse(image).repository, Reference.parse(image).tag) for image in images} == found_too
+
+
+def test_every_package_of_a_vm_is_found_at_its_project() -> None:
+    hits = {(hit["depName"], hit["currentValue"], hit.get("extractVersion")) for hit in found("github-releases")}
+    pins = {
+        "moby/moby": (openstack.DOCKER, "^docker-v(?<version>.+)$"),
+        "containerd/containerd": (openstack.CONTAINERD, "^v(?<version>.+)$"),
+        "docker/buildx": (openstack.BUILDX, "^v(?<version>.+)$"),
+        "docker/compose": (openstack.COMPOSE, "^v(?<version>.+)$"),
+        "NVIDIA/nvidia-container-toolkit": (openstack.TOOLKITS[0], "^v(?<version>.+)$"),
+    }
+    wanted = {(name, package.partition("-")[0], extract) for name, (package, extract) in pins.items()}
+    assert wanted | {("kubernetes-sigs/kind", one.kind.version, None) for one in openstack.KIND_RELEASES} <= hits
 
 
 def test_the_command_is_one_version_everywhere() -> None:

@@ -42,9 +42,9 @@ class DockerArgs:
 class GpuStackArgs:
     """Branch of NVIDIA's driver, release of CUDA, version of the container toolkit's packages."""
 
-    driver: str = catalogue.DRIVER
-    cuda: str = catalogue.CUDA
-    toolkit: str = catalogue.TOOLKIT
+    driver: str = catalogue.DRIVERS[0]
+    cuda: str = next(iter(catalogue.CUDA))
+    toolkit: str = catalogue.TOOLKITS[0]
 
 
 @dataclass(frozen=True, kw_only=True)

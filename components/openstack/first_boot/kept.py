@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ from components.openstack.first_boot.user_data import revision, user_data
 
 REPLACING: Final = "asked"
 """Input with the requested values. A change of it creates a new VM."""
+_DEFAULTS: Final = "defaults"
+"""Input with the names of the requested values that are this version's defaults."""
 _OTHER_KEYS: Final = "other keys"
 
 
@@ -23,6 +25,7 @@ class KeptUserDataArgs:
 
     first_boot: of the VM.
     others: other values whose change creates a new VM, such as its image, by the name of their setting.
+    defaults: names of values that the settings do not have. A VM keeps its own if a newer version has other defaults.
     image_id: current ID of that image's name.
     renewal: setting that requests a new VM with the newest first boot.
     """
@@ -31,6 +34,7 @@ class KeptUserDataArgs:
     image_id: pulumi.Input[str]
     renewal: str
     others: Mapping[str, str] = field(default_factory=dict)
+    defaults: Sequence[str] = ()
 
 
 class _Keeping(dynamic.ResourceProvider):
@@ -42,7 +46,8 @@ class _Keeping(dynamic.ResourceProvider):
         return dynamic.CreateResult(str(props["revision"]), props)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
-        replaces = [REPLACING] if _asks_otherwise(_olds.get(REPLACING) or {}, _news[REPLACING]) else []
+        asked = {name: text for name, text in _news[REPLACING].items() if name not in _news.get(_DEFAULTS, ())}
+        replaces = [REPLACING] if _asks_otherwise(_olds.get(REPLACING) or {}, asked) else []
         return dynamic.DiffResult(changes=bool(replaces), replaces=replaces)
 
 
@@ -59,6 +64,7 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
 
     text: pulumi.Output[str]
     image_id: pulumi.Output[str]
+    asked: pulumi.Output[Mapping[str, str]]
     revision: pulumi.Output[str]
     """Digest of the programs and of the versions that they install."""
 
@@ -69,6 +75,7 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
             "image_id": args.image_id,
             "revision": newest,
             REPLACING: {**_asked(args)},
+            _DEFAULTS: [*args.defaults],
         }
         secret = pulumi.ResourceOptions(additional_secret_outputs=["text"])
         super().__init__(_Keeping(), name, inputs, pulumi.ResourceOptions.merge(opts, secret))
@@ -78,9 +85,9 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
 def _asks_otherwise(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     """Return whether other values are requested.
 
-    Values that an older version of this program did not record do not count.
+    Values that an older version of this program did not record do not count, and defaults are not in `new`.
     """
-    return any(new.get(name) != asked for name, asked in {_OTHER_KEYS: "", **old}.items())
+    return any(name in new and new[name] != asked for name, asked in {_OTHER_KEYS: "", **old}.items())
 
 
 def _asked(args: KeptUserDataArgs) -> Mapping[str, pulumi.Input[str]]:

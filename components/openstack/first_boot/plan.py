@@ -79,10 +79,12 @@ def environment(args: FirstBootArgs, volume_id: str) -> dict[str, str]:
 def _gpu(args: FirstBootArgs) -> Mapping[str, str]:
     if args.gpu is None:
         return {}
+    cuda = catalogue.CUDA[args.gpu.cuda]
     return {
         "DRIVER_VERSION": args.gpu.driver,
-        "CUDA_VERSION": args.gpu.cuda,
-        "CUDA_PACKAGE": catalogue.CUDA_PACKAGE,
+        "CUDA_VERSION": cuda.version,
+        "CUDA_PACKAGE": cuda.package,
+        "CUDA_UBUNTU": " ".join(cuda.ubuntu),
         "CUDA_REPOSITORY": catalogue.CUDA_REPOSITORY,
         "CUDA_KEY": catalogue.CUDA_KEY.fingerprint,
         "CUDA_KEY_URL": catalogue.CUDA_KEY.url,

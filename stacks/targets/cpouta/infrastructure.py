@@ -72,7 +72,7 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
         MachineArgs(
             name=openstack.name,
             flavor=openstack.flavor,
-            image=openstack.image,
+            image=given.asked["image"],
             image_id=given.image_id,
             public_key=openstack.ssh_public_key,
             port_id=address.port_id,
@@ -119,6 +119,7 @@ def _user_data(
             "name": openstack.name,
             "network": openstack.network,
         },
+        defaults=[name for name in ("gpu", "image") if name not in openstack.model_fields_set],
     )
 
 

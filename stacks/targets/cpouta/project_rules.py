@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from components.openstack import catalogue
 from components.openstack.flavors import FLAVORS
 from components.openstack.notes import CLUSTER, SSH_RULE, cluster_note
 from stacks.config.errors import MISSING, ConfigError, Path, instead, key, listed
@@ -101,18 +100,6 @@ def unoffered(partial: PartialSettings, openstack: OpenstackSettings) -> Iterato
         yield (
             f"mlbatch:gpu.operator is false, so pods cannot request the GPUs of {flavor.name}: teams' GPU jobs "
             f"stay pending. Set it and mlbatch:gpu.featureDiscovery to true"
-        )
-
-
-def ended(openstack: OpenstackSettings) -> Iterator[str]:
-    """Yield a warning about a Kubernetes version that no longer gets fixes, if kind has a later one."""
-    version = openstack.kind.kubernetes
-    since = catalogue.ENDED.get(version.rpartition(".")[0])
-    if since is not None:
-        yield (
-            f"{key((*SECTION, 'kind', 'kubernetes'))}: Kubernetes {version} gets no fixes since {since}, not even for "
-            "security. Use a version older than the default only if necessary, and give access only to people whom you "
-            "trust"
         )
 
 

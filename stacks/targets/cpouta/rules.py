@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stacks.config.errors import ConfigError
 from stacks.derived.partial import PartialSettings
-from stacks.targets.cpouta import project_rules
+from stacks.targets.cpouta import project_rules, support
 from stacks.targets.cpouta.project_facts import ProjectFacts
 from stacks.targets.cpouta.settings import OpenstackSettings
 
@@ -26,7 +26,7 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     openstack, facts = partial.section(OpenstackSettings), partial.site
     if openstack is not None:
         yield from project_rules.examples(openstack)
-        yield from project_rules.ended(openstack)
+        yield from support.warnings(openstack)
         yield from project_rules.unoffered(partial, openstack)
     if openstack is not None and isinstance(facts, ProjectFacts):
         yield from project_rules.warnings(openstack, facts)

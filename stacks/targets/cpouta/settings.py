@@ -28,10 +28,8 @@ from stacks.targets.cpouta.shape import node_shape
 SECTION: Final[Path] = ("openstack",)
 FLAVOR: Final[Path] = (*SECTION, "flavor")
 
-DEFAULT_UBUNTU: Final = "22.04"
-UBUNTUS: Final = (DEFAULT_UBUNTU, "24.04")
-"""Releases of Ubuntu that the first boot is made for."""
-IMAGES: Final[Mapping[str, str]] = {f"Ubuntu-{release}": release for release in UBUNTUS}
+DEFAULT_UBUNTU: Final = catalogue.UBUNTUS[0]
+IMAGES: Final[Mapping[str, str]] = {f"Ubuntu-{release}": release for release in catalogue.UBUNTUS}
 """CSC's images of them, by name (CSCfi/csc-user-guide, docs/cloud/pouta/images.md)."""
 NODE_IMAGES: Final[Mapping[str, str]] = {
     str(Reference.parse(image).tag).removeprefix("v"): image
@@ -73,11 +71,11 @@ class VolumeSettings(SettingsModel):
 class GpuStackSettings(SettingsModel):
     """NVIDIA's software on a VM with GPUs. The versions must match each other."""
 
-    driver: str = catalogue.DRIVER
+    driver: str = catalogue.DRIVERS[0]
     """Branch of the driver."""
-    cuda: str = catalogue.CUDA
+    cuda: str = next(iter(catalogue.CUDA))
     """Version of CUDA."""
-    toolkit: str = catalogue.TOOLKIT
+    toolkit: str = catalogue.TOOLKITS[0]
     """Version of NVIDIA's container toolkit, with Debian's revision."""
 
     @property
@@ -90,7 +88,9 @@ class KindSettings(SettingsModel):
     """The cluster on the VM: Kubernetes in Docker (kind), with one node."""
 
     kubernetes: Annotated[str, choice("Kubernetes of kind", tuple(NODE_IMAGES))] = next(iter(NODE_IMAGES))
-    """Version of Kubernetes that kind has an image for. Layers that need a later version are refused."""
+    """Version of Kubernetes that kind has an image for. Layers that need a later version are refused. kind cannot
+    upgrade a cluster. Before you update this program, write the version of an existing cluster.
+    """
     api_port: Annotated[int, Field(ge=1024, le=65535)] = 6443
     """Port number of the API server on the VM's loopback interface. It is reachable only through SSH."""
 
@@ -120,10 +120,10 @@ class OpenstackSettings(SettingsModel):
     it.
     """
     image: str = f"Ubuntu-{DEFAULT_UBUNTU}"
-    """Image name. If several images have it, the newest public one is used. The VM keeps its image until this name
-    changes.
+    """Image name. If several images have it, the newest public one is used. The VM keeps its image until you write
+    another name.
     """
-    ubuntu: Annotated[str, choice("Ubuntu", UBUNTUS)] | None = None
+    ubuntu: Annotated[str, choice("Ubuntu", catalogue.UBUNTUS)] | None = None
     """Ubuntu release of your own image. CSC's images have it in their names."""
     boot_volume: Annotated[int, Field(ge=20, le=16_384)] | None = None
     """Size in GiB of a boot volume, which is deleted with the VM. Default: the flavor's disk."""
@@ -151,7 +151,9 @@ class OpenstackSettings(SettingsModel):
     """Allow networks that contain all addresses, such as 0.0.0.0/0."""
     volume: VolumeSettings = VolumeSettings()
     gpu: GpuStackSettings | None = None
-    """NVIDIA's software on a flavor with GPUs. Default: tested versions."""
+    """NVIDIA's software on a flavor with GPUs. Default: the newest versions that support its GPUs. A VM keeps its
+    versions until you write others.
+    """
     kind: KindSettings = KindSettings()
     generation: Annotated[int, Field(ge=1, le=9999)] = 1
     """Generation number of the VM. A change replaces the VM, which then has the newest first boot. Address, volume and
@@ -244,10 +246,11 @@ class OpenstackSettings(SettingsModel):
             )
 
     def _software(self, path: Path, stack: GpuStackArgs, release: str) -> Iterator[ConfigError]:
-        wrong = list(conflicts(stack, release))
+        product = self.machine.gpu
+        wrong = list(conflicts(stack, release, product))
         if wrong:
             default = GpuStackSettings().stack
-            is_image = not list(conflicts(stack, DEFAULT_UBUNTU))
+            is_image = not list(conflicts(stack, DEFAULT_UBUNTU, product))
             other_image = f"set {key((*path, 'image'))} to Ubuntu-{DEFAULT_UBUNTU}"
             both = f"remove the section, and {other_image}" if list(conflicts(default, release)) else ""
             yield ConfigError(

@@ -91,7 +91,7 @@ class Machine:
             f"root:x:0:0::/root:/bin/sh\nubuntu:x:{owner}:{owner}::/home/ubuntu:/bin/sh\n"
         )
         (folder / "etc/fstab").write_text("LABEL=cloudimg-rootfs / ext4 discard,errors=remount-ro 0 1\n")
-        (folder / "etc/os-release").write_text('VERSION_ID="22.04"\nVERSION_CODENAME=jammy\n')
+        (folder / "etc/os-release").write_text('VERSION_ID="24.04"\nVERSION_CODENAME=noble\n')
         (folder / "machine/calls").write_text("0")
         (folder / "machine/boots").write_text("0")
         (folder / "machine/served").write_text("")

@@ -5,8 +5,9 @@
 
 # shellcheck disable=SC1091 # of the system
 . /etc/os-release
-[[ $VERSION_ID == 22.04 ]] || refuse "CUDA $CUDA_VERSION is packaged for Ubuntu 22.04, and this is $VERSION_ID"
-repository cuda "$CUDA_KEY_URL" "$CUDA_KEY" "$CUDA_REPOSITORY /"
+[[ " $CUDA_UBUNTU " == *" $VERSION_ID "* ]] ||
+  refuse "CUDA $CUDA_VERSION is packaged for Ubuntu $CUDA_UBUNTU, and this is $VERSION_ID"
+repository cuda "$CUDA_KEY_URL" "$CUDA_KEY" "$CUDA_REPOSITORY${VERSION_ID/./}/x86_64 /"
 packages install "cuda-toolkit-${CUDA_VERSION/./-}=$CUDA_PACKAGE"
 # No later upgrade takes a driver from there.
 rm /etc/apt/sources.list.d/cuda.list

@@ -1,0 +1,42 @@
+"""How long upstream fixes the software of a VM and of the cluster on it.
+
+The end is a warning and not an error, because the VM may exist: an error would block its updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from components.openstack.catalogue import CONTAINERD, DRIVERS, ENDS, UBUNTUS
+from stacks.config.errors import key
+from stacks.settings import lifetime
+from stacks.targets.cpouta.settings import NODE_IMAGES, SECTION, OpenstackSettings
+
+
+def warnings(openstack: OpenstackSettings) -> Iterator[str]:
+    """Yield a warning for each version whose fixes have ended or end soon."""
+    stack, default = openstack.gpu_stack, _minor(next(iter(NODE_IMAGES)))
+    yield from _ending("kind.kubernetes", "Kubernetes", _minor(openstack.kind.kubernetes), ENDS.kubernetes, default)
+    yield from _ending("image", "Ubuntu", openstack.release or "", ENDS.ubuntu, UBUNTUS[0])
+    yield from _ending("gpu.driver", "NVIDIA's driver", stack.driver if stack else "", ENDS.driver, DRIVERS[0])
+    yield from _ending("generation", "containerd", _minor(CONTAINERD), ENDS.containerd, _minor(CONTAINERD))
+
+
+def _ending(name: str, software: str, version: str, ends: Mapping[str, date], default: str) -> Iterator[str]:
+    end = ends.get(version)
+    if end is None or not lifetime.ends_soon(end):
+        return
+    later = (
+        f"The default, {default}, gets them until {ends[default]}"
+        if ends[default] > end
+        else "Use a later release of this program"
+    )
+    yield (
+        f"{key((*SECTION, *name.split('.')))}: {software} {version} gets fixes until {end}, and then not even for "
+        f"security. {later}. Give access only to people whom you trust"
+    )
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
