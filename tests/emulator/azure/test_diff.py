@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from emulator.azure.services.base import CLUSTER as CLUSTER_TYPE
 from emulator.plugin.wire import UNKNOWN
 from tests.emulator.azure.subscription import (
     ACCOUNT,
@@ -15,6 +16,7 @@ from tests.emulator.azure.subscription import (
     NETWORK,
     POOL,
     SUBNET,
+    TOKENS,
     USUAL,
     Subscription,
     cluster_inputs,
@@ -90,3 +92,22 @@ def test_an_update_of_a_network_keeps_the_subnets_that_are_resources_of_their_ow
     outputs = azure.update(NETWORK, network, **inputs, tags={"team": "ml"})
     assert [subnet["name"] for subnet in outputs["subnets"]] == ["nodes0"]
     assert outputs["tags"] == {"team": "ml"}
+
+
+def test_an_export_reads_back_with_every_log_and_goes_with_its_cluster(aks: Subscription) -> None:
+    """Logs that are not exported are not drift. A log that somebody switches off is."""
+    cluster = aks.arm.state().of_type(CLUSTER_TYPE)[0].id
+    workspace, _ = aks.create(TOKENS["Workspace"], **USUAL["Workspace"])
+    inputs = {**USUAL["DiagnosticSetting"], "resourceUri": cluster, "workspaceId": workspace}
+    setting, recorded = aks.create(TOKENS["DiagnosticSetting"], **inputs)
+    logs = {log["category"]: log["enabled"] for log in recorded["logs"]}
+    assert (logs["guard"], logs["kube-audit"]) == (True, False)
+    checked, _ = aks.check(TOKENS["DiagnosticSetting"], **inputs)
+    assert aks.lifecycle.read(TOKENS["DiagnosticSetting"], setting, recorded, checked).inputs == checked
+    with aks.arm.edit() as state:
+        state.get(setting).properties["logs"][0]["enabled"] = False
+    found = aks.lifecycle.read(TOKENS["DiagnosticSetting"], setting, recorded, checked)
+    assert found.inputs["logs"][0] == {"category": "guard", "enabled": False}
+    aks.delete(CLUSTER, cluster)
+    assert aks.arm.get(setting) is None
+    assert aks.arm.get(workspace) is not None
