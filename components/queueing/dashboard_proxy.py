@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 from urllib.parse import urlsplit
 
-LARGEST: Final = 4 * 1024 * 1024
+LARGEST: Final = 256 * 1024
 """Bytes of an answer. KubeRay asks for the state of a job, and for a list of jobs."""
 SECONDS: Final = 2.0
 """For a whole answer, as long as KubeRay itself waits."""

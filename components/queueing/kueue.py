@@ -62,7 +62,7 @@ Its job evicts a borrower with a smaller share. The borrower is therefore admitt
 (`pkg/scheduler/fair_sharing_iterator.go`; kubernetes-sigs/kueue#13662)."""
 
 _SAMPLING_SECONDS: Final = 300
-RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
+RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="2Gi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
 
 

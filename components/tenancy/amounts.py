@@ -22,7 +22,8 @@ MOST: Final = "16Ti"
 MOST_PODS pods each stay below 2^63."""
 
 MEMORY_BEYOND: Final = "1Gi"
-"""Bytes of memory that all containers of a pod may use beyond their requests. Containers that operators add need this.
+"""Bytes of memory that all containers of a pod may use beyond their requests. Only containers that operators add need
+this, so templates of members have no such allowance.
 The largest is KubeRay's submitter, with a request of 200Mi and a limit of 1Gi (ray-project/kuberay v1.6.2,
 ray-operator/controllers/ray/common/job.go)."""
 
@@ -33,6 +34,15 @@ _PARTS: Final = ("requests", "limits")
 def _named(part: str, resource: str) -> str:
     """Return CEL that is true if a container names a resource in requests or limits."""
     return f"container.?resources.?{part}[?'{resource}'].hasValue()"
+
+
+def _same(resource: str) -> str:
+    """Return CEL that is true if a container names the same amount of a resource in requests and limits, or none."""
+    limit, request = (f"quantity(string(container.resources.{part}['{resource}']))" for part in ("limits", "requests"))
+    return (
+        f"{_named('requests', resource)} == {_named('limits', resource)} && "
+        f"(!{_named('limits', resource)} || {limit}.compareTo({request}) == 0)"
+    )
 
 
 def _of_each(condition: str) -> str:
@@ -94,15 +104,12 @@ TEMPLATE: Final = (
         "cpu and memory in requests where limits name them",
     ),
     Rule(
-        condition=f"{_CONTAINERS}.all(container, {_named('requests', names.MEMORY)} == "
-        f"{_named('limits', names.MEMORY)})",
+        condition=f"{_CONTAINERS}.all(container, {_same(names.MEMORY)})",
         message="a container that requests memory is limited to it, for its node has no more for it: name the same "
         "amount in limits",
     ),
     Rule(
-        condition=f"{_CONTAINERS}.all(container, {_named('requests', names.DISK)} == {_named('limits', names.DISK)} && "
-        f"(!{_named('limits', names.DISK)} || quantity(string(container.resources.limits['{names.DISK}'])).compareTo("
-        f"quantity(string(container.resources.requests['{names.DISK}']))) == 0))",
+        condition=f"{_CONTAINERS}.all(container, {_same(names.DISK)})",
         message=f"a container has as much of its node's disk as its namespace gives each, or as it asks for: name "
         f"{names.DISK} in requests and limits, with the same amount, or in neither",
     ),

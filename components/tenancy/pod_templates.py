@@ -140,7 +140,23 @@ def _has_no_ray_words(metadata: str) -> str:
 
 
 TEMPLATE_SIZE: Final = 32 * 1024
-"""The most bytes of a pod template in CEL's notation."""
+"""The most bytes of a job's pod templates in CEL's notation."""
+TEMPLATE_ITEMS: Final = 500
+"""The most opening braces in that notation. An empty toleration has two bytes there, and about 70 in each controller
+that has the job in memory."""
+SIZES: Final = (
+    Rule(
+        condition=f"bytes('%s'.format([{{0}}])).size() <= {TEMPLATE_SIZE}",
+        message=f"the pod templates of a job have at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep "
+        "programs in a ConfigMap",
+    ),
+    Rule(
+        condition=f"'%s'.format([{{0}}]).findAll('[{{]').size() <= {TEMPLATE_ITEMS}",
+        message=f"the pod templates of a job have at most {TEMPLATE_ITEMS} objects and lists' items, because controllers "
+        "keep all jobs in memory: remove some, and keep programs in a ConfigMap",
+    ),
+)
+"""Rules for the list of a job's pod templates."""
 
 
 def rules(gpu_resource: str) -> list[Rule]:
@@ -155,11 +171,6 @@ def rules(gpu_resource: str) -> list[Rule]:
         message=f"several pods share a GPU here, and nobody gets one whole: ask for {gpu_resource} and not {names.GPU}",
     )
     return [
-        Rule(
-            condition=f"bytes('%s'.format([{{0}}])).size() <= {TEMPLATE_SIZE}",
-            message=f"a pod template has at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep "
-            "programs in a ConfigMap",
-        ),
         Rule(
             condition=f"{containers}.all(container, {' && '.join(parts)})",
             message=f"the resource's name is {gpu_resource}: a job that asks for another spelling would wait for ever",

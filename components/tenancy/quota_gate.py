@@ -96,6 +96,10 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
                 + ")",
                 message="what a submitted job tells Kueue and KubeRay is not changed: delete it, and submit it anew",
             ),
+            *(
+                rule.validation("variables.templates", "!variables.created || !variables.person || ({rule})")
+                for rule in pod_templates.SIZES
+            ),
             pod_templates.NO_RAY_WORDS.validation("object", "!variables.created || !variables.person || ({rule})"),
             *(
                 rule.validation("object", "!variables.created || !variables.person || ({rule})")

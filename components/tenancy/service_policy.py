@@ -14,6 +14,9 @@ from components.tenancy.promises import Promise
 
 SHORTEST_PREFIX: Final = 8
 """Shortest prefix of a network that a load balancer admits. Otherwise two halves could cover all addresses."""
+PORTS: Final = 16
+"""The most ports of a Service. Its EndpointSlices and each node's network rules have one entry for each port and pod,
+and one controller writes these for all teams."""
 _CLOUDS_WORDS: Final = "service.beta.kubernetes.io/"
 """Prefix of the annotations that change a load balancer of a cloud, including the clients that it admits
 (kubernetes.io, reference/labels-annotations-taints)."""
@@ -54,6 +57,10 @@ def _validations(rules: ServiceRules) -> Iterator[Validation]:
         expression="object.spec.?externalIPs.orValue([]).size() == 0",
         message="spec.externalIPs: a team takes no addresses for itself, for with them it could take the traffic of "
         "others (CVE-2020-8554); remove them",
+    )
+    yield Validation(
+        expression=f"object.spec.?ports.orValue([]).size() <= {PORTS}",
+        message=f"spec.ports: a Service has at most {PORTS}, because every endpoint and every node has a copy; remove some",
     )
     yield pod_templates.NO_RAY_WORDS.validation("object", f"!{IS_PERSON} || ({{rule}})")
     owned = "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))"

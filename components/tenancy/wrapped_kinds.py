@@ -35,6 +35,12 @@ _OF_JOB_SETS: Final = f"(-(node|launcher|dataset-initializer|model-initializer)|
 """End of the names of a JobSet's Jobs: its name, the replicated job's and a number. Trainer's runtimes have these
 replicated jobs (kubeflow/trainer v2.3.0, manifests/base/runtimes)."""
 
+COMPONENTS: Final = 16
+"""The most components of an AppWrapper. AppWrapper has one worker (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). It creates all
+components of a job in one pass, with two updates of the AppWrapper's status for each. Kueue takes 18 of them with
+pods."""
+_FEW: Final = f"object.spec.components.size() <= {COMPONENTS}"
+
 REFUSED_KINDS: Final = {
     "v1/PersistentVolumeClaim": "whoever else mounts a claim would hold back the end of the job that contains it",
     "v1/Secret": "AppWrapper could not look after it without reading the Secrets of the whole cluster",
@@ -93,12 +99,19 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
         requests=[Requests(group=APPWRAPPER.group, resources=[APPWRAPPER.plural], operations=["CREATE"])],
         namespaces=TEAM_NAMESPACES,
         variables={
-            "manifests": "object.spec.components.map(component, component.template)",
+            # Without this bound, the API server would work for seconds on an AppWrapper that it then rejects.
+            "manifests": f"{_FEW} ? object.spec.components.map(component, component.template) : []",
             "empty": nulls.EMPTY,
             "templates": f"variables.manifests.map(item, {pod_templates.templates('item')})",
         },
         validations=[
+            Validation(
+                expression=_FEW,
+                message=f"an AppWrapper has at most {COMPONENTS} components, because AppWrapper creates those of all jobs "
+                "one after the other: submit several AppWrappers",
+            ),
             nulls.VALIDATION,
+            *(rule.validation("variables.templates") for rule in pod_templates.SIZES),
             *(
                 Validation(
                     expression=f"variables.manifests.all(item, !{pod_templates.is_kind('item', kind)})",
