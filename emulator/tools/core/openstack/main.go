@@ -49,25 +49,19 @@ func main() {
 	tfbridge.Main("openstack", version, info, nil)
 }
 
-// local refuses an OpenStack that is not on this machine before it is contacted.
+// local refuses an authUrl that is not on this machine, with a clear message. loopback keeps every other request here,
+// such as those to a cloud of clouds.yaml.
 func local(provider *schema.Provider) *schema.Provider {
 	configure := provider.ConfigureContextFunc
 	provider.ConfigureContextFunc = func(ctx context.Context, data *schema.ResourceData) (any, diag.Diagnostics) {
-		if cloud := data.Get("cloud").(string); cloud != "" {
-			return refuse("cloud " + cloud)
-		}
 		address := data.Get("auth_url").(string)
 		if found, err := url.Parse(address); address != "" && (err != nil || !isLoopback(found.Hostname())) {
-			return refuse("authUrl " + address)
+			return nil, diag.Errorf("authUrl %s is not on this machine, and the local environment accepts no other "+
+				"OpenStack than its own. Remove the setting: OS_AUTH_URL names the local OpenStack", address)
 		}
 		return configure(ctx, data)
 	}
 	return provider
-}
-
-func refuse(named string) (any, diag.Diagnostics) {
-	return nil, diag.Errorf("%s is not on this machine, and the local environment accepts no other OpenStack than its "+
-		"own. Remove the setting: OS_AUTH_URL names the local OpenStack", named)
 }
 
 func isLoopback(host string) bool {
