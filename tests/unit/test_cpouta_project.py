@@ -20,17 +20,10 @@ from requests import RequestException
 
 from stacks.config import inputs, parsing
 from stacks.config.errors import ConfigError, SettingsError, key
-from stacks.targets.cpouta import project_facts, project_rules
-from stacks.targets.cpouta.project_facts import (
-    FlavorFacts,
-    ProjectError,
-    ProjectFacts,
-    Room,
-    RuleFacts,
-    ServerFacts,
-    VolumeFacts,
-)
+from stacks.targets.cpouta import project_facts, project_rules, sign_in
+from stacks.targets.cpouta.project_facts import FlavorFacts, ProjectFacts, Room, RuleFacts, ServerFacts, VolumeFacts
 from stacks.targets.cpouta.settings import OpenstackSettings
+from stacks.targets.cpouta.sign_in import ProjectError
 from stacks.validation import rules as every
 from tests.unit.configurations import ROOT, settings_of
 from tests.unit.servers import Handler, serving
@@ -294,9 +287,9 @@ class TestCredentials:
             (
                 signing.Unauthorized("nobody\nat all"),
                 "cannot sign in: nobody; the credentials are wrong or expired",
-                project_facts.OPENRC,
+                sign_in.OPENRC,
             ),
-            (answers.ConfigException("no cloud"), "the credentials are incomplete: no cloud", project_facts.OPENRC),
+            (answers.ConfigException("no cloud"), "the credentials are incomplete: no cloud", sign_in.OPENRC),
             (
                 answers.ForbiddenException("not you"),
                 "these credentials cannot read the project: not you",
@@ -320,7 +313,7 @@ class TestCredentials:
         def connect(environment: object) -> None:
             raise error
 
-        monkeypatch.setattr(project_facts, "_connect", connect)
+        monkeypatch.setattr(sign_in, "connect", connect)
         with pytest.raises(ProjectError) as caught:
             project_facts.ask({"OS_CLOUD": "csc"}, name="a", existing=None)
         assert (str(caught.value), caught.value.hint) == (said, hint)
@@ -339,10 +332,17 @@ class TestCredentials:
                     {**environment, "OS_CLIENT_CONFIG_FILE": str(tmp_path / file)}, name="a", existing=None
                 )
 
-    @pytest.mark.parametrize("name", ["OS_PASSWORD", "OS_TOKEN", "OS_AUTH_TOKEN"])
-    def test_a_variable_that_the_provider_prefers_is_refused(self, refusing: str, name: str) -> None:
-        """Keystone gets the password where both are set (gophercloud, ToTokenV3CreateMap)."""
-        with pytest.raises(ProjectError, match=f"{name} and an application credential are set") as caught:
+    @pytest.mark.parametrize(
+        ("name", "others"),
+        [
+            *((name, "an application credential") for name in ("OS_PASSWORD", "OS_TOKEN", "OS_AUTH_TOKEN")),
+            ("OS_PROJECT_ID", "an application credential"),
+            ("OS_CLOUD", "OS_AUTH_URL, OS_APPLICATION_CREDENTIAL_ID, OS_APPLICATION_CREDENTIAL_SECRET"),
+        ],
+    )
+    def test_variables_of_two_identities_are_refused(self, refusing: str, name: str, others: str) -> None:
+        """tests/local/test_openstack_sign_in.py shows what the provider would do with them."""
+        with pytest.raises(ProjectError, match=f"{name} and {others} are set") as caught:
             project_facts.ask({**credentials(refusing), name: "s3cret"}, name="a", existing=None)
         assert f"unset {name}" in caught.value.hint
         assert "s3cret" not in f"{caught.value}{caught.value.hint}"

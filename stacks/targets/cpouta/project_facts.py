@@ -6,34 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from components.openstack import notes
 from components.openstack.notes import CLUSTER, IMAGE
 from stacks.settings.addresses import too_wide
+from stacks.targets.cpouta import sign_in
 from stacks.targets.cpouta.key_file import Obstacle
+from stacks.targets.cpouta.sign_in import ProjectError
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
-
-SECONDS: Final = 30
-"""Seconds that a service may take for each answer."""
-OPENRC: Final = (
-    "create an application credential (cPouta's dashboard, Identity, Application Credentials), download its openrc "
-    "file, and `source` it in the shell that runs Pulumi; OS_CLOUD with clouds.yaml works too"
-)
-
-
-PREFERRED: Final = ("OS_PASSWORD", "OS_TOKEN", "OS_AUTH_TOKEN")
-"""Variables that the provider for OpenStack prefers to an application credential."""
-
-
-class ProjectError(Exception):
-    """The project did not answer. message: the reason. hint: the fix. Neither shows a credential."""
-
-    def __init__(self, message: str, hint: str = OPENRC) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,32 +132,18 @@ class ProjectFacts:
     key_pair: str | None = None
 
 
-def has_credentials(environment: Mapping[str, str]) -> bool:
-    """Whether the environment has credentials."""
-    return bool(environment.get("OS_CLOUD") or environment.get("OS_AUTH_URL"))
-
-
 def ask(environment: Mapping[str, str], *, name: str, existing: str | None) -> ProjectFacts:
     """Return facts about the project of the OS_* variables. Raises ProjectError if it does not answer.
 
     name: of the stack's resources. existing: the id of a volume to look at.
     """
-    if not has_credentials(environment):
-        raise ProjectError("no credentials: neither OS_AUTH_URL nor OS_CLOUD is set")
-    preferred = [each for each in PREFERRED if environment.get(each)]
-    if preferred and environment.get("OS_APPLICATION_CREDENTIAL_SECRET") and not environment.get("OS_CLOUD"):
-        names = ", ".join(preferred)
-        raise ProjectError(
-            f"{names} and an application credential are set; the provider for OpenStack uses {names} to sign in",
-            f"`unset {' '.join(preferred)}` in the shell that runs Pulumi",
-        )
     # Imported here, because it takes a second and only this target needs it.
     from keystoneauth1 import exceptions as signing
     from openstack import exceptions as answers
     from requests import RequestException
 
     try:
-        return _facts(_connect(environment), name, existing)
+        return _facts(sign_in.connect(environment), name, existing)
     except (signing.Unauthorized, signing.MissingRequiredOptions, signing.MissingAuthPlugin) as error:
         raise ProjectError(f"cannot sign in: {_first_line(error)}; the credentials are wrong or expired") from None
     except answers.ConfigException as error:
@@ -189,29 +158,6 @@ def ask(environment: Mapping[str, str], *, name: str, existing: str | None) -> P
             f"no answer from {environment.get('OS_AUTH_URL') or environment.get('OS_CLOUD')}: {_first_line(error)}",
             "check the address in OS_AUTH_URL, the network, and CSC's service breaks; then try again",
         ) from None
-
-
-def _connect(environment: Mapping[str, str]) -> Connection:
-    """Sign in like the SDK, with the given variables."""
-    from openstack.config import OpenStackConfig, loader
-    from openstack.connection import Connection
-
-    given = {key.removeprefix("OS_").lower(): text for key, text in environment.items() if key.startswith("OS_")}
-    cloud = given.pop("cloud", None)
-    # The SDK reads it only from its own environment, together with all others. OS_CLIENT_SECURE_FILE is ignored,
-    # because the official provider does not read it (gophercloud/utils, openstack/clientconfig/utils.go).
-    files = given.pop("client_config_file", None)
-    given.pop("client_secure_file", None)
-    config = OpenStackConfig(
-        load_envvars=False,
-        load_yaml_config=cloud is not None,
-        config_files=[*filter(None, [files]), *loader.CONFIG_FILES],
-    )
-    options: dict[str, Any] = {**given, "api_timeout": SECONDS}
-    region = config.get_one(cloud=cloud, **options)
-    connection = Connection(config=region)
-    connection.session.get_token()  # its error has the reason, unlike that of `authorize`
-    return connection
 
 
 def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:

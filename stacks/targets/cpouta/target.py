@@ -14,8 +14,9 @@ from stacks.config.errors import ConfigError, key, listed
 from stacks.config.secrets import MLOPS_PASSWORD
 from stacks.config.sections import Sections
 from stacks.targets.cpouta import key_file, project_facts
-from stacks.targets.cpouta.project_facts import ProjectError, ProjectFacts
+from stacks.targets.cpouta.project_facts import ProjectFacts
 from stacks.targets.cpouta.settings import FLAVOR, NODE_IMAGES, SECTION, CpoutaSettings, OpenstackSettings
+from stacks.targets.cpouta.sign_in import ProjectError
 from stacks.targets.spec import TargetSpec, UnansweredError, shared_sections
 
 KIND_CLASS: Final = "standard"
