@@ -475,10 +475,10 @@ def test_a_preview_without_credentials_shows_the_plan() -> None:
     planned, made = ({item.type for item in each.record.resources} for each in (run, Run()))
     assert planned == made
     (provider,) = [item for item in run.record.resources if item.type == "pulumi:providers:openstack"]
-    assert provider.inputs == {"authUrl": "https://pouta.csc.fi:5001/v3"}
+    assert provider.inputs == {"authUrl": "https://pouta.csc.fi:5001/v3", "maxRetries": "5"}
     assert {item.provider.rpartition("::")[0] for item in run.all("Instance")} == {provider.urn}
 
 
 def test_the_provider_takes_its_address_from_the_credentials() -> None:
     (provider,) = [item for item in Run().record.resources if item.type == "pulumi:providers:openstack"]
-    assert provider.inputs == {}
+    assert provider.inputs == {"maxRetries": "5"}
