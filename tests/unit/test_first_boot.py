@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +119,11 @@ def test_the_host_has_the_key_that_it_is_given_and_no_other() -> None:
     assert config["ssh_pwauth"] is False
     (user,) = config["users"]
     assert (user["name"], user["ssh_authorized_keys"]) == ("ubuntu", ["ssh-ed25519 AAAA operator"])
+
+
+def test_the_steps_are_on_the_console_which_nova_shows() -> None:
+    files = {file["path"]: file["content"] for file in yaml.safe_load(text(PLAIN))["write_files"]}
+    assert "StandardOutput=journal+console\n" in files["/etc/systemd/system/mlbatch-first-boot.service"]
 
 
 def test_more_than_nova_takes_is_refused() -> None:
@@ -296,6 +302,20 @@ def test_a_power_cut_anywhere_ends_like_none(ready: Machine, tmp_path: Path) -> 
 @pytest.mark.parametrize("command", ["mkfs.xfs", "apt-get", "curl", "kind"])
 def test_a_power_cut_in_the_middle_of_a_command_ends_like_none(command: str, ready: Machine, tmp_path: Path) -> None:
     machine = Machine.make(tmp_path, text(GPU), gpu=True)
+@pytest.mark.parametrize("seed", range(3))
+def test_ten_kills_at_random_moments_end_like_none(seed: int, ready: Machine, tmp_path: Path) -> None:
+    """A boot may end before its moment, because a step asks for another one."""
+    moments = random.Random(seed)  # noqa: S311 - a test, no secret
+    machine = Machine.make(tmp_path, text(GPU), gpu=True)
+    kills = 0
+    while kills < 10:
+        kills += machine.boot(cut=(moments.randint(1, 20), moments.choice(("before", "after"))))
+        marker = machine.path("/var/lib/mlbatch/first-boot.json")
+        assert not marker.exists() or machine.marker["state"] == "running", "a kill is no failure"
+    assert machine.up(3)["state"] == "ready", machine.log
+    assert machine.kept() == ready.kept()
+
+
     assert machine.boot(cut=(command, "middle")) or machine.boot(cut=(command, "middle"))
     assert machine.up(3)["state"] == "ready", machine.log
     assert machine.kept() == ready.kept()

@@ -97,7 +97,9 @@ def test_a_step_that_fails_is_tried_again_after_a_pause_each(boots: Boots) -> No
     ]
 
 
-def test_one_that_keeps_failing_ends_the_boot_with_the_end_of_its_log(boots: Boots) -> None:
+def test_one_that_keeps_failing_ends_the_boot_with_the_end_of_its_log(
+    boots: Boots, capsys: pytest.CaptureFixture[str]
+) -> None:
     boots.step(
         "broken", "i=1; while [ $i -le 30 ]; do echo line $i; i=$((i+1)); done; echo why >&2; exit 3", attempts=2
     )
@@ -111,6 +113,15 @@ def test_one_that_keeps_failing_ends_the_boot_with_the_end_of_its_log(boots: Boo
     assert lines == [*(f"line {number}" for number in range(13, 31)), "why"]
     assert last.endswith("Z broken: ended with 3")
     assert len(marker["log"]) == 20
+    # The console, which the user reads without SSH, has each step and the end of the log.
+    console = capsys.readouterr().out.splitlines()
+    assert console[-20:] == marker["log"]
+    assert [line.split("Z ")[1] for line in console[:-20]] == [
+        "broken: attempt 1 of 2",
+        "broken: ended with 3",
+        "broken: attempt 2 of 2",
+        "broken: ended with 3",
+    ]
     assert not list((boots.folder / "state").glob("*.done"))
 
 

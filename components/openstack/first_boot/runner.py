@@ -55,9 +55,11 @@ def mark(state: str, step: str, message: str = "", log: tuple[str, ...] = ()) ->
 
 
 def say(text: str) -> None:
-    """Write a line into the log."""
+    """Write a line into the log and on the VM's console."""
+    line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}"
+    print(f"mlbatch: {line}", flush=True)
     with LOG.open("a") as log:
-        log.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
+        log.write(f"{line}\n")
 
 
 def attempt(step: dict[str, object], environment: dict[str, str]) -> int:
@@ -106,6 +108,7 @@ def main() -> int:
         if code != DONE:
             tail = LOG.read_text(errors="replace").splitlines()[-TAIL:]
             mark("failed", name, f"step '{name}' ended with {code}", tuple(tail))
+            print(*tail, sep="\n", flush=True)
             return 1
         write(done, "")
         say(f"{name}: done")

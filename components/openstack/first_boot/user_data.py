@@ -125,6 +125,7 @@ After=network-online.target
 [Service]
 Type=oneshot
 ExecStart=/usr/bin/python3 {FOLDER}/runner.py
+StandardOutput=journal+console
 
 [Install]
 WantedBy=multi-user.target
