@@ -415,8 +415,8 @@ def test_each_user_interface_has_a_tunnel(mlops: Mapping[str, Any], names: list[
     assert list(found) == names
     assert len({one.local for one in found.values()}) == len(names)
     assert found["mlflow"].command == (
-        "ssh -t -L 5000:localhost:5000 cpouta kubectl --kubeconfig /var/lib/mlbatch/kubeconfig --namespace mlflow "
-        "port-forward service/mlflow 5000:5000"
+        "ssh -t -L 5000:localhost:15000 cpouta kubectl --kubeconfig /var/lib/mlbatch/kubeconfig --namespace mlflow "
+        "port-forward service/mlflow 15000:5000"
     )
     assert {(one.namespace, one.service, f"{one.local}:{one.port}") for one in found.values()} <= {
         ("istio-system", "istio-ingressgateway", "8080:80"),

@@ -173,7 +173,10 @@ def test_the_cluster_is_reached_on_loopback_alone() -> None:
     config = yaml.safe_load(files["/etc/mlbatch/kind.yaml"])
     assert config["networking"] == {"ipFamily": "dual", "apiServerAddress": "127.0.0.1", "apiServerPort": 6443}
     (node,) = config["nodes"]
-    assert {mapping["listenAddress"] for mapping in node["extraPortMappings"]} == {"127.0.0.1"}
+    mappings = node["extraPortMappings"]
+    assert {mapping["listenAddress"] for mapping in mappings} == {"127.0.0.1"}
+    node_ports = {30950: 5000, 31000: 6000, 31001: 6001, 31002: 6002, 31003: 6003, 31004: 6004, 31005: 6005}
+    assert {mapping["containerPort"]: mapping["hostPort"] for mapping in mappings} == {80: 80, 443: 443, **node_ports}
     assert node["image"] == NEWEST
     assert node["extraMounts"] == [{"hostPath": "/dev/null", "containerPath": "/var/run/nvidia-container-devices/all"}]
 
@@ -299,9 +302,6 @@ def test_a_power_cut_anywhere_ends_like_none(ready: Machine, tmp_path: Path) -> 
     assert machine.kept() == ready.kept()
 
 
-@pytest.mark.parametrize("command", ["mkfs.xfs", "apt-get", "curl", "kind"])
-def test_a_power_cut_in_the_middle_of_a_command_ends_like_none(command: str, ready: Machine, tmp_path: Path) -> None:
-    machine = Machine.make(tmp_path, text(GPU), gpu=True)
 @pytest.mark.parametrize("seed", range(3))
 def test_ten_kills_at_random_moments_end_like_none(seed: int, ready: Machine, tmp_path: Path) -> None:
     """A boot may end before its moment, because a step asks for another one."""
@@ -316,6 +316,9 @@ def test_ten_kills_at_random_moments_end_like_none(seed: int, ready: Machine, tm
     assert machine.kept() == ready.kept()
 
 
+@pytest.mark.parametrize("command", ["mkfs.xfs", "apt-get", "curl", "kind"])
+def test_a_power_cut_in_the_middle_of_a_command_ends_like_none(command: str, ready: Machine, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(GPU), gpu=True)
     assert machine.boot(cut=(command, "middle")) or machine.boot(cut=(command, "middle"))
     assert machine.up(3)["state"] == "ready", machine.log
     assert machine.kept() == ready.kept()

@@ -19,6 +19,11 @@ The tools of 24.04, 6.6, enable a feature by default that this kernel rejects: n
 """
 PAUSE: Final = 30
 """Seconds between two attempts."""
+HOST_PORTS: Final[Mapping[int, int]] = {80: 80, 443: 443, 30950: 5000, **{31000 + i: 6000 + i for i in range(6)}}
+"""Ports of the VM's loopback, by port of kind's node: those of ingresses, and node ports for services of the user.
+
+Source: the OSS MLOps platform's scripts/create_gpu_cluster.sh. Every cluster has them, because it outlives VMs.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +139,8 @@ def kind_config(args: KindArgs) -> dict[str, object]:
             'kind: InitConfiguration\nnodeRegistration:\n  kubeletExtraArgs:\n    node-labels: "ingress-ready=true"\n'
         ],
         "extraPortMappings": [
-            {"containerPort": port, "hostPort": port, "listenAddress": "127.0.0.1", "protocol": "TCP"}
-            for port in (80, 443)
+            {"containerPort": inside, "hostPort": outside, "listenAddress": "127.0.0.1", "protocol": "TCP"}
+            for inside, outside in HOST_PORTS.items()
         ],
         "extraMounts": [{"hostPath": "/dev/null", "containerPath": "/var/run/nvidia-container-devices/all"}],
     }

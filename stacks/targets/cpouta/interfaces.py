@@ -13,6 +13,10 @@ HOSTS: Final = ("cpouta", "GPU-cpouta")
 """Names of the VM in SSH's configuration, as the tutorial of the MLOps platform has them."""
 
 
+_ON_VM: Final = 10_000
+"""Added to a port of this machine for the VM's end of the tunnel. kind's node has some of those ports there."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Interface:
     """A Service with pages. local: the port of this machine, port: the Service's."""
@@ -23,11 +27,16 @@ class Interface:
     port: int
 
     @property
+    def on_vm(self) -> int:
+        """The port of the VM's loopback while it is forwarded."""
+        return self.local + _ON_VM
+
+    @property
     def command(self) -> str:
         """The command that forwards it to http://localhost:<local> until it is interrupted."""
         return (
-            f"ssh -t -L {self.local}:localhost:{self.local} {HOSTS[0]} kubectl --kubeconfig {KUBECONFIG} "
-            f"--namespace {self.namespace} port-forward service/{self.service} {self.local}:{self.port}"
+            f"ssh -t -L {self.local}:localhost:{self.on_vm} {HOSTS[0]} kubectl --kubeconfig {KUBECONFIG} "
+            f"--namespace {self.namespace} port-forward service/{self.service} {self.on_vm}:{self.port}"
         )
 
 
@@ -47,10 +56,10 @@ _FORWARDER: Final = {
 }
 """Source: the platform's manifests at the pinned commit; local ports as in the tables of its documents."""
 
-LOCAL_PORTS: Final = frozenset(
-    one.local for one in (_KUBEFLOW, _PIPELINES, *_MLFLOW.values(), *_MONITORING.values(), *_FORWARDER.values())
+FORWARDED_PORTS: Final = frozenset(
+    one.on_vm for one in (_KUBEFLOW, _PIPELINES, *_MLFLOW.values(), *_MONITORING.values(), *_FORWARDER.values())
 )
-"""On the VM's loopback, too, while a command forwards them."""
+"""Of the VM's loopback, while a command forwards them."""
 
 
 def interfaces(settings: CpoutaSettings) -> Mapping[str, Interface]:

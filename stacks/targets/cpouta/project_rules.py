@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from components.openstack.first_boot.plan import HOST_PORTS
 from components.openstack.flavors import FLAVORS
 from components.openstack.notes import CLUSTER, SSH_RULE, cluster_note
 from stacks.config.errors import MISSING, ConfigError, Path, instead, key, listed
@@ -16,7 +17,7 @@ from stacks.settings.mlops import MlopsSettings
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.targets.cpouta.firewall import SSH_PORT
-from stacks.targets.cpouta.interfaces import LOCAL_PORTS
+from stacks.targets.cpouta.interfaces import FORWARDED_PORTS
 from stacks.targets.cpouta.project_facts import ProjectFacts, VolumeFacts
 from stacks.targets.cpouta.settings import IMAGES, LEAST_VOLUME, SECTION, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
 from stacks.validation.mlops import chosen
@@ -82,14 +83,17 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
 def _api_port(openstack: OpenstackSettings) -> Iterator[ConfigError]:
     """Yield the error of an API server port that the VM needs for something else. kind cannot change it later."""
     port = openstack.kind.api_port
-    if port in {_REGISTRY, *LOCAL_PORTS}:
+    users = {
+        _REGISTRY: "the registry next to kind uses this port",
+        **dict.fromkeys(FORWARDED_PORTS, "a user interface of the MLOps platform is forwarded to this port of the VM"),
+        **dict.fromkeys(HOST_PORTS.values(), "a node port of the cluster is mapped to this port of the VM"),
+    }
+    if port in users:
         yield ConfigError(
             (*SECTION, "kind", "apiPort"),
-            "the registry next to kind uses this port"
-            if port == _REGISTRY
-            else "a user interface of the MLOps platform is forwarded to this port of the VM",
+            users[port],
             "remove the key; the default is 6443",
-            expected=f"any port except {listed(sorted({_REGISTRY, *LOCAL_PORTS}))}",
+            expected=f"any port except {listed(sorted(users))}",
         )
 
 
