@@ -411,7 +411,9 @@ def test_facts_are_read_off_the_services() -> None:
 
 def test_a_vm_is_found_by_its_whole_name_which_nova_reads_as_an_expression() -> None:
     thing = SimpleNamespace
-    server = thing(name="v.m", id="s0", metadata={"mlbatch-image": "Ubuntu-22.04"}, flavor={"name": "m1"})
+    server = thing(
+        name="v.m", id="s0", metadata={"mlbatch-image": "Ubuntu-22.04"}, flavor={"name": "m1"}, status="ACTIVE"
+    )
     asked: list[str] = []
     cloud: Any = thing(
         compute=thing(servers=lambda name: asked.append(name) or [server]), block_storage=thing(volumes=list)

@@ -40,13 +40,15 @@ class ServerFacts:
     """An existing VM.
 
     cluster: its configured cluster, as `cluster_note` writes it, or empty if it is not recorded. boot_volume_gib: of
-    the volume that it boots from, 0 if that is the flavor's own disk.
+    the volume that it boots from, 0 if that is the flavor's own disk. error: why its status is ERROR, empty if it is
+    another one.
     """
 
     flavor: str
     id: str = ""
     cluster: str = ""
     boot_volume_gib: int = 0
+    error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +249,9 @@ def _server(cloud: Connection, item: Any) -> ServerFacts:
         id=item.id,
         cluster=item.metadata.get(CLUSTER, ""),
         boot_volume_gib=_boot_volume(cloud, item.id),
+        error=((item.fault or {}).get("message") or "Nova gives no reason").strip(" .")
+        if item.status == "ERROR"
+        else "",
     )
 
 

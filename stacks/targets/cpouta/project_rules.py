@@ -359,7 +359,8 @@ def examples(openstack: OpenstackSettings) -> Iterator[str]:
 
 
 def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield warnings about additional access, and about changes of the existing VM."""
+    """Yield warnings about additional access, and about the existing VM and its changes."""
+    yield from _failed(facts)
     yield from _image(openstack, facts)
     yield from _recreated(openstack, facts)
     yield from _doubles(openstack, facts)
@@ -411,6 +412,16 @@ def _doubles(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
     for kind, identifiers in facts.doubles.items():
         look = "; check its data first" if kind == "volume" else ""
         yield (
+def _failed(facts: ProjectFacts) -> Iterator[str]:
+    """Yield a warning about a VM in status ERROR. An update without a refresh considers it created."""
+    if facts.server is not None and facts.server.error:
+        yield (
+            f"the VM {facts.server.id} has the status ERROR: {facts.server.error}. Once the cause is gone, replace it; "
+            "address, volume and cluster remain: `pulumi up --refresh=false --replace "
+            "'**compute/instance:Instance::machine'`"
+        )
+
+
             f"the project has more than one {kind} of {openstack.name}, and the stack uses at most one: "
             f"{listed(identifiers)}. An update that was killed or got no answer leaves one behind, and so does a "
             "destroy with a kept volume. Find the stack's own with `pulumi stack --show-ids`, and delete others with "
