@@ -304,12 +304,12 @@ def test_a_power_cut_anywhere_ends_like_none(ready: Machine, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ten_kills_at_random_moments_end_like_none(seed: int, ready: Machine, tmp_path: Path) -> None:
-    """A boot may end before its moment, because a step asks for another one."""
+    """A boot may end before its moment, because a step asks for another one. The first call is that of systemd."""
     moments = random.Random(seed)  # noqa: S311 - a test, no secret
     machine = Machine.make(tmp_path, text(GPU), gpu=True)
     kills = 0
     while kills < 10:
-        kills += machine.boot(cut=(moments.randint(1, 20), moments.choice(("before", "after"))))
+        kills += machine.boot(cut=(moments.randint(2, 12), moments.choice(("before", "middle", "after"))))
         marker = machine.path("/var/lib/mlbatch/first-boot.json")
         assert not marker.exists() or machine.marker["state"] == "running", "a kill is no failure"
     assert machine.up(3)["state"] == "ready", machine.log
