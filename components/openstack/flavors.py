@@ -16,13 +16,13 @@ class Flavor:
 
     memory_gib: memory in GiB, rounded down.
     gpu: model of its GPUs.
-    rate: billing units an hour.
+    rate: billing units an hour. None for a flavor of another cloud.
     """
 
     name: str
     cores: int
     memory_gib: int
-    rate: Decimal
+    rate: Decimal | None = None
     gpus: int = 0
     gpu: str = ""
 
@@ -32,9 +32,10 @@ class Flavor:
 
         It is the family, such as standard. Between families, resizing "mostly does not work because of the different
         storage backends" (CSC's guide, cloud/pouta/known-problems.md). For GPU flavors it is the flavor itself: Nova
-        does not copy the disks of such a VM, which then never boots again (support/faq/how-to-resize-in-pouta.md).
+        does not copy the disks of such a VM, which then never boots again (support/faq/how-to-resize-in-pouta.md). The
+        families of other clouds are unknown.
         """
-        return self.name if self.gpus else self.name.rpartition(".")[0]
+        return self.name if self.gpus or self.rate is None else self.name.rpartition(".")[0]
 
 
 class _Flavors(Table):

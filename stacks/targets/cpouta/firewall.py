@@ -44,10 +44,13 @@ def rules(ssh_from: Mapping[str, str], ports: Sequence[OpeningSettings]) -> list
     return [*ssh, *(Rule(path=("ports", index), port=one.port, source=one.source) for index, one in enumerate(ports))]
 
 
-def check(path: Path, found: Sequence[Rule], *, allow_any_source: bool) -> Iterator[ConfigError]:
-    """Yield errors of rules that OpenStack rejects, or that allow no client or all. path: of section openstack."""
+def check(path: Path, found: Sequence[Rule], *, allow_any_source: bool, is_public: bool) -> Iterator[ConfigError]:
+    """Yield errors of rules that OpenStack rejects, or that allow no client or all.
+
+    path: of section openstack. is_public: the floating address is on the internet.
+    """
     ssh = [rule for rule in found if rule.path[0] == "sshFrom"]
-    yield from _reachable(path, ssh)
+    yield from _reachable(path, ssh, is_public=is_public)
     yield from _twice(path, found)
     if not allow_any_source:
         yield from _wide(path, found)
@@ -61,7 +64,7 @@ def same_names(path: Path, ports: Sequence[OpeningSettings]) -> Iterator[ConfigE
             yield ConfigError((*path, "ports", index, "name"), "another rule has this name", "write another name")
 
 
-def _reachable(path: Path, ssh: Sequence[Rule]) -> Iterator[ConfigError]:
+def _reachable(path: Path, ssh: Sequence[Rule], *, is_public: bool) -> Iterator[ConfigError]:
     """Yield errors of sources that cannot connect to the VM's floating IPv4 address."""
     allowed = "public networks, at least one of IPv4, because the VM has a floating IPv4 address"
     if not ssh:
@@ -70,7 +73,7 @@ def _reachable(path: Path, ssh: Sequence[Rule]) -> Iterator[ConfigError]:
             "no user could sign in, and the stack itself could not connect to the cluster",
             "write the address of the machine that runs the engine, such as me: 203.0.113.7/32",
         )
-    inside = [rule for rule in ssh if within(rule.source, NOT_PUBLIC)]
+    inside = [rule for rule in ssh if is_public and within(rule.source, NOT_PUBLIC)]
     for rule in inside:
         yield ConfigError(
             (*path, *rule.path),

@@ -71,7 +71,7 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
         "machine",
         MachineArgs(
             name=openstack.name,
-            flavor=openstack.flavor,
+            flavor=openstack.machine.name,
             image=given.asked["image"],
             image_id=given.image_id,
             public_key=openstack.ssh_public_key,

@@ -34,7 +34,7 @@ def outputs(settings: CpoutaSettings, made: Infrastructure) -> Mapping[str, Any]
         "kubeconfig": made.cluster.kubeconfig,
         "versions": made.cluster.versions.apply(lambda found: {**found, **installed(settings)}),
         "checks": made.cluster.checks,
-        "flavor": openstack.flavor,
+        "flavor": openstack.machine.name,
         "volume": made.volume_id,
         "billingUnits": billing_units(openstack),
     }
@@ -62,9 +62,9 @@ def ssh_config(openstack: OpenstackSettings, address: str) -> str:
 
 
 def billing_units(openstack: OpenstackSettings) -> Mapping[str, str]:
-    """Return billing units in an hour, with as many digits as they need."""
+    """Return CSC's billing units in an hour, with as many digits as they need. Empty on another cloud."""
     rates = openstack.rates
-    return {name: _text(rate) for name, rate in {**rates, "total": sum(rates.values())}.items()}
+    return {name: _text(rate) for name, rate in {**rates, "total": sum(rates.values())}.items()} if rates else {}
 
 
 def _text(rate: object) -> str:

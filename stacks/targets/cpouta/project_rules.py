@@ -19,7 +19,15 @@ from stacks.settings.tenancy import QueueingSettings
 from stacks.targets.cpouta.firewall import SSH_PORT
 from stacks.targets.cpouta.interfaces import FORWARDED_PORTS
 from stacks.targets.cpouta.project_facts import ProjectFacts, VolumeFacts
-from stacks.targets.cpouta.settings import IMAGES, LEAST_VOLUME, SECTION, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
+from stacks.targets.cpouta.settings import (
+    FLAVOR,
+    IMAGES,
+    LEAST_VOLUME,
+    SECTION,
+    TOO_SLOW,
+    CpoutaGpuSettings,
+    OpenstackSettings,
+)
 from stacks.validation.mlops import chosen
 
 _RAY_CORES: Final = 4
@@ -111,8 +119,8 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
     """Yield errors of names that the project does not have, and of a private key that cannot be used."""
     if facts.obstacle is not None:
         yield ConfigError((*SECTION, "privateKeyFile"), facts.obstacle.message, facts.obstacle.hint)
+    yield from _flavor(openstack, facts)
     wanted = (
-        ("flavor", openstack.flavor, [name for name in facts.flavors if name in FLAVORS]),
         ("image", openstack.image, [name for name in sorted(facts.images) if name in IMAGES or openstack.ubuntu]),
         ("network", openstack.network, sorted(facts.networks)),
         ("pool", openstack.pool, sorted(facts.pools)),
@@ -135,6 +143,23 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
     yield from _volume(openstack, facts)
     yield from _cluster(openstack, facts)
     yield from _key_pair(openstack, facts)
+
+
+def _flavor(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
+    """Yield the error of a missing flavor, or of a custom one with other cores or memory than queues would count."""
+    custom, wanted = openstack.custom_flavor, openstack.machine
+    offered = [name for name in facts.flavors if custom is not None or name in FLAVORS]
+    if wanted.name not in offered:
+        yield _absent(openstack.flavor_path, wanted.name, offered)
+    elif custom is not None:
+        found = facts.flavors[wanted.name]
+        if (wanted.cores, wanted.memory_gib) != (found.cores, found.memory_mib // 1024):
+            yield ConfigError(
+                (*SECTION, "customFlavor"),
+                f"{wanted.name} has {found.cores} cores and {found.memory_mib // 1024} GiB of memory",
+                "write these numbers",
+                value=MISSING,
+            )
 
 
 def _key_pair(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
@@ -202,7 +227,7 @@ def _noted(openstack: OpenstackSettings, facts: ProjectFacts) -> str:
 
 
 def _absent(path: Path, name: str, there: list[str]) -> ConfigError:
-    is_flavor = path[-1] == "flavor" and name in FLAVORS
+    is_flavor = path == FLAVOR and name in FLAVORS
     other = "use one of those"
     return ConfigError(
         path,
@@ -214,6 +239,7 @@ def _absent(path: Path, name: str, there: list[str]) -> ConfigError:
 
 _WORDS: Mapping[str | int, str] = {
     "flavor": "flavor",
+    "name": "flavor",
     "image": "image",
     "network": "network",
     "pool": "external network",
@@ -287,12 +313,12 @@ class Need:
 
 def needs(openstack: OpenstackSettings, facts: ProjectFacts) -> Mapping[str, Need]:
     """Return the amounts that the stack does not have yet, by quota."""
-    flavor, server = facts.flavors.get(openstack.flavor), facts.server
+    flavor, server = facts.flavors.get(openstack.machine.name), facts.server
     old = facts.flavors.get(server.flavor) if server is not None else None
     boots, booted = openstack.boot_volume or 0, server.boot_volume_gib if server is not None else 0
     own = openstack.volume.existing is None
     has = facts.volume.size_gib if facts.volume is not None else 0
-    by_flavor, by_name = (*SECTION, "flavor"), (*SECTION, "name")
+    by_flavor, by_name = openstack.flavor_path, (*SECTION, "name")
     by_volume = (*SECTION, "volume", "size") if own and openstack.volume.size > has else (*SECTION, "bootVolume")
     open_already = {(rule.ports, rule.source) for rule in facts.rules}
     return {
@@ -328,7 +354,7 @@ def room(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigEr
                 need.path,
                 f"the project's quota of {what} is {need.amount - free}{need.unit} too small: the stack needs "
                 f"{need.amount}{need.unit}, and {quota.used}{need.unit} of {quota.limit}{need.unit} are used",
-                "request more from servicedesk@csc.fi, or delete unused resources",
+                "request more from the cloud's operator (CSC: servicedesk@csc.fi), or delete unused resources",
                 value=MISSING,
             )
 
@@ -386,6 +412,16 @@ def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
         yield f"{path}: the VM is resized from {old.name} to {new.name}, which restarts it"
 
 
+def _failed(facts: ProjectFacts) -> Iterator[str]:
+    """Yield a warning about a VM in status ERROR. An update without a refresh considers it created."""
+    if facts.server is not None and facts.server.error:
+        yield (
+            f"the VM {facts.server.id} has the status ERROR: {facts.server.error}. Once the cause is gone, replace it; "
+            "address, volume and cluster remain: `pulumi up --refresh=false --replace "
+            "'**compute/instance:Instance::machine'`"
+        )
+
+
 def _image(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
     """Yield a warning about an image with the name of one of CSC's that is not public and so not CSC's."""
     if openstack.image in IMAGES and openstack.image in facts.own_images:
@@ -412,16 +448,6 @@ def _doubles(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
     for kind, identifiers in facts.doubles.items():
         look = "; check its data first" if kind == "volume" else ""
         yield (
-def _failed(facts: ProjectFacts) -> Iterator[str]:
-    """Yield a warning about a VM in status ERROR. An update without a refresh considers it created."""
-    if facts.server is not None and facts.server.error:
-        yield (
-            f"the VM {facts.server.id} has the status ERROR: {facts.server.error}. Once the cause is gone, replace it; "
-            "address, volume and cluster remain: `pulumi up --refresh=false --replace "
-            "'**compute/instance:Instance::machine'`"
-        )
-
-
             f"the project has more than one {kind} of {openstack.name}, and the stack uses at most one: "
             f"{listed(identifiers)}. An update that was killed or got no answer leaves one behind, and so does a "
             "destroy with a kept volume. Find the stack's own with `pulumi stack --show-ids`, and delete others with "

@@ -110,6 +110,26 @@ class KindSettings(SettingsModel):
         return cluster_note(self.kubernetes, self.api_port)
 
 
+class CustomFlavorSettings(SettingsModel):
+    """A flavor of an OpenStack other than CSC's."""
+
+    name: str
+    """Name of the flavor."""
+    cores: Annotated[int, Field(ge=1, le=1024)]
+    """Number of cores."""
+    memory: Annotated[int, Field(ge=1, le=65_536)]
+    """Memory in GiB, rounded down."""
+    gpus: Annotated[int, Field(ge=0, le=64)] = 0
+    """Number of NVIDIA GPUs."""
+    gpu: str = ""
+    """Model of the GPUs, as the label `nvidia.com/gpu.product` has it."""
+
+    @property
+    def flavor(self) -> Flavor:
+        """The flavor."""
+        return Flavor(name=self.name, cores=self.cores, memory_gib=self.memory, gpus=self.gpus, gpu=self.gpu)
+
+
 class OpenstackSettings(SettingsModel):
     """The VM and its resources, in the project of the credentials."""
 
@@ -118,6 +138,10 @@ class OpenstackSettings(SettingsModel):
     flavor: Annotated[str, choice("flavor", tuple(FLAVORS))] = next(iter(FLAVORS))
     """Flavor of the VM. A change within a family without GPUs resizes and restarts the VM. Any other change replaces
     it.
+    """
+    custom_flavor: CustomFlavorSettings | None = None
+    """Use this flavor in place of `flavor`, on an OpenStack other than CSC's. `sshFrom` may then have private networks,
+    and there are no billing units.
     """
     image: str = f"Ubuntu-{DEFAULT_UBUNTU}"
     """Image name. If several images have it, the newest public one is used. The VM keeps its image until you write
@@ -165,7 +189,12 @@ class OpenstackSettings(SettingsModel):
     @property
     def machine(self) -> Flavor:
         """The flavor."""
-        return FLAVORS[self.flavor]
+        return self.custom_flavor.flavor if self.custom_flavor is not None else FLAVORS[self.flavor]
+
+    @property
+    def flavor_path(self) -> Path:
+        """The key with the flavor's name."""
+        return FLAVOR if self.custom_flavor is None else (*SECTION, "customFlavor", "name")
 
     @property
     def shape(self) -> NodeShape:
@@ -189,7 +218,9 @@ class OpenstackSettings(SettingsModel):
 
     @property
     def rates(self) -> Mapping[str, Decimal]:
-        """Billing units in an hour, by what is charged for; without a volume of a type that CSC does not list."""
+        """CSC's billing units in an hour, by what is charged for; without a volume of a type that CSC does not list."""
+        if self.custom_flavor is not None:
+            return {}
         volume = volume_rate(self.volume.type, self.volume.size) if self.volume.existing is None else None
         boot = volume_rate(BOOT_VOLUME, self.boot_volume) if self.boot_volume is not None else None
         found = {"vm": self.machine.rate, "floatingIp": FLOATING_IP_RATE, "volume": volume, "bootVolume": boot}
@@ -198,7 +229,9 @@ class OpenstackSettings(SettingsModel):
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Check the sources, the volume, and that only flavors with GPUs have GPU software."""
         yield from firewall.same_names(path, self.ports)
-        yield from firewall.check(path, self.rules, allow_any_source=self.allow_any_source)
+        yield from firewall.check(
+            path, self.rules, allow_any_source=self.allow_any_source, is_public=self.custom_flavor is None
+        )
         yield from self._volume(path)
         yield from self._image(path)
         keys = sum(map(values.handed, self.other_public_keys))
@@ -221,7 +254,7 @@ class OpenstackSettings(SettingsModel):
         if self.gpu is not None and not self.machine.gpus:
             yield ConfigError(
                 (*path, "gpu"),
-                f"flavor {self.flavor} has no GPU",
+                f"flavor {self.machine.name} has no GPU",
                 f"remove the section, or set {key((*path, 'flavor'))} to {_with_gpus()[0]}",
                 expected=f"no section, or a flavor with GPUs: {listed(_with_gpus())}",
                 value=MISSING,
