@@ -278,3 +278,33 @@ def test_a_vm_whose_creation_lost_its_answer_is_deleted_as_documented(
     (volume,) = cloud.block_storage.volumes()
     assert [each["server_id"] for each in volume.attachments] == [server.id]
     project.unchanged()
+
+
+def test_a_vm_in_error_is_replaced_by_the_command_that_the_preview_names(
+    project: Project, cloud: Connection, paths: Paths
+) -> None:
+    """The host fails, and no other one has room: Nova creates a VM in status ERROR, which the state then has."""
+    (before,) = cloud.compute.servers()
+    act(paths, "delete", "--server", NAME)
+    act(paths, "full")
+    gone = (f"--target=**{kind}::machine" for kind in ("instance:Instance", "volumeAttach:VolumeAttach"))
+    refreshed = project.run("refresh", "--yes", *gone)
+    assert refreshed.returncode == 0, refreshed.stdout
+    replace = ["--refresh=false", "--replace", "**compute/instance:Instance::machine"]
+    failed = project.run("up", "--yes", "--skip-preview", "--refresh=false")
+    assert failed.returncode != 0
+    assert "unexpected state 'ERROR'" in failed.stdout, failed.stdout
+    (broken,) = cloud.compute.servers()
+    assert (broken.status, broken.id == before.id) == ("ERROR", False)
+    act(paths, "full", "--off")
+    assert "in vm_state error" in project.run("up", "--yes", "--skip-preview", "--refresh=false").stdout
+    assert [each.status for each in cloud.compute.servers()] == ["ERROR"], "an update alone does not replace it"
+    warned = planned(project, "--refresh=false")[1]
+    assert f"the VM {broken.id} has the status ERROR: No valid host was found." in warned
+    assert f"`pulumi up {' '.join(replace[:2])} '{replace[2]}'`" in warned
+    project.up(*replace)
+    (after,) = cloud.compute.servers()
+    assert (after.status, after.id == broken.id) == ("ACTIVE", False)
+    (volume,) = cloud.block_storage.volumes()
+    assert [each["server_id"] for each in volume.attachments] == [after.id]
+    project.unchanged()
