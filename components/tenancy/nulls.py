@@ -47,7 +47,8 @@ FIELDS: Final = (
     "workerGroupSpecs",
     "workersToDelete",
 )
-"""Fields whose items, number or boolean the rules for wrapped manifests read (`components.tenancy.wrapped_kinds`)."""
+"""Fields whose items, number or boolean the rules for wrapped manifests read (`components.tenancy.wrapped_kinds`), and
+those that AppWrapper takes for a list or an object (v1.2.2, `resource_management.go`, createComponent)."""
 
 _AMOUNTS: Final = (names.CPU, names.MEMORY, names.DISK)
 

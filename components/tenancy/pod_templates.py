@@ -147,13 +147,13 @@ that has the job in memory."""
 SIZES: Final = (
     Rule(
         condition=f"bytes('%s'.format([{{0}}])).size() <= {TEMPLATE_SIZE}",
-        message=f"the pod templates of a job have at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep "
-        "programs in a ConfigMap",
+        message=f"the pod templates of a job have at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: "
+        "keep programs in a ConfigMap",
     ),
     Rule(
         condition=f"'%s'.format([{{0}}]).findAll('[{{]').size() <= {TEMPLATE_ITEMS}",
-        message=f"the pod templates of a job have at most {TEMPLATE_ITEMS} objects and lists' items, because controllers "
-        "keep all jobs in memory: remove some, and keep programs in a ConfigMap",
+        message=f"the pod templates of a job have at most {TEMPLATE_ITEMS} objects, such as environment variables, "
+        "because controllers keep all jobs in memory: remove some, and keep programs in a ConfigMap",
     ),
 )
 """Rules for the list of a job's pod templates."""

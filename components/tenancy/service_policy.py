@@ -60,7 +60,8 @@ def _validations(rules: ServiceRules) -> Iterator[Validation]:
     )
     yield Validation(
         expression=f"object.spec.?ports.orValue([]).size() <= {PORTS}",
-        message=f"spec.ports: a Service has at most {PORTS}, because every endpoint and every node has a copy; remove some",
+        message=f"spec.ports: a Service has at most {PORTS} ports, because every endpoint and every node has a copy; "
+        "remove some",
     )
     yield pod_templates.NO_RAY_WORDS.validation("object", f"!{IS_PERSON} || ({{rule}})")
     owned = "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))"

@@ -16,7 +16,7 @@ from components.kubernetes.admission import AdmissionPolicy, Requests, Validatio
 from components.queueing.trainer import RUNTIMES, SNAPSHOT
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import TRAINER
-from components.tenancy.pod_templates import TEMPLATE_SIZE
+from components.tenancy.pod_templates import TEMPLATE_ITEMS, TEMPLATE_SIZE
 from components.tenancy.promises import Promise
 
 _ANY: Final = None
@@ -118,6 +118,11 @@ def policy() -> AdmissionPolicy:
                 f"bytes('%s'.format([{_SPEC}])).size() <= {TEMPLATE_SIZE}",
                 f"a TrainJob has at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep programs in a "
                 "ConfigMap",
+            ),
+            _of_train_jobs(
+                f"'%s'.format([{_SPEC}]).findAll('[{{]').size() <= {TEMPLATE_ITEMS}",
+                f"a TrainJob has at most {TEMPLATE_ITEMS} objects, such as environment variables, because controllers "
+                "keep all jobs in memory: remove some",
             ),
             _of_train_jobs(
                 f"{_SPEC}.runtimeRef.name in {words(tuple(RUNTIMES))} && "

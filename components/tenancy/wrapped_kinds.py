@@ -36,9 +36,8 @@ _OF_JOB_SETS: Final = f"(-(node|launcher|dataset-initializer|model-initializer)|
 replicated jobs (kubeflow/trainer v2.3.0, manifests/base/runtimes)."""
 
 COMPONENTS: Final = 16
-"""The most components of an AppWrapper. AppWrapper has one worker (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). It creates all
-components of a job in one pass, with two updates of the AppWrapper's status for each. Kueue takes 18 of them with
-pods."""
+"""The most components of an AppWrapper. AppWrapper has one worker. It creates all components of a job in one pass, and
+updates the AppWrapper's status twice for each (v1.2.2, `internal/controller/appwrapper/resource_management.go`)."""
 _FEW: Final = f"object.spec.components.size() <= {COMPONENTS}"
 
 REFUSED_KINDS: Final = {
@@ -105,12 +104,12 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
             "templates": f"variables.manifests.map(item, {pod_templates.templates('item')})",
         },
         validations=[
+            nulls.VALIDATION,
             Validation(
                 expression=_FEW,
-                message=f"an AppWrapper has at most {COMPONENTS} components, because AppWrapper creates those of all jobs "
-                "one after the other: submit several AppWrappers",
+                message=f"an AppWrapper has at most {COMPONENTS} components, because AppWrapper creates those of all "
+                "jobs one after the other: submit several AppWrappers",
             ),
-            nulls.VALIDATION,
             *(rule.validation("variables.templates") for rule in pod_templates.SIZES),
             *(
                 Validation(

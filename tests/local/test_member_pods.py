@@ -860,6 +860,21 @@ def test_a_pod_template_ends_at_a_size(alice: Cluster) -> None:
     assert "at most 32 KiB" in refused(dry_run, alice, job)
 
 
+def test_a_jobs_lists_end_at_a_number(alice: Cluster) -> None:
+    """Kueue and AppWrapper keep all jobs in memory, and AppWrapper creates the components of all teams one by one."""
+    job = wrapper("long", "blue")
+    template = job["spec"]["components"][0]["template"]
+    template["spec"]["tolerations"] = [{}] * 1_000
+    assert "at most 500 objects" in refused(dry_run, alice, job)
+    del template["spec"]["tolerations"]
+    for number in range(15):
+        files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"files-{number}"}}
+        job["spec"]["components"].append({"template": files})
+    dry_run(alice, job)
+    job["spec"]["components"].append({"template": {**files, "metadata": {"name": "one-more"}}})
+    assert "at most 16 components" in refused(dry_run, alice, job)
+
+
 def test_labels_count_as_a_part_of_an_objects_size(alice: Cluster) -> None:
     """The API server limits only annotations. If an object has no space for its status, AppWrapper repeats its work."""
     labels = {f"example.org/{'x' * 55}-{number}": "y" * 60 for number in range(2_000)}

@@ -52,7 +52,7 @@ class Upstream(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Print nothing."""
+        """Print no log."""
 
 
 @pytest.fixture
