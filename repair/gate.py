@@ -25,14 +25,15 @@ class NoGateError(Exception):
     """The stack has no gate that can test a single node. The message gives the fix."""
 
 
-def start(client: Client, node: Json) -> str:
-    """Run the gate on a node; return the name of the Job. Raises NoGateError."""
+def start(client: Client, node: Json) -> tuple[str, str]:
+    """Run the gate on a node; return the name of the Job and the cluster's time of its creation. Raises NoGateError."""
     jobs = client.resources.get(api_version="batch/v1", kind="Job")
     try:
         template = jobs.get(name=NCCL_GATE.name, namespace=NAMESPACE).to_dict()
     except NotFoundError:
         raise NoGateError(f"the stack has no health gate: no Job {NAMESPACE}/{NCCL_GATE.name}. {_HOW}") from None
-    return str(jobs.create(body=copied(template, node), namespace=NAMESPACE).metadata.name)
+    metadata = jobs.create(body=copied(template, node), namespace=NAMESPACE).metadata
+    return str(metadata.name), str(metadata.creationTimestamp)
 
 
 def copied(gate: Json, node: Json) -> Json:
@@ -44,6 +45,12 @@ def copied(gate: Json, node: Json) -> Json:
         raise NoGateError(f"the health gate does not mark nodes: its mode is check. {_HOW}")
     if measure.get("ports"):
         raise NoGateError(f"the health gate tests all nodes together: its scope is fabric. {_HOW}")
+    missing = {k: v for k, v in (spec.get("nodeSelector") or {}).items() if node["metadata"]["labels"].get(k) != v}
+    if missing:
+        raise NoGateError(
+            f"the health gate tests nodes with the labels {missing} only. After a test of your own, return the node by "
+            "--untested."
+        )
     spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), names.HOST: node["metadata"]["labels"][names.HOST]}
     spec["tolerations"] = [*(spec.get("tolerations") or []), {"key": KEY, "operator": "Exists"}]
     metadata = pod["metadata"]

@@ -65,10 +65,10 @@ def test(client: Client, name: str) -> str:
 
     The repair controller returns the node when the gate has passed.
     """
-    node, began = find(client, name), now()
+    node = find(client, name)
     repair = found(node)
     try:
-        job = gate.start(client, node)
+        job, began = gate.start(client, node)
     except gate.NoGateError as error:
         raise RepairError(str(error)) from error
     _write(client, node, {**repair, "state": TESTING, "tested": began})

@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -73,8 +74,11 @@ def firing(prometheus: str | None) -> list[Json]:
     if prometheus is None:
         return []
     with urlopen(f"{prometheus}/api/v1/alerts", timeout=SECONDS) as answer:  # noqa: S310, from the settings
-        found: list[Json] = json.load(answer)["data"]["alerts"]
-    return [alert for alert in found if alert["state"] == "firing"]
+        try:
+            found: list[Json] = json.load(answer)["data"]["alerts"]
+            return [alert for alert in found if alert["state"] == "firing"]
+        except (HTTPException, KeyError, TypeError, ValueError) as error:
+            raise OSError(f"Prometheus's answer has no alerts: {error!r}") from error
 
 
 def _has_gpus(node: Json, gpu: str) -> bool:

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 KEY = "mlbatch/repair"
 """Name of the annotation, and key of the taint."""
-WATCHED, QUARANTINED, REPORTED, TESTING = "watched", "quarantined", "reported", "testing"
+STATES = WATCHED, QUARANTINED, REPORTED, TESTING = "watched", "quarantined", "reported", "testing"
 
 EFFECTS = {"watch": None, "cordon": "NoSchedule", "move": "NoExecute"}
 """The actions, mildest first, with the effect of their taint."""
@@ -67,11 +67,12 @@ class Signal:
 
 
 def repair_of(node: Json) -> Json | None:
-    """Return the repair of a node, None if it is in service. An annotation that is not JSON counts as none."""
+    """Return the repair of a node, None if it is in service. An annotation that is not a repair counts as none."""
     try:
         found = json.loads((node["metadata"].get("annotations") or {})[KEY])
-        return found if isinstance(found, dict) and found.get("action") in EFFECTS else None
-    except (KeyError, ValueError):
+        is_one = found["state"] in STATES and found["action"] in EFFECTS and {"reason", "since"} <= found.keys()
+        return found if is_one else None
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
@@ -97,7 +98,7 @@ def change(node: Json, repair: Json | None) -> Json:
 def begun(signal: Signal, detail: str, now: str, *, has_room: bool = True) -> Json:
     """Return a new repair. has_room: otherwise too many nodes are out of service, and this one is only watched."""
     action = signal.action if has_room else "watch"
-    limited = "" if has_room else " (too many nodes are in repair)"
+    limited = " (too many nodes are in repair)" if action != signal.action else ""
     return {
         "state": WATCHED if action == "watch" else QUARANTINED,
         "action": action,
@@ -125,11 +126,9 @@ def decide(
         new = begun(*worst, now, has_room=has_room)
         same = repair is not None and (repair["reason"], repair["action"]) == (new["reason"], new["action"])
         return None if same else change(node, new)
-    if repair["state"] == TESTING:
-        return _tested(node, repair, gate)
     if worst is not None and ACTIONS.index(worst[0].action) > ACTIONS.index(repair["action"]):
         return change(node, {**repair, **begun(*worst, now), "state": repair["state"], "since": repair["since"]})
-    return None
+    return _tested(node, repair, gate) if repair["state"] == TESTING else None
 
 
 def _tested(node: Json, repair: Json, gate: str) -> Json | None:

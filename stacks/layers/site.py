@@ -63,8 +63,7 @@ class SiteLayers:
         Without drivers, plugins and labels a node is never checked again; and the network operator removes its driver
         from all nodes as soon as it tolerates the taints of none (Mellanox/network-operator, pkg/nodeinfo/filter.go).
         """
-        repair = [repair_state.KEY] if self.has_repairs else []
-        return nodes.tolerating([*(check.taint for check in self.checks_known()), *repair])
+        return nodes.tolerating([*(check.taint for check in self.checks_known()), repair_state.KEY])
 
     def gpu_operator(self) -> Layer | None:
         """Register what makes GPUs usable; None where the platform's own operators do, as far as they are wanted."""

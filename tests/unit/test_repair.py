@@ -296,7 +296,8 @@ class Nodes:
     class Answer:
         def __init__(self, content: dict[str, Any]) -> None:
             self.content = content
-            self.metadata = type("Metadata", (), {"name": content["metadata"]["name"]})
+            metadata = {"creationTimestamp": "2026-11-27T10:00:00Z", **content["metadata"]}
+            self.metadata = type("Metadata", (), metadata)
 
         def to_dict(self) -> dict[str, Any]:
             return self.content
