@@ -46,8 +46,8 @@ class _Keeping(dynamic.ResourceProvider):
         return dynamic.CreateResult(str(props["revision"]), props)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
-        asked = {name: text for name, text in _news[REPLACING].items() if name not in _news.get(_DEFAULTS, ())}
-        replaces = [REPLACING] if _asks_otherwise(_olds.get(REPLACING) or {}, asked) else []
+        asked = {name: text for name, text in _each(_news[REPLACING]).items() if name not in _news.get(_DEFAULTS, ())}
+        replaces = [REPLACING] if _asks_otherwise(_each(_olds.get(REPLACING) or {}), asked) else []
         return dynamic.DiffResult(changes=bool(replaces), replaces=replaces)
 
 
@@ -88,6 +88,12 @@ def _asks_otherwise(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     Values that an older version of this program did not record do not count, and defaults are not in `new`.
     """
     return any(name in new and new[name] != asked for name, asked in {_OTHER_KEYS: "", **old}.items())
+
+
+def _each(asked: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the values with those of the recorded text `gpu` one by one: gpu.driver, gpu.cuda and gpu.toolkit."""
+    parts = [part.split(" ") for part in asked.get("gpu", "").split(", ") if part]
+    return {**asked, "gpu": str(bool(parts)), **{f"gpu.{what.lower()}": version for what, version in parts}}
 
 
 def _asked(args: KeptUserDataArgs) -> Mapping[str, pulumi.Input[str]]:

@@ -17,7 +17,7 @@ from components.openstack.machine import Machine, MachineArgs
 from components.openstack.provider import AUTH_URL, openstack_provider
 from stacks.targets.cpouta import ownership
 from stacks.targets.cpouta.project_facts import ProjectFacts
-from stacks.targets.cpouta.settings import CpoutaSettings, OpenstackSettings
+from stacks.targets.cpouta.settings import CpoutaSettings, GpuStackSettings, OpenstackSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,14 @@ def _user_data(
             "name": openstack.name,
             "network": openstack.network,
         },
-        defaults=[name for name in ("gpu", "image") if name not in openstack.model_fields_set],
+        defaults=[
+            *(["image"] if "image" not in openstack.model_fields_set else []),
+            *(
+                f"gpu.{name}"
+                for name in GpuStackSettings.model_fields
+                if openstack.gpu is None or name not in openstack.gpu.model_fields_set
+            ),
+        ],
     )
 
 
