@@ -12,8 +12,9 @@ from typing import Final
 from components import names
 from components.tenancy.pod_templates import Rule
 
-MOST_PODS: Final = 10_000
-"""The most pods of one template. Kueue multiplies by this number. A Workload has at most 18 templates."""
+MOST_PODS: Final = 5_000
+"""The most pods of one template, and of a team (components/tenancy/bounds.py). Kueue multiplies by this number. A
+Workload has at most 18 templates."""
 MOST_CPUS: Final = "100k"
 """The most CPUs of a container. Kueue counts thousandths. Their sum for all containers of a manifest still fits 64
 bits."""

@@ -12,12 +12,13 @@ from components import job_kinds, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.resource_quota import EVICTING_PODS, FOREIGN_AFFINITY, resource_quota
+from components.tenancy.amounts import MOST_PODS
 
 FILES: Final = 500
 """The most ConfigMaps of a team, and the most Secrets. Each may take 1 MiB in the API server's store."""
 MOST_JOBS: Final = 1000
 """The most objects of a team for each kind that members submit. Completed objects count."""
-PODS: Final = 5000
+PODS: Final = MOST_PODS
 """The most pods of a team. Completed pods count: from 12,500 of these on, Kubernetes deletes the oldest in the whole
 cluster (kube-controller-manager, `--terminated-pod-gc-threshold`), also those of gangs that still run."""
 APPWRAPPERS: Final = job_kinds.APPWRAPPER.resource

@@ -140,20 +140,22 @@ def _has_no_ray_words(metadata: str) -> str:
 
 
 TEMPLATE_SIZE: Final = 32 * 1024
-"""The most bytes of a job's pod templates in CEL's notation."""
-TEMPLATE_ITEMS: Final = 500
-"""The most opening braces in that notation. An empty toleration has two bytes there, and about 70 in each controller
-that has the job in memory."""
+"""The most bytes of a pod template in CEL's notation."""
+JOB_SIZE: Final = 64 * 1024
+"""The same for all pod templates of a job together."""
+JOB_ITEMS: Final = 1_000
+"""The most opening braces in the notation of a job's pod templates. An empty toleration has two bytes there, and about
+70 in each controller that has the job in memory."""
 SIZES: Final = (
     Rule(
-        condition=f"bytes('%s'.format([{{0}}])).size() <= {TEMPLATE_SIZE}",
-        message=f"the pod templates of a job have at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: "
-        "keep programs in a ConfigMap",
+        condition=f"bytes('%s'.format([{{0}}])).size() <= {JOB_SIZE}",
+        message=f"the pod templates of a job together have at most {JOB_SIZE // 1024} KiB, because controllers keep "
+        "all jobs in memory: keep programs in a ConfigMap",
     ),
     Rule(
-        condition=f"'%s'.format([{{0}}]).findAll('[{{]').size() <= {TEMPLATE_ITEMS}",
-        message=f"the pod templates of a job have at most {TEMPLATE_ITEMS} objects, such as environment variables, "
-        "because controllers keep all jobs in memory: remove some, and keep programs in a ConfigMap",
+        condition=f"'%s'.format([{{0}}]).findAll('[{{]').size() <= {JOB_ITEMS}",
+        message=f"the pod templates of a job have at most {JOB_ITEMS} opening braces, one for each environment "
+        "variable or mount, because controllers keep all jobs in memory: remove some, and keep programs in a ConfigMap",
     ),
 )
 """Rules for the list of a job's pod templates."""
@@ -171,6 +173,11 @@ def rules(gpu_resource: str) -> list[Rule]:
         message=f"several pods share a GPU here, and nobody gets one whole: ask for {gpu_resource} and not {names.GPU}",
     )
     return [
+        Rule(
+            condition=f"bytes('%s'.format([{{0}}])).size() <= {TEMPLATE_SIZE}",
+            message=f"a pod template has at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep "
+            "programs in a ConfigMap",
+        ),
         Rule(
             condition=f"{containers}.all(container, {' && '.join(parts)})",
             message=f"the resource's name is {gpu_resource}: a job that asks for another spelling would wait for ever",

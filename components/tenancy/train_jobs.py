@@ -16,7 +16,7 @@ from components.kubernetes.admission import AdmissionPolicy, Requests, Validatio
 from components.queueing.trainer import RUNTIMES, SNAPSHOT
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import TRAINER
-from components.tenancy.pod_templates import TEMPLATE_ITEMS, TEMPLATE_SIZE
+from components.tenancy.pod_templates import JOB_ITEMS, TEMPLATE_SIZE
 from components.tenancy.promises import Promise
 
 _ANY: Final = None
@@ -120,9 +120,9 @@ def policy() -> AdmissionPolicy:
                 "ConfigMap",
             ),
             _of_train_jobs(
-                f"'%s'.format([{_SPEC}]).findAll('[{{]').size() <= {TEMPLATE_ITEMS}",
-                f"a TrainJob has at most {TEMPLATE_ITEMS} objects, such as environment variables, because controllers "
-                "keep all jobs in memory: remove some",
+                f"'%s'.format([{_SPEC}]).findAll('[{{]').size() <= {JOB_ITEMS}",
+                f"a TrainJob has at most {JOB_ITEMS} opening braces, one for each environment variable, because "
+                "controllers keep all jobs in memory: remove some",
             ),
             _of_train_jobs(
                 f"{_SPEC}.runtimeRef.name in {words(tuple(RUNTIMES))} && "

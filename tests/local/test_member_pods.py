@@ -865,7 +865,7 @@ def test_a_jobs_lists_end_at_a_number(alice: Cluster) -> None:
     job = wrapper("long", "blue")
     template = job["spec"]["components"][0]["template"]
     template["spec"]["tolerations"] = [{}] * 1_000
-    assert "at most 500 objects" in refused(dry_run, alice, job)
+    assert "at most 1000 opening braces" in refused(dry_run, alice, job)
     del template["spec"]["tolerations"]
     for number in range(15):
         files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"files-{number}"}}
