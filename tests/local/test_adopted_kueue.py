@@ -20,7 +20,7 @@ from tests.local.environment import (
     stack_settings,
 )
 from tests.local.jobs import running
-from tests.local.member import as_member, dry_run, refused
+from tests.local.member import as_member, refused
 
 pytestmark = pytest.mark.emulated("another Kueue would run on the site's cluster")
 
@@ -68,19 +68,20 @@ def test_a_team_gets_what_its_queue_of_this_kueue_admits(project: Project, clust
     assert workload["status"]["admission"]["clusterQueue"] == "blue-cluster-queue"
 
 
-def test_a_job_beyond_the_quota_of_all_teams_waits(project: Project, cluster: Cluster) -> None:
+def test_a_job_beyond_all_quotas_waits_and_its_member_cannot_start_it(
+    project: Project, cluster: Cluster, paths: Paths
+) -> None:
     queue = {"kueue.x-k8s.io/queue-name": "default-queue"}
-    cluster.create(gang("too-large", "red", pods=4, gpus=8, labels=queue))
-    workload = eventually("its workload", lambda: cluster.list("kueue.x-k8s.io/v1beta2", "Workload", "red"))[0]
-    assert "admission" not in (workload.get("status") or {})
-    cluster.delete("workload.codeflare.dev/v1beta2", "AppWrapper", "too-large", "red")
-
-
-def test_a_member_cannot_start_a_job_past_its_queue(project: Project, paths: Paths) -> None:
-    job = gang("started", "blue", pods=1, gpus=8)
-    job["spec"]["suspend"] = False
-    said = refused(dry_run, as_member(paths, "alice"), job)
-    assert "suspend" in said
+    cluster.create(gang("too-large", "blue", pods=4, gpus=8, labels=queue))
+    workloads = eventually(
+        "its workload", lambda: cluster.list("kueue.x-k8s.io/v1beta2", "Workload", "blue"), lambda all_: len(all_) == 2
+    )
+    (waiting,) = [each for each in workloads if "too-large" in each["metadata"]["name"]]
+    assert "admission" not in (waiting.get("status") or {})
+    alice, wrapper = as_member(paths, "alice"), "workload.codeflare.dev/v1beta2"
+    said = refused(alice.patch, wrapper, "AppWrapper", "too-large", {"spec": {"suspend": False}}, "blue")
+    assert "by its queue alone" in said
+    cluster.delete(wrapper, "AppWrapper", "too-large", "blue")
 
 
 def test_a_second_preview_is_empty_and_destroy_leaves_kueue(project: Project, cluster: Cluster) -> None:
