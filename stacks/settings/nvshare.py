@@ -13,7 +13,7 @@ from stacks.settings.model import SettingsModel
 class NvshareVerificationSettings(SettingsModel):
     """A test: two matrix multiplications share one GPU.
 
-    It needs access to PyPI. `make status` shows the result.
+    It needs access to PyPI. `./mlbatch status` shows the result.
     """
 
     enabled: bool = False

@@ -170,7 +170,9 @@ class OpenstackSettings(SettingsModel):
     ssh_from: Annotated[Mapping[str, Network], values.RuleNames]
     """Networks that can connect by SSH, by a name for each, such as `me: 203.0.113.7/32`."""
     ports: tuple[OpeningSettings, ...] = ()
-    """Other ports to open to networks. User interfaces need none, because they are reached through SSH."""
+    """Other ports to open to networks, for programs that you run on the VM yourself. Ports of the cluster and of user
+    interfaces are reached through SSH.
+    """
     allow_any_source: bool = False
     """Allow networks that contain all addresses, such as 0.0.0.0/0."""
     volume: VolumeSettings = VolumeSettings()
