@@ -23,6 +23,7 @@ class RunningKueue:
     unlimited: resources that no quota should limit, and that its configuration does not exclude. A queue that does not
     cover them would not admit a job that requests them.
     flavors: names of ResourceFlavors that its installer creates, which the stack cannot use.
+    has_queues: others may create LocalQueues in the namespaces of teams.
     """
 
     version: str
@@ -32,6 +33,7 @@ class RunningKueue:
     labels: Mapping[str, str] = field(default_factory=dict)
     unlimited: Sequence[str] = ()
     flavors: Sequence[str] = ()
+    has_queues: bool = False
 
     @property
     def counts_ray(self) -> bool:

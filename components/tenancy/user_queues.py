@@ -29,6 +29,12 @@ _MAKES_QUEUES: Final = (
     ".check('create').allowed()"
 )
 """CEL that is true for administrators and for the program, which may submit to any queue."""
+_QUEUE: Final = f"metadata.?labels[?'{names.QUEUE_LABEL}'].orValue('')"
+_OWN: Final = Validation(
+    expression=f"variables.queues != '' || oldObject != null || object.{_QUEUE} in ['', '{names.LOCAL_QUEUE}'] || "
+    f"{_MAKES_QUEUES}",
+    message=f"only {names.LOCAL_QUEUE} has the team's quota: set the label {names.QUEUE_LABEL} to {names.LOCAL_QUEUE}",
+)
 
 
 def queue_name(user: str) -> str:
@@ -49,9 +55,13 @@ def annotation(users: Sequence[str]) -> str:
     return "\n".join(f"{queue_name(user)}={user}" for user in users)
 
 
-def policy() -> AdmissionPolicy:
-    """Return the policy for new jobs and for jobs that change their queue, in teams whose users have queues."""
-    queue = f"metadata.?labels[?'{names.QUEUE_LABEL}'].orValue('')"
+def policy(*, others: bool = False) -> AdmissionPolicy:
+    """Return the policy for new jobs and for jobs that change their queue, in teams whose users have queues.
+
+    others: there are LocalQueues that the platform did not create. Members of teams cannot use them. For example,
+    OpenShift AI 3 creates a LocalQueue for the resources of all nodes in each namespace that Kueue manages
+    (opendatahub-io/opendatahub-operator, internal/controller/components/kueue).
+    """
     return AdmissionPolicy(
         name=Promise.USER_QUEUES.policy,
         requests=[Requests(group=group, resources=resources) for group, resources in JOBS],
@@ -67,10 +77,11 @@ def policy() -> AdmissionPolicy:
         validations=[
             Validation(
                 expression="variables.queues == '' || "
-                f"object.{queue} == (oldObject == null ? variables.expected : oldObject.{queue}) || {_MAKES_QUEUES}",
+                f"object.{_QUEUE} == (oldObject == null ? variables.expected : oldObject.{_QUEUE}) || {_MAKES_QUEUES}",
                 message="a user's jobs go through the user's own queue",
                 message_expression="'the use of each user of this team is counted by queue: set the label "
                 f"{names.QUEUE_LABEL} to ' + variables.expected",
-            )
+            ),
+            *([_OWN] if others else []),
         ],
     )

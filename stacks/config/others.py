@@ -18,6 +18,7 @@ from stacks.config.errors import listed
 CLUSTER_QUEUES: Final = f"clusterqueues.{names.KUEUE_GROUP}"
 OPENSHIFT_AI: Final = "OpenShift AI"
 OPENSHIFT_AI_PACKAGE: Final = "rhods-operator"
+HELM_RELEASE: Final = "the Helm release "
 _DEFINED: Final = frozenset([CLUSTER_QUEUES, *(kind.resource for kind in (*SUBMITTED, APPWRAPPER, JOB_SET, POD_GROUP))])
 """Kinds that tell that their operator is installed."""
 _OPERATORS: Final = ("codeflare", "kueue", "ray", "trainer", "trainingoperator")
@@ -36,7 +37,8 @@ _APPLIED: Final = "-client-side-apply"
 _VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+)")
 _OLDEST: Final = "0.16.0"
 """The first Kueue that stores v1beta2 (kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md)."""
-_OLDEST_BEFORE: Final = "0.10.0"
+_OLDEST_BEFORE: Final = "0.11.0"
+"""The oldest version that a stack can adopt (stacks/validation/adoption.py)."""
 _CONFIG: Final = "controller_manager_config.yaml"
 _KUEUE_PODS: Final = "app.kubernetes.io/name=kueue,control-plane=controller-manager"
 """Labels in Kueue's manifests and chart (kubernetes-sigs/kueue, config/default, charts/kueue)."""
@@ -54,16 +56,16 @@ class DataScience:
     version: str | None = None
 
     @property
-    def operators(self) -> str:
-        """Its components that install definitions of jobs or queues, for a message."""
-        *first, last = [name for name in self.components if name in _OPERATORS] or ["no component"]
-        return f"{listed(first)} and {last}" if first else last
+    def operators(self) -> Sequence[str]:
+        """Its components that install definitions of jobs or queues."""
+        return [name for name in self.components if name in _OPERATORS]
 
     @property
     def described(self) -> str:
         """Its version and its DataScienceCluster, for a message."""
         version = f" {self.version}" if self.version is not None else ""
-        return f"{OPENSHIFT_AI}{version} with the DataScienceCluster {self.name}, which runs {self.operators}"
+        running = spoken(self.operators) or "no operator of jobs"
+        return f"{OPENSHIFT_AI}{version} with the DataScienceCluster {self.name}, which runs {running}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,7 @@ class ExistingKueue:
 
     owner: who installed it. namespace, account: of its pods. version: such as 0.16.2. None if unknown.
     api: the stored API version of its queues. configuration: its configuration file.
+    flavors, queues: names of the ResourceFlavors and ClusterQueues that no stack has created.
     """
 
     owner: str
@@ -80,6 +83,8 @@ class ExistingKueue:
     version: str | None = None
     api: str = names.KUEUE_API
     configuration: Mapping[str, Any] = field(default_factory=dict)
+    flavors: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
 
     def running(self) -> RunningKueue:
         """Return what the platform needs to know about it."""
@@ -91,6 +96,8 @@ class ExistingKueue:
             api=self.api,
             labels=self._selected(),
             unlimited=[name for name in (names.DISK, names.SHARED_INFINIBAND) if not self._excludes(name)],
+            flavors=self.flavors,
+            has_queues=True,
         )
 
     @property
@@ -169,13 +176,16 @@ def kueue(client: Any, defined: Mapping[str, str]) -> ExistingKueue | None:
         metadata, pod = item["metadata"], item["spec"]["template"]["spec"]
         manager = next((each for each in pod["containers"] if each["name"] == "manager"), pod["containers"][0])
         labelled = (metadata.get("labels") or {}).get("app.kubernetes.io/version", "")
+        api = _stored(client)
         return ExistingKueue(
             owner=defined[CLUSTER_QUEUES],
             namespace=metadata["namespace"],
             account=pod.get("serviceAccountName", "default"),
             version=_version(manager["image"].rpartition("@")[0] or manager["image"]) or _version(labelled),
-            api=_stored(client),
+            api=api,
             configuration=_configuration(client, metadata["namespace"], pod),
+            flavors=_of_others(client, api, "resourceflavors"),
+            queues=_of_others(client, api, "clusterqueues"),
         )
     return None
 
@@ -189,11 +199,23 @@ def owner(metadata: Mapping[str, Any]) -> str:
     if packages:
         return f"the operator {packages[0]}"
     if _HELM in annotations:
-        return f"the Helm release {annotations.get(_HELM_NAMESPACE, '')}/{annotations[_HELM]}"
+        return f"{HELM_RELEASE}{annotations.get(_HELM_NAMESPACE, '')}/{annotations[_HELM]}"
     for each in metadata.get("ownerReferences") or ():
         return f"{each['kind']} {each['name']} ({each['apiVersion']})"
     writers = [each["manager"] for each in metadata.get("managedFields") or () if each.get("manager")]
     return writers[0].removesuffix(_APPLIED) if writers else "somebody else"
+
+
+def spoken(values: Sequence[str]) -> str:
+    """Return values as a list for a sentence, such as `a, b and c`. Empty for an empty list."""
+    *first, last = values or [""]
+    return f"{listed(first)} and {last}" if first else last
+
+
+def _of_others(client: Any, api: str, plural: str) -> tuple[str, ...]:
+    """Return the names of the objects of a kind that no stack has created."""
+    found = (asked(client, *api.split("/"), plural, accept=METADATA) or {}).get("items") or ()
+    return tuple(item["metadata"]["name"] for item in found if not _is_of_a_stack(item["metadata"]))
 
 
 def _is_of_a_stack(metadata: Mapping[str, Any]) -> bool:

@@ -28,6 +28,7 @@ from components.tenancy import (
 )
 from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.pod_policy import PodRules
+from components.tenancy.promises import Promise
 from components.tenancy.service_policy import ServiceRules
 from stacks.config.inputs import StackInputs
 from stacks.layers import gpu_nodes
@@ -55,18 +56,26 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
         train_jobs.policy(),
-        user_queues.policy(),
+        user_queues.policy(others=running is not None and running.has_queues),
         job_bounds.policy(jobs.bounds(), inputs.settings.tenancy.longest_grace_seconds),
         prompt_deletion.policy(tenancy.longest_grace_seconds),
         own_volumes.policy([team.name for team in inputs.settings.teams]),
         lasting_tokens.policy(gatekeepers),
-        *operator_scope.policies(without=inputs.resolved.unenforced),
+        *operator_scope.policies(without=_without(inputs)),
         *(
             [requested_projects.policy(rules.devices, own, cluster.default_priority)]
             if inputs.target.has_projects
             else []
         ),
     ]
+
+
+def _without(inputs: StackInputs[Any]) -> Sequence[str]:
+    """Return the promises without a policy. That for operators of jobs stays for those that the stack installs."""
+    own = inputs.settings.queueing
+    installs = any(each.enabled for each in (own.training_operator, own.kuberay, own.job_set, own.trainer))
+    kept = {str(Promise.JOB_OPERATOR_SCOPE)} if installs else set()
+    return [name for name in inputs.resolved.unenforced if name not in kept]
 
 
 def pod_rules(inputs: StackInputs[Any], cluster: Cluster) -> PodRules:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from components import catalogue
+from components.compatibility import numbers
 from components.job_kinds import APPWRAPPER, SUBMITTED
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
-from stacks.config.others import CLUSTER_QUEUES
+from stacks.config.others import CLUSTER_QUEUES, HELM_RELEASE, ExistingKueue
 from stacks.derived.partial import PartialSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.validation.others import ADOPT
@@ -20,6 +22,8 @@ _OF_KUEUE: Final[tuple[Path, ...]] = (
     ("recovery", "recoveryTimeoutSeconds"),
 )
 """Settings of the configuration of the platform's own Kueue."""
+_OLDEST: Final = (0, 11)
+"""The first Kueue with an integration for AppWrappers (kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.11.md)."""
 
 
 def check(partial: PartialSettings, queueing: QueueingSettings) -> Iterator[ConfigError]:
@@ -50,6 +54,11 @@ def warnings(partial: PartialSettings, queueing: QueueingSettings, facts: Cluste
     lacks = listed(_lacking(kueue.configuration, kueue.frameworks), "; ")
     if lacks != listed(()):
         yield f"Kueue in {kueue.namespace}, from {kueue.owner}, lacks parts of the platform's configuration: {lacks}"
+    if kueue.queues:
+        yield (
+            f"Kueue in {kueue.namespace} also has the ClusterQueues {listed(kueue.queues)}: if they have quota of the "
+            "same nodes, jobs of teams may stay pending. Set their stopPolicy to Hold, or lower their quota"
+        )
 
 
 def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
@@ -64,11 +73,17 @@ def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
             "install Kueue, or delete its definitions and remove the key" if has_definitions else "remove the key",
         )
         return
-    if APPWRAPPER.framework not in kueue.frameworks:
+    if kueue.version is not None and numbers(kueue.version) < _OLDEST:
+        yield ConfigError(
+            ADOPT,
+            f"Kueue in {kueue.namespace} has version {kueue.version}, and only 0.11 or later queues AppWrappers",
+            "upgrade it, or uninstall it and remove the key",
+        )
+    elif APPWRAPPER.framework not in kueue.frameworks:
         yield ConfigError(
             ADOPT,
             f"Kueue in {kueue.namespace} does not queue AppWrappers: they would stay suspended",
-            f"add {APPWRAPPER.framework} to integrations.frameworks in its configuration, and restart it",
+            _queue_appwrappers(kueue),
         )
     for index, team in enumerate(partial.teams):
         if team is not None and team.user_fair_sharing and "admissionFairSharing" not in kueue.configuration:
@@ -77,6 +92,19 @@ def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
                 f"Kueue in {kueue.namespace} does not record the usage of users",
                 "remove it, or set admissionFairSharing in the configuration of that Kueue",
             )
+
+
+def _queue_appwrappers(kueue: ExistingKueue) -> str:
+    """Return how to make a Kueue queue AppWrappers, which depends on what installed it.
+
+    Sources: openshift/kueue-operator, pkg/apis/kueueoperator/v1; kubernetes-sigs/kueue, charts/kueue.
+    """
+    if kueue.namespace == catalogue.find_red_hat_operator("kueue-operator").namespace:
+        return f"add {APPWRAPPER.kind} to spec.config.integrations.frameworks of kueues.kueue.openshift.io cluster"
+    added = f"add {APPWRAPPER.framework} to integrations.frameworks in "
+    if kueue.owner.startswith(HELM_RELEASE):
+        return f"{added}managerConfig.controllerManagerConfigYaml of its Helm values, and run helm upgrade"
+    return f"{added}its configuration, and restart it"
 
 
 def _lacking(configuration: Mapping[str, Any], frameworks: Any) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from components.job_kinds import JOB_SET, PYTORCH_JOB, RAY_CLUSTER, TRAIN_JOB
 from components.tenancy.promises import Promise
 from stacks.config.errors import ConfigError, key, listed
 from stacks.derived.partial import PartialSettings
@@ -11,6 +12,8 @@ from stacks.settings.tenancy import TenancySettings
 from stacks.validation.network import has_teams
 
 _ACCEPT = ("tenancy", "acceptUnenforced")
+_JOBS = frozenset(kind.resource for kind in (JOB_SET, PYTORCH_JOB, RAY_CLUSTER, TRAIN_JOB))
+"""Definitions that tell that an operator of jobs is installed."""
 
 
 def check(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[ConfigError]:
@@ -52,6 +55,7 @@ def unenforced(partial: PartialSettings) -> Sequence[str]:
     if partial.target is not None and not partial.target.installs_operators(partial):
         return tuple(str(promise) for promise in Promise.of_operators())
     lost = [Promise.KUEUE_SCOPE] if partial.running_kueue is not None else []
-    if partial.target is not None and partial.target.brings(partial):
+    brings = partial.target is not None and bool(partial.target.brings(partial))
+    if brings or (partial.facts is not None and not _JOBS.isdisjoint(partial.facts.definitions)):
         lost.append(Promise.JOB_OPERATOR_SCOPE)
     return tuple(map(str, lost))

@@ -8,10 +8,11 @@ from typing import Final
 from components.job_kinds import APPWRAPPER, JOB_SET, POD_GROUP, PYTORCH_JOB, RAY_CLUSTER, TRAIN_JOB
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
-from stacks.config.others import CLUSTER_QUEUES, OPENSHIFT_AI
+from stacks.config.others import CLUSTER_QUEUES, OPENSHIFT_AI, spoken
 from stacks.derived.partial import PartialSettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
+from stacks.validation.network import has_teams
 
 ADOPT: Final[Path] = ("queueing", "adopt")
 _QUEUES: Final[Path] = ("queueing", "enabled")
@@ -25,6 +26,14 @@ _SWITCHES: Final[Mapping[str, Path]] = {
     POD_GROUP.resource: ("scheduling", "packing"),
 }
 """The setting that installs the operator of each definition."""
+_COMPONENTS: Final[Mapping[str, str]] = {
+    CLUSTER_QUEUES: "kueue",
+    APPWRAPPER.resource: "codeflare",
+    PYTORCH_JOB.resource: "trainingoperator",
+    RAY_CLUSTER.resource: "ray",
+    TRAIN_JOB.resource: "trainer",
+}
+"""The component of a DataScienceCluster that installs each definition."""
 
 
 def check(partial: PartialSettings, queueing: QueueingSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
@@ -46,6 +55,17 @@ def check(partial: PartialSettings, queueing: QueueingSettings, facts: ClusterFa
             _fix(owner, defined, switches, facts),
             value=MISSING,
         )
+
+
+def warnings(partial: PartialSettings, facts: ClusterFacts) -> Iterator[str]:
+    """Yield a warning about a Trainer of others, whose account cannot start the JobSets of teams.
+
+    The admission policies know the account of the stack's own Trainer (components/tenancy/callers.py).
+    """
+    brings = partial.target is not None and bool(partial.target.brings(partial))
+    if has_teams(partial) and not brings and TRAIN_JOB.resource in facts.definitions:
+        owner = _named(facts.definitions[TRAIN_JOB.resource], facts)
+        yield f"TrainJobs of teams do not start: the platform does not support the Trainer from {owner}"
 
 
 def _installed(partial: PartialSettings, queueing: QueueingSettings) -> Iterator[str]:
@@ -76,14 +96,14 @@ def _named(owner: str, facts: ClusterFacts) -> str:
 
 
 def _fix(owner: str, defined: Sequence[str], switches: Sequence[Path], facts: ClusterFacts) -> str:
-    if owner == OPENSHIFT_AI and facts.data_science is not None:
-        return (
-            f"set {facts.data_science.operators} to Removed in DataScienceCluster {facts.data_science.name}, then "
-            "delete these definitions"
-        )
     if _QUEUES not in switches:
         switched = listed(map(key, switches), " and ")
         return f"remove {switched}: Kueue also queues the jobs of the existing operator"
+    if owner == OPENSHIFT_AI and facts.data_science is not None:
+        known = [_COMPONENTS[name] for name in defined if name in _COMPONENTS]
+        running = spoken([each for each in known if each in facts.data_science.components])
+        removed = f"set {running} to Removed in DataScienceCluster {facts.data_science.name}, and " if running else ""
+        return f"{removed}delete these definitions, in the order of docs/openshift.md"
     if CLUSTER_QUEUES in defined and APPWRAPPER.resource not in defined and facts.kueue is not None:
         return f"set {key(ADOPT)} to true to use this Kueue, or uninstall it with its definitions"
     return "uninstall it, with these definitions"

@@ -11,7 +11,9 @@ import pytest
 import yaml
 
 from components.artifacts import Mirror
+from stacks.config import inputs
 from stacks.config.cluster_facts import ClusterFacts, ask
+from stacks.config.inputs import StackInputs
 from stacks.config.others import DataScience, ExistingKueue, owner
 from stacks.deploy import deploy
 from tests.unit import test_existing
@@ -85,6 +87,14 @@ class TestFacts:
                 200,
                 {"data": {"controller_manager_config.yaml": yaml.safe_dump(dict(CONFIGURATION))}},
             ),
+            "/apis/kueue.x-k8s.io/v1beta1/resourceflavors": (
+                200,
+                {"items": [defined("default-flavor"), defined("pool", managedFields=STACK)]},
+            ),
+            "/apis/kueue.x-k8s.io/v1beta1/clusterqueues": (
+                200,
+                {"items": [defined("default"), defined("blue-cluster-queue", managedFields=STACK)]},
+            ),
         }
         assert ask(named(server.port, tmp_path)).kueue == ExistingKueue(
             owner="somebody else",
@@ -93,6 +103,8 @@ class TestFacts:
             version="0.17.1",
             api="kueue.x-k8s.io/v1beta1",
             configuration=CONFIGURATION,
+            flavors=("default-flavor",),
+            queues=("default",),
         )
 
     def test_openshift_ai_has_a_version_and_the_components_that_it_runs(
@@ -127,29 +139,38 @@ KUEUE = ExistingKueue(
     account="kueue-controller-manager",
     version="0.17.1",
     configuration=CONFIGURATION,
+    flavors=("default-flavor",),
+    queues=("default",),
 )
 
 
-@pytest.fixture(scope="module")
-def record(mirror: Mirror, same_kubeconfig: Path) -> Record:
-    from stacks.config import inputs
-
+def adopted(mirror: Mirror, kubeconfig: Path, definitions: Mapping[str, str], **queueing: Any) -> StackInputs[Any]:
     facts = ClusterFacts(
         identifier=test_existing.UID,
         version="1.34",
         nodes=tuple(replace(each, labels={**each.labels, "pool": "gpu"}) for each in test_existing.NODES),
-        definitions={QUEUES: "kubectl"},
+        definitions={QUEUES: "kubectl", **definitions},
         kueue=KUEUE,
     )
     raw = test_existing.shipped()
-    raw["queueing"] = {**raw.get("queueing", {}), "adopt": True}
+    raw["queueing"] = {**raw.get("queueing", {}), "adopt": True, **queueing}
     raw["monitoring"] = {**raw.get("monitoring", {}), "enabled": True}
     files = {"artifacts": mirror.artifacts, "verify": False}
-    environment = {"KUBECONFIG": str(same_kubeconfig)}
-    stack = inputs.interpret(
-        {**raw, "mirror": files}, base=test_existing.ROOT, environment=environment, ask=lambda *_: facts
+    return inputs.interpret(
+        {**raw, "mirror": files},
+        base=test_existing.ROOT,
+        environment={"KUBECONFIG": str(kubeconfig)},
+        ask=lambda *_: facts,
     )
+
+
+def registered(stack: StackInputs[Any]) -> Record:
     return build(lambda: deploy(stack), outputs=lambda kind, name, given: {"result": "made-up"})
+
+
+@pytest.fixture(scope="module")
+def record(mirror: Mirror, same_kubeconfig: Path) -> Record:
+    return registered(adopted(mirror, same_kubeconfig, {}))
 
 
 class TestStack:
@@ -180,3 +201,33 @@ class TestStack:
 
     def test_its_metrics_are_read_where_it_runs(self, record: Record) -> None:
         assert record.one("ServiceMonitor", "kueue-metrics").inputs["metadata"]["namespace"] == "kueue-system"
+
+    def test_the_first_flavor_does_not_have_the_name_of_one_that_exists(self, record: Record) -> None:
+        assert {each.object_name for each in record.of("ResourceFlavor")} == {"mlbatch-default-flavor"}
+
+    def test_members_cannot_use_queues_of_others(self, record: Record) -> None:
+        """OpenShift AI 3 creates a LocalQueue `default` in the namespace of each team, for all nodes' resources."""
+        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-user-queues").inputs["spec"]
+        (rule,) = [each for each in policy["validations"] if "has the team's quota" in each["message"]]
+        assert "oldObject != null || object.metadata.?labels[?'kueue.x-k8s.io/queue-name'].orValue('') in " in str(rule)
+        assert "['', 'default-queue']" in rule["expression"]
+
+
+class TestOperatorsOfOthers:
+    def test_their_scope_is_not_enforced_and_that_of_the_stacks_own_operators_is(
+        self, mirror: Mirror, same_kubeconfig: Path
+    ) -> None:
+        for own in (False, True):
+            stack = adopted(mirror, same_kubeconfig, {"rayclusters.ray.io": "kubectl"}, jobSet={"enabled": own})
+            assert list(stack.resolved.unenforced) == ["kueue-scope", "job-operator-scope"]
+            policies = {each.object_name for each in registered(stack).of("ValidatingAdmissionPolicy")}
+            assert ("mlbatch-team-job-operator-scope" in policies) is own
+
+    def test_a_trainer_of_others_is_a_warning(self, mirror: Mirror, same_kubeconfig: Path) -> None:
+        stack = adopted(mirror, same_kubeconfig, {"trainjobs.trainer.kubeflow.org": "OpenShift AI"})
+        assert any("TrainJobs of teams do not start" in each and "OpenShift AI" in each for each in stack.warnings)
+
+    def test_their_queues_are_a_warning(self, mirror: Mirror, same_kubeconfig: Path) -> None:
+        assert any(
+            "also has the ClusterQueues default" in each for each in adopted(mirror, same_kubeconfig, {}).warnings
+        )
