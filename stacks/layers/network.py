@@ -18,7 +18,9 @@ def network(inputs: StackInputs[Any], team: TeamNetworkSettings | None = None) -
     metrics = inputs.settings.monitoring
     scrapers = (prometheus.scrapers(metrics.namespace),) if metrics.enabled else ()
     teams = {item.name for item in inputs.settings.teams}
-    operators = [Pods(namespace=name) for name in settings.ray_operators if name not in teams]
+    is_default = "ray_operators" not in settings.model_fields_set
+    brought = inputs.target.ray_operators(inputs.settings) if is_default else ()
+    operators = [Pods(namespace=name) for name in (*settings.ray_operators, *brought) if name not in teams]
     return Network(
         callers=_peers(settings.ingress, own.ingress, scrapers=scrapers),
         callers_of={RAY_DASHBOARD: Peers(pods=operators)},

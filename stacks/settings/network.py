@@ -170,8 +170,10 @@ class TenancyNetworkSettings(SettingsModel):
     dns: DnsSettings = DnsSettings()
     ray_operators: tuple[str, ...] = RAY_OPERATORS
     """Namespaces of KubeRay's operator, which reads the status of each RayJob from its dashboard (port 8265). Without
-    access, a RayJob counts neither as started nor as ended. A team's namespace is refused. List a KubeRay that the
-    stack does not install only if teams trust each other: a team's dashboard can redirect it to another team's.
+    access, a RayJob counts neither as started nor as ended. A team's namespace is refused. The default also contains
+    redhat-ods-applications if the stack installs OpenShift AI. List a KubeRay that the stack does not install only if
+    teams trust each other: a team's dashboard can redirect it to another team's. KubeRay of OpenShift AI has the same
+    limit.
     """
     egress: EgressSettings = EgressSettings()
     ingress: IngressSettings = IngressSettings()

@@ -177,6 +177,8 @@ class TargetSpec(Generic[S]):
     """
     brings: Callable[[Sections], Collection[str]] = lambda _: ()
     """Returns the operators of jobs that its own layers install, by their keys in `queueing`."""
+    ray_operators: Callable[[S], Collection[str]] = lambda _: ()
+    """Returns the namespaces of KubeRay's operator, if its own layers install it."""
     gatekeepers: Callable[[S], Gatekeepers] = lambda _: Gatekeepers()
     """Returns the accounts that start jobs, for the Kueue of upstream's manifest."""
     running_kueue: Callable[[Sections], RunningKueue | None] = adopted

@@ -91,3 +91,13 @@ def test_the_stack_adds_appwrapper_the_runtimes_and_the_rights_of_this_kueue(rec
 def test_jobs_wait_for_openshift_ai(record: Record) -> None:
     before = record.closure(record.one("LocalQueue", "default-queue", "blue"))
     assert record.one("DataScienceCluster", "mlbatch-dsc").urn in before
+
+
+@pytest.mark.parametrize(("network", "is_open"), [({}, True), ({"rayOperators": ["mlbatch-system"]}, False)])
+def test_kuberay_of_openshift_ai_reads_the_status_of_ray_jobs(
+    network: dict[str, Any], is_open: bool, kubeconfig: Path
+) -> None:
+    raw = chosen({"tenancy": {"network": network}}, version="3.4")
+    found = registered(loaded(raw, Mirror(artifacts=str(FOLDER)), kubeconfig))
+    policies = [each.inputs for each in found.of("NetworkPolicy") if each.inputs["metadata"]["namespace"] == "blue"]
+    assert ("redhat-ods-applications" in str(policies)) is is_open

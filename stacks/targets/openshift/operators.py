@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from components import catalogue
+from components import catalogue, names
 from components.catalogue import OpenShiftAi
 from components.compatibility import goes_with, numbers
 from components.job_kinds import JOB_SET, POD_GROUP
@@ -14,12 +14,12 @@ from components.scheduling.packing import Packing
 from components.workloads.pretraining import Kind
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
-from stacks.config.others import CLUSTER_QUEUES, OPENSHIFT_AI, OPENSHIFT_AI_PACKAGE
+from stacks.config.others import CLUSTER_QUEUES, OPENSHIFT_AI, OPENSHIFT_AI_PACKAGE, spoken
 from stacks.config.sections import Sections
 from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.scheduling import SchedulingSettings
-from stacks.settings.tenancy import QueueingSettings
+from stacks.settings.tenancy import QueueingSettings, TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.openshift.settings import Operators, OperatorsSettings
 
@@ -29,6 +29,7 @@ BROUGHT: Final = ("kuberay", "jobSet", "trainer")
 _OWN_3: Final[tuple[Path, ...]] = (("queueing", "kueueVersion"), *(("queueing", name) for name in BROUGHT))
 _OWN: Final[tuple[Path, ...]] = (*_OWN_3, ("queueing", "appwrapperVersion"), ("queueing", "trainingOperator"))
 """What the platform's own operators are installed by."""
+_RAY_OPERATORS: Final[Path] = ("tenancy", "network", "rayOperators")
 _PODS_READY: Final[tuple[Path, ...]] = (("recovery", "startTimeoutMinutes"), ("recovery", "recoveryTimeoutSeconds"))
 
 
@@ -76,6 +77,13 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
             f"OpenShift AI {release.version} brings Kueue {release.kueue}, older than the platform's own: a team "
             "borrows less by default, so that it does not wait for its own GPUs (docs/openshift.md)"
         )
+        tenancy = partial.section(TenancySettings)
+        if len(partial.teams) > 1 and tenancy is not None and "ray_operators" not in tenancy.network.model_fields_set:
+            yield (
+                "KubeRay of OpenShift AI follows redirects: a team's Ray dashboard can redirect it to another team's. "
+                f"If teams do not trust each other, set {key(_RAY_OPERATORS)} to [{names.SYSTEM_NAMESPACE}]; RayJobs "
+                "then neither start nor end"
+            )
         if not release.brings_kueue:
             yield (
                 "Red Hat build of Kueue has no time limit for pods that do not start: a job that lost its nodes waits "
@@ -90,11 +98,12 @@ def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
     """
     path, data_science = (SECTION, "operators"), facts.data_science
     if data_science is not None:
+        running = spoken(data_science.operators)
+        removed = f" and set {running} to Removed there" if running else ""
         yield ConfigError(
             path,
             f"this cluster already has {data_science.described}, and a cluster can have only one",
-            f"uninstall it, or remove the key and set {data_science.operators} to Removed there: the stack then "
-            "installs its own operators",
+            f"uninstall it, or remove the key{removed}: the stack then installs its own operators",
         )
         return
     installed = facts.subscriptions.get(OPENSHIFT_AI_PACKAGE)
@@ -113,7 +122,14 @@ def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
         return
     own = {OPENSHIFT_AI, POD_GROUP.resource}
     if not release.brings_kueue:
-        own |= {JOB_SET.resource, *([CLUSTER_QUEUES] if version_3.KUEUE in facts.own_subscriptions else [])}
+        own |= {CLUSTER_QUEUES} if version_3.KUEUE in facts.own_subscriptions else set()
+        own |= {JOB_SET.resource} if version_3.JOB_SET in {*facts.subscriptions, *facts.own_subscriptions} else set()
+        if version_3.JOB_SET in facts.subscriptions and JOB_SET.resource not in facts.definitions:
+            yield ConfigError(
+                path,
+                "the cluster's JobSet operator has not installed JobSet, which OpenShift AI's Trainer needs",
+                "create the JobSetOperator `cluster` with managementState: Managed",
+            )
     found = {name: owner for name, owner in facts.definitions.items() if not own & {owner, name}}
     for owner in sorted(set(found.values())):
         defined = listed(sorted(name for name in found if found[name] == owner))

@@ -60,6 +60,11 @@ def _brings(sections: Sections) -> Collection[str]:
     return operators.BROUGHT if operators.is_version_3(sections) else ()
 
 
+def _ray_operators(settings: OpenShiftSettings) -> Collection[str]:
+    """Return the namespace of OpenShift AI's operators of jobs."""
+    return [installation.NAMESPACE] if settings.openshift.operators is Operators.OPENSHIFT_AI else ()
+
+
 def _gatekeepers(settings: OpenShiftSettings) -> Gatekeepers:
     """Return the accounts of OpenShift AI where it brings the operators."""
     if settings.openshift.operators is Operators.PLAIN:
@@ -104,6 +109,7 @@ OPENSHIFT: Final = TargetSpec(
     queues=workbench.quotas,
     installs_operators=_installs_operators,
     brings=_brings,
+    ray_operators=_ray_operators,
     gatekeepers=_gatekeepers,
     running_kueue=_running_kueue,
 )
