@@ -214,7 +214,8 @@ def spoken(values: Sequence[str]) -> str:
 
 def _of_others(client: Any, api: str, plural: str) -> tuple[str, ...]:
     """Return the names of the objects of a kind that no stack has created."""
-    found = (asked(client, *api.split("/"), plural, accept=METADATA) or {}).get("items") or ()
+    group, _, version = api.partition("/")
+    found = (asked(client, group, version, plural, accept=METADATA) or {}).get("items") or ()
     return tuple(item["metadata"]["name"] for item in found if not _is_of_a_stack(item["metadata"]))
 
 

@@ -39,15 +39,17 @@ _COMPONENTS: Final[Mapping[str, str]] = {
 def check(partial: PartialSettings, queueing: QueueingSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield one error for each owner of definitions that the stack would install again.
 
+    With an adopted Kueue, the operators of jobs may stay, and have an error of their own.
     The engine would refuse them one by one (pulumi-kubernetes, upsertExistingObjects).
     """
     if not queueing.enabled or partial.target is None or not partial.target.installs_operators(partial):
         return
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, bool], list[str]] = {}
     for name in _installed(partial, queueing):
         if name in facts.definitions:
-            found.setdefault(facts.definitions[name], []).append(name)
-    for owner, defined in found.items():
+            stays = queueing.adopt and _SWITCHES[name] != _QUEUES
+            found.setdefault((facts.definitions[name], stays), []).append(name)
+    for (owner, _), defined in found.items():
         switches = list(dict.fromkeys(_switch(name, queueing) for name in defined))
         yield ConfigError(
             switches[0],
