@@ -39,6 +39,8 @@ _OLDEST: Final = "0.16.0"
 """The first Kueue that stores v1beta2 (kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md)."""
 _OLDEST_BEFORE: Final = "0.11.0"
 """The oldest version that a stack can adopt (stacks/validation/adoption.py)."""
+BY_NAME: Final = "kubernetes.io/metadata.name"
+"""Label that the API server sets to a namespace's name."""
 _CONFIG: Final = "controller_manager_config.yaml"
 _KUEUE_PODS: Final = "app.kubernetes.io/name=kueue,control-plane=controller-manager"
 """Labels in Kueue's manifests and chart (kubernetes-sigs/kueue, config/default, charts/kueue)."""
@@ -112,7 +114,7 @@ class ExistingKueue:
         for each in selector.get("matchExpressions") or ():
             if each["operator"] in ("In", "Exists"):
                 labels[each["key"]] = (each.get("values") or ["true"])[0]
-        return {name: value for name, value in labels.items() if name != names.TEAM_LABEL}
+        return {name: value for name, value in labels.items() if name not in (names.TEAM_LABEL, BY_NAME)}
 
     def _excludes(self, resource: str) -> bool:
         prefixes = (self.configuration.get("resources") or {}).get("excludeResourcePrefixes") or ()
@@ -169,9 +171,10 @@ def definitions(client: Any) -> Mapping[str, str]:
 
 def kueue(client: Any, defined: Mapping[str, str]) -> ExistingKueue | None:
     """Return the Kueue of others, or None if its definitions or its Deployment do not exist."""
-    if CLUSTER_QUEUES not in defined:
+    home = _home(client) if CLUSTER_QUEUES in defined else None
+    if home is None:
         return None
-    found = asked(client, "apps", "v1", "deployments", labelSelector=_KUEUE_PODS) or {}
+    found = asked(client, "apps", "v1", f"namespaces/{home}/deployments", labelSelector=_KUEUE_PODS) or {}
     for item in found.get("items") or ():
         metadata, pod = item["metadata"], item["spec"]["template"]["spec"]
         manager = next((each for each in pod["containers"] if each["name"] == "manager"), pod["containers"][0])
@@ -181,12 +184,23 @@ def kueue(client: Any, defined: Mapping[str, str]) -> ExistingKueue | None:
             owner=defined[CLUSTER_QUEUES],
             namespace=metadata["namespace"],
             account=pod.get("serviceAccountName", "default"),
-            version=_version(manager["image"].rpartition("@")[0] or manager["image"]) or _version(labelled),
+            version=_version(manager["image"].partition("@")[0].rpartition("/")[2]) or _version(labelled),
             api=api,
             configuration=_configuration(client, metadata["namespace"], pod),
             flavors=_of_others(client, api, "resourceflavors"),
             queues=_of_others(client, api, "clusterqueues"),
         )
+    return None
+
+
+def _home(client: Any) -> str | None:
+    """Return the namespace of Kueue's webhook. Users can create a Deployment that looks like Kueue's in their own."""
+    found = asked(client, "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations") or {}
+    for webhook in (each for item in found.get("items") or () for each in item.get("webhooks") or ()):
+        groups = {group for rule in webhook.get("rules") or () for group in rule.get("apiGroups") or ()}
+        service = webhook["clientConfig"].get("service")
+        if names.KUEUE_GROUP in groups and service is not None:
+            return str(service["namespace"])
     return None
 
 

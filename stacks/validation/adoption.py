@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from components import catalogue
+from components import catalogue, names
 from components.compatibility import numbers
 from components.job_kinds import APPWRAPPER, SUBMITTED
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
-from stacks.config.others import CLUSTER_QUEUES, HELM_RELEASE, ExistingKueue
+from stacks.config.others import BY_NAME, CLUSTER_QUEUES, HELM_RELEASE, ExistingKueue
 from stacks.derived.partial import PartialSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.validation.others import ADOPT
@@ -84,6 +84,14 @@ def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
             ADOPT,
             f"Kueue in {kueue.namespace} does not queue AppWrappers: they would stay suspended",
             _queue_appwrappers(kueue),
+        )
+    selector = kueue.configuration.get("managedJobsNamespaceSelector") or {}
+    chosen = [each["key"] for each in selector.get("matchExpressions") or () if each["operator"] == "In"]
+    if BY_NAME in chosen or BY_NAME in (selector.get("matchLabels") or {}):
+        yield ConfigError(
+            ADOPT,
+            f"Kueue in {kueue.namespace} manages namespaces by name, without those of teams",
+            f"select namespaces by a label in its managedJobsNamespaceSelector, such as {names.TEAM_LABEL}",
         )
     for index, team in enumerate(partial.teams):
         if team is not None and team.user_fair_sharing and "admissionFairSharing" not in kueue.configuration:

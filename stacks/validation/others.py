@@ -98,6 +98,8 @@ def _named(owner: str, facts: ClusterFacts) -> str:
 
 
 def _fix(owner: str, defined: Sequence[str], switches: Sequence[Path], facts: ClusterFacts) -> str:
+    if defined == [POD_GROUP.resource]:
+        return "set it to topology or none, or uninstall scheduler-plugins with its definitions"
     if _QUEUES not in switches:
         switched = listed(map(key, switches), " and ")
         return f"remove {switched}: Kueue also queues the jobs of the existing operator"

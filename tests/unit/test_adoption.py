@@ -77,12 +77,21 @@ class TestFacts:
     def test_a_kueue_is_read_with_its_version_account_api_and_configuration(
         self, server: ApiServer, tmp_path: Path
     ) -> None:
-        image = "registry.k8s.io/kueue/kueue:v0.17.1@sha256:00"
+        """Of the namespace of its webhook. Users may have Deployments with the same labels in others."""
+        image = "10.0.0.5:5000/kueue/kueue:v0.17.1@sha256:00"
+        webhook = {
+            "clientConfig": {"service": {"namespace": "kueue-system", "name": "kueue-webhook-service"}},
+            "rules": [{"apiGroups": ["kueue.x-k8s.io"]}],
+        }
         versions = [{"name": "v1beta1", "storage": True}, {"name": "v1beta2", "storage": False}]
         server.answers |= {
             DEFINITIONS: (200, {"items": [defined(QUEUES)]}),
             f"{DEFINITIONS}/{QUEUES}": (200, {"spec": {"versions": versions}}),
-            "/apis/apps/v1/deployments": (200, {"items": [kueue_deployment(image)]}),
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": (
+                200,
+                {"items": [{**defined("other"), "webhooks": []}, {**defined("kueue"), "webhooks": [webhook]}]},
+            ),
+            "/apis/apps/v1/namespaces/kueue-system/deployments": (200, {"items": [kueue_deployment(image)]}),
             "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config": (
                 200,
                 {"data": {"controller_manager_config.yaml": yaml.safe_dump(dict(CONFIGURATION))}},

@@ -247,7 +247,14 @@ def test_a_newer_default_leaves_the_vm_and_the_name_of_its_image() -> None:
     """An older version of this program had other defaults, and recorded them."""
     older = {"image": "Ubuntu-22.04", "gpu": "driver 535, CUDA 12.2, toolkit 1.17.8-1"}
     gpu = {"flavor": "gpu.1.1gpu"}
-    for written, replaces in (({}, False), ({"image": "Ubuntu-24.04"}, True), ({"gpu": {"cuda": "12.9"}}, True)):
+    cases: list[tuple[dict[str, Any], bool]] = [
+        ({}, False),
+        ({"image": "Ubuntu-24.04"}, True),
+        ({"gpu": {"cuda": "12.9"}}, True),
+        ({"gpu": {"cuda": "12.2"}, "image": "Ubuntu-22.04"}, False),
+        ({"gpu": {}}, False),
+    ]
+    for written, replaces in cases:
         now = kept(Run(**gpu, **written))
         before = {**kept(Run(**gpu)), "asked": {**now["asked"], **older}}
         assert KEEPING.diff("", before, dict(now)).changes is replaces, written

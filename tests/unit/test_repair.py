@@ -145,6 +145,13 @@ class TestDecisions:
         assert effect(worse) == "NoExecute"
         assert decided(worse, alert("MLBatchGpuEccError")) is None
 
+    def test_a_worse_signal_during_a_test_moves_the_jobs(self) -> None:
+        out = changed(node(), decided(node(), alert("MLBatchGpuEccError")))
+        out["metadata"]["annotations"][KEY] = json.dumps({**(repair_of(out) or {}), "state": "testing", "tested": NOW})
+        worse = changed(out, decided(out, alert("MLBatchGpuXidError", xid="79")))
+        assert effect(worse) == "NoExecute"
+        assert (repair_of(worse) or {})["state"] == "testing"
+
     def test_beyond_the_bound_a_node_is_only_watched_until_there_is_room(self) -> None:
         found = alert("MLBatchGpuXidError", xid="79")
         watched = changed(node(), decided(node(), found, has_room=False))
@@ -180,7 +187,7 @@ class TestDecisions:
             assert after["detail"] == "the health gate failed: 12 GB/s"
 
     def test_an_annotation_of_somebody_else_is_not_a_repair(self) -> None:
-        for text in ("not JSON", "[]", '{"action": "explode"}'):
+        for text in ("not JSON", "[]", '{"action": "explode"}', '{"action": "move"}', '{"action": [], "state": {}}'):
             item = node()
             item["metadata"]["annotations"][KEY] = text
             assert repair_of(item) is None
@@ -407,6 +414,9 @@ class TestAdministrator:
         for broken in (gate(), gate(Scope.FABRIC, gate=GateArgs())):
             (client.gate,) = (each for each in job_documents(broken) if each["kind"] == "Job")
             assert self.run("return", "n0") == 2
+        (client.gate,) = (each for each in job_documents(gate(gate=GateArgs())) if each["kind"] == "Job")
+        client.gate["spec"]["template"]["spec"]["nodeSelector"] = {"agentpool": "another"}
+        assert self.run("return", "n0") == 2, "the gate is for the nodes of one pool"
         assert client.created == []
         assert effect(client.item) == "NoExecute"
         assert self.run("return", "n0", "--untested") == 0
