@@ -20,7 +20,7 @@ from tests.local.environment import (
     stack_settings,
 )
 from tests.local.jobs import running
-from tests.local.member import as_member, refused
+from tests.local.member import as_member, dry_run, refused
 
 pytestmark = pytest.mark.emulated("another Kueue would run on the site's cluster")
 
@@ -82,6 +82,13 @@ def test_a_job_beyond_all_quotas_waits_and_its_member_cannot_start_it(
     said = refused(alice.patch, wrapper, "AppWrapper", "too-large", {"spec": {"suspend": False}}, "blue")
     assert "by its queue alone" in said
     cluster.delete(wrapper, "AppWrapper", "too-large", "blue")
+
+
+def test_a_member_cannot_use_a_queue_of_others(project: Project, paths: Paths) -> None:
+    alice, label = as_member(paths, "alice"), "kueue.x-k8s.io/queue-name"
+    dry_run(alice, gang("small", "blue", pods=1, gpus=1, labels={label: "default-queue"}))
+    said = refused(dry_run, alice, gang("small", "blue", pods=1, gpus=1, labels={label: "default"}))
+    assert "has the team's quota" in said
 
 
 def test_a_second_preview_is_empty_and_destroy_leaves_kueue(project: Project, cluster: Cluster) -> None:
