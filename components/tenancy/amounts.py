@@ -71,14 +71,16 @@ def _memory(part: str) -> str:
 
 _POSITIVE: Final = f"['{names.CPU}', '{names.MEMORY}']"
 
-BOUNDED: Final = (
-    Rule(
-        condition=_of_each(
-            f"isQuantity({{amount}}) && quantity({{amount}}).compareTo(quantity('0')) >= (key in {_POSITIVE} ? 1 : 0)"
-        ),
-        message="what a container asks for is an amount; ask for more than 0 of cpu and memory, and of nothing less "
-        "than 0",
+_AMOUNT: Final = Rule(
+    condition=_of_each(
+        f"isQuantity({{amount}}) && quantity({{amount}}).compareTo(quantity('0')) >= (key in {_POSITIVE} ? 1 : 0)"
     ),
+    message="what a container asks for is an amount; ask for more than 0 of cpu and memory, and of nothing less than 0",
+)
+"""Comes before the rules that compare amounts: they cannot evaluate another text."""
+
+BOUNDED: Final = (
+    _AMOUNT,
     Rule(
         condition=_of_each(f"key != '{names.CPU}' || !quantity({{amount}}).isGreaterThan(quantity('{MOST_CPUS}'))"),
         message=f"a container asks for at most {MOST_CPUS} of cpu; lower it",
@@ -95,6 +97,7 @@ BOUNDED: Final = (
 """Rules for the amounts that pods request, both in templates of jobs and in pods."""
 
 TEMPLATE: Final = (
+    _AMOUNT,
     Rule(
         condition=f"{_CONTAINERS}.all(container, "
         + " && ".join(
@@ -121,7 +124,7 @@ TEMPLATE: Final = (
         message="Kubernetes refuses pods that request GPUs or other devices without limits: name the same number in "
         "limits",
     ),
-    *BOUNDED,
+    *BOUNDED[1:],
     Rule(
         condition="!has({0}.spec.overhead)",
         message="a pod's overhead is its runtime's to say: leave overhead out",

@@ -26,11 +26,9 @@ FIELDS: Final = (
     "labels",
     "limits",
     "manualSelector",
-    "metadata",
     "minMember",
     "minReplicas",
     "minResources",
-    "nodeSelector",
     "numOfHosts",
     "parallelism",
     "pytorchReplicaSpecs",
@@ -48,7 +46,7 @@ FIELDS: Final = (
     "workersToDelete",
 )
 """Fields whose items, number or boolean the rules for wrapped manifests read (`components.tenancy.wrapped_kinds`), and
-those that AppWrapper takes for a list or an object (v1.2.2, `resource_management.go`, createComponent)."""
+those that AppWrapper takes for a list (v1.2.2, `resource_management.go`, createComponent)."""
 
 _AMOUNTS: Final = (names.CPU, names.MEMORY, names.DISK)
 

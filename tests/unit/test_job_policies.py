@@ -189,7 +189,7 @@ def test_every_field_that_a_rule_reads_is_judged_by_somebody_where_it_is_null() 
     }
     optional = {"resources", "runPolicy", "ownerReferences"}
     variables = {"manifests", "templates", "empty"}
-    by_appwrapper = {"metadata", "nodeSelector", "schedulingGates", "tolerations"}
+    by_appwrapper = {"schedulingGates", "tolerations"}
     assert read - by_the_api_server - compared - there - optional - variables == set(nulls.FIELDS) - by_appwrapper
 
 
