@@ -119,7 +119,8 @@ local-aks: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_aks.py
 
 local-cpouta: $(ENVIRONMENT) build
-	$(TEST) --durations 10 tests/local/test_openstack_services.py tests/local/test_cpouta.py
+	$(TEST) --durations 10 tests/local/test_openstack_services.py tests/local/test_cpouta.py \
+		tests/local/test_cpouta_elsewhere.py
 
 local-members: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_existing.py tests/local/test_member*.py \

@@ -21,7 +21,7 @@ from components.kubernetes.objects import config_map
 from components.queueing import job_operators
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
-from components.queueing.kueue import BACKOFF_SECONDS, CLIENT, REQUEUES, UNCOUNTED
+from components.queueing.kueue import APPWRAPPER_KIND, BACKOFF_SECONDS, CLIENT, REQUEUES, UNCOUNTED
 
 MANIFESTS: Final = "/opt/manifests"
 """Where the operator's image has the manifests of all components."""
@@ -130,6 +130,7 @@ def kueue(args: Configuration) -> Document:
                 **({} if args.release.patched_whole else {f"Cohort.{names.KUEUE_GROUP}": 1}),
                 f"ClusterQueue.{names.KUEUE_GROUP}": 1,
                 f"ResourceFlavor.{names.KUEUE_GROUP}": 1,
+                **({APPWRAPPER_KIND: 10} if args.queues_appwrappers else {}),
             }
         },
         "clientConnection": dict(CLIENT),

@@ -101,8 +101,7 @@ def environment(args: NcclArgs) -> Mapping[str, str]:
 def test_command(args: NcclArgs) -> list[str]:
     """Return the mpirun command: one rank for each GPU, with one check of the results for each size.
 
-    Source of the binding to cores: Azure/ai-infrastructure-on-azure, `infrastructure_validations/aks/NCCL/helm`,
-    mpi.bindToCore.
+    The fabric has the source of the binding to cores.
     """
     cores = args.pods.fabric.cores
     exported = ["LD_LIBRARY_PATH", *args.pods.fabric.variables, *environment(args)]

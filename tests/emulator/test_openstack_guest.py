@@ -190,7 +190,7 @@ def test_it_waits_for_a_late_marker_and_reports_progress(guests: Guests, monkeyp
     first_boot, said = found(guests.start(seconds=float(steps), begun=0.0))
     assert [text for text in said if "answer" not in text][-1] == "ready, step 'registry'"
     assert "running, step 'volume'" in said
-    assert first_boot.versions == {"docker": "28.5.2"}
+    assert first_boot.versions == {"docker": "29.9.0"}
     assert first_boot.checks == {"hello-world": "not run: this VM has no guest system"}
     assert yaml.safe_load(first_boot.kubeconfig)["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:6443"
 

@@ -184,7 +184,7 @@ def test_every_image_comes_from_the_mirror_or_the_stacks_own_registry(mirror: Mi
 
 def test_every_azure_resource_names_its_provider(record: Record) -> None:
     azure = [r for r in record.resources if r.type.startswith("azure-native:")]
-    assert len(azure) == 22
+    assert len(azure) == 21
     assert {r.provider.rpartition("::")[0] for r in azure} == {only(record, "pulumi:providers:azure-native").urn}
 
 
