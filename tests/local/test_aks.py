@@ -339,7 +339,8 @@ def test_a_maintenance_window_evicts_no_gang_and_fails_no_cluster(
         return {pod["metadata"]["uid"] for pod in pods if pod["status"]["phase"] == "Running"}
 
     def updated_with(**changes: Any) -> None:
-        wanted = {"workloads.nccl.nodes": 2, **{key.replace("__", "."): value for key, value in changes.items()}}
+        wanted = {"workloads.nccl.nodes": 2, "recovery.healthSeconds": 5}  # drained nodes are lent again at once
+        wanted |= {key.replace("__", "."): value for key, value in changes.items()}
         project.configure(changed(settings, wanted))
         project.up()
 

@@ -52,7 +52,7 @@ class Month:
         self.day = 1
         self._project = project
         self._paths = paths
-        start = {"azure.kubernetesVersion": OLD, "azure.gpuPool.count": NODES}
+        start = {"azure.kubernetesVersion": OLD, "azure.gpuPool.count": NODES, "recovery.healthSeconds": 5}
         self._settings = changed(stack_settings("aks"), start)
 
     def update(self, **changes: Any) -> None:
