@@ -23,7 +23,6 @@ from components.kubernetes.programs import API_CLIENT, FILES_FOLDER, Program
 from components.kubernetes.rbac import rule
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
-from components.kubernetes.volumes import volumes
 
 CONTROLLER: Final = "repair-controller"
 """Name of all objects of the controller, including its service account."""
@@ -109,8 +108,6 @@ def program(args: RepairControllerArgs) -> Program:
 
 
 def _deployment(args: RepairControllerArgs, code: Program) -> Document:
-    files = [code.volume(CONTROLLER)]
-    container = code.container("controller", args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources, files)
     controller = Controller(
         name=CONTROLLER,
         namespace=names.SYSTEM_NAMESPACE,
@@ -119,4 +116,4 @@ def _deployment(args: RepairControllerArgs, code: Program) -> Document:
         nodes=args.nodes,
         pod_security=args.pod_security,
     )
-    return controller.deployment([container], volumes(files), grace_seconds=5)
+    return controller.of_program(code, args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources)

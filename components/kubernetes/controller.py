@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from components import names
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import disruption_budget
 from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
+from components.kubernetes.programs import Program
 from components.kubernetes.rbac import Account
+from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity, nobody
+from components.kubernetes.volumes import volumes
 from components.kubernetes.workloads import deployment
 
 
@@ -39,9 +43,12 @@ class Controller:
         return Account(name=self.name, namespace=self.namespace)
 
     def deployment(
-        self, containers: Sequence[Document], volumes: Sequence[Document] = (), *, grace_seconds: int | None = None
+        self, containers: Sequence[Document], mounted: Sequence[Document] = (), *, grace_seconds: int | None = None
     ) -> Document:
-        """Return the Deployment. grace_seconds: until its pods are killed. None for Kubernetes' default."""
+        """Return the Deployment.
+
+        mounted: volumes of its pods. grace_seconds: until its pods are killed. None for Kubernetes' default.
+        """
         pod = {
             "serviceAccountName": self.name,
             "priorityClassName": names.SYSTEM_PRIORITY,
@@ -50,11 +57,22 @@ class Controller:
             "securityContext": nobody(self.pod_security),
             **({"terminationGracePeriodSeconds": grace_seconds} if grace_seconds is not None else {}),
             "containers": list(containers),
-            **({"volumes": list(volumes)} if volumes else {}),
+            **({"volumes": list(mounted)} if mounted else {}),
         }
         return deployment(
             self.name, self.namespace, self.labels, pod, replicas=self.replicas, pod_annotations=self.annotations
         )
+
+    def of_program(
+        self, code: Program, image: str, arguments: Sequence[str], resources: Resources, **container: Any
+    ) -> Document:
+        """Return the Deployment of a program, whose ConfigMap has the controller's name.
+
+        container: more fields of its container.
+        """
+        files = [code.volume(self.name)]
+        main = {**code.container("controller", image, arguments, resources, files), **container}
+        return self.deployment([main], volumes(files), grace_seconds=5)
 
     def budget(self) -> list[Document]:
         """Return a PodDisruptionBudget that keeps one replica while nodes are drained.

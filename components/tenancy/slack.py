@@ -28,7 +28,6 @@ from components.kubernetes.programs import API_CLIENT, FILES_FOLDER, Program
 from components.kubernetes.rbac import Account, rule
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
-from components.kubernetes.volumes import volumes
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.tenancy.quota import FlavorQuota, cluster_queue, offered
 
@@ -180,10 +179,8 @@ def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
 
 def _deployment(args: SlackControllerArgs) -> Document:
     code = program(args)
-    files = [code.volume(CONTROLLER)]
     probe = {"port": _PORT, "scheme": "HTTP"}
-    container = {
-        **code.container("controller", args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources, files),
+    served = {
         "ports": [{"containerPort": _PORT, "name": PORT_NAME, "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
@@ -196,4 +193,4 @@ def _deployment(args: SlackControllerArgs) -> Document:
         nodes=args.nodes,
         pod_security=args.pod_security,
     )
-    return controller.deployment([container], volumes(files), grace_seconds=5)
+    return controller.of_program(code, args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources, **served)
