@@ -108,10 +108,11 @@ def platform_report(client: Client) -> str:
 
 def sections(client: Client) -> list[Section]:
     """Return the tables of the report. Raises the Kubernetes client's exceptions if the cluster does not answer."""
+    nodes = objects(client, "v1", "Node")
     queues = ["CLUSTERQUEUE", "GPU QUOTA", "LENDABLE", "IN USE", "BORROWED", "PENDING"]
     return [
-        Section("Nodes", ["INSTANCE TYPE", "NODES", "READY", "GPUS"], list(_nodes(client))),
-        *in_repair(objects(client, "v1", "Node")),
+        Section("Nodes", ["INSTANCE TYPE", "NODES", "READY", "GPUS"], _nodes(nodes)),
+        *in_repair(nodes),
         Section("Queues", queues, list(_queues(client))),
         Section("Teams", ["NAMESPACE", "QUEUE", "MEMBERS"], list(_teams(client))),
         *_unenforced(client),
@@ -203,11 +204,11 @@ def _running_gpus(client: Client) -> int:
     return sum(int(parse_quantity(each.get(GPU) or each.get(SHARED_GPU) or 0)) for each in limits)
 
 
-def _nodes(client: Client) -> Iterable[Sequence[Any]]:
+def _nodes(nodes: Iterable[Mapping[str, Any]]) -> Sequence[Sequence[Any]]:
     count: Counter[str] = Counter()
     ready: Counter[str] = Counter()
     gpus: Counter[str] = Counter()
-    for node in objects(client, "v1", "Node"):
+    for node in nodes:
         labels = node["metadata"].get("labels") or {}
         kind = next((labels[name] for name in _NODE_KINDS if name in labels), "-")
         status = node.get("status") or {}
