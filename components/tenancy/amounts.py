@@ -79,8 +79,7 @@ _AMOUNT: Final = Rule(
 )
 """Comes before the rules that compare amounts: they cannot evaluate another text."""
 
-BOUNDED: Final = (
-    _AMOUNT,
+_BOUNDS: Final = (
     Rule(
         condition=_of_each(f"key != '{names.CPU}' || !quantity({{amount}}).isGreaterThan(quantity('{MOST_CPUS}'))"),
         message=f"a container asks for at most {MOST_CPUS} of cpu; lower it",
@@ -94,6 +93,7 @@ BOUNDED: Final = (
         message="a pod uses no more memory of its node than was counted for it; set limits of memory to its requests",
     ),
 )
+BOUNDED: Final = (_AMOUNT, *_BOUNDS)
 """Rules for the amounts that pods request, both in templates of jobs and in pods."""
 
 TEMPLATE: Final = (
@@ -124,7 +124,7 @@ TEMPLATE: Final = (
         message="Kubernetes refuses pods that request GPUs or other devices without limits: name the same number in "
         "limits",
     ),
-    *BOUNDED[1:],
+    *_BOUNDS,
     Rule(
         condition="!has({0}.spec.overhead)",
         message="a pod's overhead is its runtime's to say: leave overhead out",
