@@ -25,7 +25,6 @@ from components.health.thresholds import Scope
 from components.kubernetes import own_node
 from components.kubernetes.in_cluster import Api
 from components.observability.alerts import alerts
-from repair import nodes
 from tests.unit.servers import Handler, serving
 from tests.unit.test_health import GateArgs, gate
 
@@ -341,7 +340,8 @@ class TestAdministrator:
         assert self.run("list", "n0", "--output", "json") == 0
         (row,) = json.loads(capsys.readouterr().out)
         assert (row["node"], row["state"], row["host"]) == ("n0", "reported", HOST)
-        nodes.release(client, "n0")  # type: ignore[arg-type]
+        assert self.run("return", "n0", "--untested") == 0
+        capsys.readouterr()
         assert self.run("list") == 0
         assert capsys.readouterr().out == "No node is in repair.\n"
 
