@@ -104,7 +104,7 @@ def main(file: str) -> None:
     while True:
         try:
             alerts = firing(settings["prometheus"])
-        except OSError as error:  # the last alerts stay: a signal does not end because nobody can read it
+        except OSError as error:  # the last alerts stay: a signal goes on while Prometheus does not answer
             log.warning("no alerts: %r", error)
         try:
             work(api, settings, alerts)

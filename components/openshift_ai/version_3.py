@@ -65,8 +65,7 @@ _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.phase}=Ready"}
 class OperatorsArgs:
     """The arguments of both layers.
 
-    catalog, catalog_namespace: the CatalogSource with Red Hat's operators.
-    channel: of OpenShift AI.
+    source: the CatalogSource with Red Hat's operators, and the channel of OpenShift AI.
     installer: returns what runs the steps in a namespace.
     approve: the stack approves the install plans for the versions.
     minutes: longest wait for each step.
