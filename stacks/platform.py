@@ -32,7 +32,7 @@ def install(
     namespaces = workloads.namespaces(inputs, cluster, tenants.teams)
     volumes = site.volumes(namespaces)
     health.install(inputs, cluster, site, nodes, metrics, queues)
-    workloads.install(inputs, cluster, site, namespaces, volumes, nodes, schedulers, queues)
+    workloads.install(inputs, cluster, namespaces, volumes, nodes, schedulers, queues)
     platform = mlops.install(inputs, releases, cluster)
     site.applications(queues.ready if queues is not None else (), tenants.flavor)
     return outputs(

@@ -38,8 +38,17 @@ from stacks.layers.jobs import Jobs, local_queue
 from stacks.layers.network import network
 from stacks.layers.queueing import Queueing
 from stacks.layers.scheduling import Scheduling
-from stacks.layers.site import Namespaces, SiteLayers
-from stacks.settings.submission import SubmissionSettings
+from stacks.layers.site import Namespaces
+from stacks.settings.finetuning import FinetuningSettings
+from stacks.settings.submission import SubmissionSettings, WorkloadSettings
+from stacks.settings.vllm import VllmSettings
+from stacks.settings.workloads import (
+    JupyterLabSettings,
+    MetaseqSettings,
+    NcclSettings,
+    OlmoSettings,
+    PretrainingSettings,
+)
 
 
 def namespaces(inputs: StackInputs[Any], cluster: Cluster, teams: Mapping[str, Team]) -> Namespaces:
@@ -61,7 +70,6 @@ def namespaces(inputs: StackInputs[Any], cluster: Cluster, teams: Mapping[str, T
 def install(
     inputs: StackInputs[Any],
     cluster: Cluster,
-    site: SiteLayers,
     namespaces: Namespaces,
     volumes: Mapping[str, pulumi.Input[str]],
     nodes: GpuNodes,
@@ -84,7 +92,7 @@ def install(
             nodes=cluster.placement.system,
         )
         volcano = Volcano("volcano", args, cluster.options(namespaces.workloads))
-    _Workloads(inputs, cluster, site, namespaces, volumes, nodes, scheduling, queues, volcano).install()
+    _Workloads(inputs, cluster, namespaces, volumes, nodes, scheduling, queues, volcano).install()
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,6 @@ class _Workloads:
 
     inputs: StackInputs[Any]
     cluster: Cluster
-    site: SiteLayers
     namespaces: Namespaces
     volumes: Mapping[str, pulumi.Input[str]]
     nodes: GpuNodes
@@ -116,63 +123,38 @@ class _Workloads:
 
     def install(self) -> None:
         """Register each workload that is switched on."""
-        settings = self.inputs.settings.workloads
         logs = self._logs()
-        if settings.nccl.enabled:
-            self._nccl()
-        if settings.metaseq.enabled:
-            self._metaseq(logs)
-        if settings.olmo.enabled:
-            self._olmo()
-        if settings.jupyterlab.enabled:
-            self._jupyterlab()
-        if settings.vllm.enabled:
-            self._vllm()
-        if settings.pretraining.enabled:
-            self._pretraining()
-        if settings.finetuning.enabled:
-            self._finetuning()
+        for workload in self.inputs.settings.workloads.every().values():
+            if workload.enabled:
+                self._register(workload, logs)
         if logs is not None:
             self._viewers(logs)
         self._sample()
         self._synthetic()
 
-    def _nccl(self) -> None:
-        job = self.inputs.settings.workloads.nccl
-        namespace, options = self._namespace(job.submission)
-        Nccl(job.name, self.jobs.nccl(namespace), options)
+    def _register(self, workload: WorkloadSettings, logs: LogVolume | None) -> None:
+        name, jobs, files = workload.name, self.jobs, self.cluster.storage.files
+        home, options = self._namespace(workload.submission)
+        match workload:
+            case NcclSettings():
+                Nccl(name, jobs.nccl(home), options)
+            case MetaseqSettings():
+                Metaseq(name, jobs.metaseq(home, logs.name if logs else None), options)
+            case OlmoSettings(data=data):
+                Olmo(name, jobs.olmo(home, self.volumes[data or ""]), options)
+            case JupyterLabSettings():
+                JupyterLab(name, self._jupyterlab(workload, home), options)
+            case VllmSettings():
+                Vllm(name, jobs.vllm(home, files), options)
+            case PretrainingSettings(data=data):
+                texts = self.volumes[data] if data is not None else None
+                Pretraining(name, jobs.pretraining(home, files, texts), options)
+            case FinetuningSettings():
+                Finetuning(name, jobs.finetuning(home, files), options)
 
-    def _metaseq(self, logs: LogVolume | None) -> None:
-        job = self.inputs.settings.workloads.metaseq
-        namespace, options = self._namespace(job.submission)
-        Metaseq(job.name, self.jobs.metaseq(namespace, logs.name if logs else None), options)
-
-    def _olmo(self) -> None:
-        job = self.inputs.settings.workloads.olmo
-        namespace, options = self._namespace(job.submission)
-        Olmo(job.name, self.jobs.olmo(namespace, self.volumes[job.data or ""]), options)
-
-    def _vllm(self) -> None:
-        job = self.inputs.settings.workloads.vllm
-        namespace, options = self._namespace(job.submission)
-        Vllm(job.name, self.jobs.vllm(namespace, self.cluster.storage.files), options)
-
-    def _pretraining(self) -> None:
-        job = self.inputs.settings.workloads.pretraining
-        namespace, options = self._namespace(job.submission)
-        data = self.volumes[job.data] if job.data is not None else None
-        Pretraining(job.name, self.jobs.pretraining(namespace, self.cluster.storage.files, data), options)
-
-    def _finetuning(self) -> None:
-        job = self.inputs.settings.workloads.finetuning
-        namespace, options = self._namespace(job.submission)
-        Finetuning(job.name, self.jobs.finetuning(namespace, self.cluster.storage.files), options)
-
-    def _jupyterlab(self) -> None:
-        lab = self.inputs.settings.workloads.jupyterlab
-        namespace, options = self._namespace(lab.submission)
+    def _jupyterlab(self, lab: JupyterLabSettings, namespace: pulumi.Input[str]) -> JupyterLabArgs:
         image = lab.image or self.inputs.mirror.image(catalogue.PYTORCH.reference)
-        args = JupyterLabArgs(
+        return JupyterLabArgs(
             submission=self.jobs.submission(lab.submission, namespace),
             pods=self.jobs.pods(lab, image, jupyterlab.SHARED_MEMORY, 0),
             token=password(lab.name, self.inputs.secrets.get(JUPYTER_TOKEN)),
@@ -184,7 +166,6 @@ class _Workloads:
             scratch=lab.scratch,
             closed=self.inputs.settings.tenancy.network.enabled,
         )
-        JupyterLab(lab.name, args, options)
 
     def _logs(self) -> LogVolume | None:
         settings = self.inputs.settings.workloads
@@ -204,14 +185,11 @@ class _Workloads:
         settings, images = self.inputs.settings.workloads, self.inputs.resolved.images
         namespace, options = self._namespace(settings.metaseq.submission)
         nodes, user = self.cluster.placement.system, user_of(self.cluster.pod_security)
-        if settings.aim.enabled:
-            aim = LogViewerArgs(namespace=namespace, logs=logs.name, image=images["aim"], nodes=nodes, user=user)
-            Aim(settings.aim.name, aim, options)
-        if settings.tensorboard.enabled:
-            board = LogViewerArgs(
-                namespace=namespace, logs=logs.name, image=images["tensorboard"], nodes=nodes, user=user
-            )
-            TensorBoard(settings.tensorboard.name, board, options)
+        viewers = (("aim", settings.aim, Aim), ("tensorboard", settings.tensorboard, TensorBoard))
+        for key, viewer, component in viewers:
+            if viewer.enabled:
+                args = LogViewerArgs(namespace=namespace, logs=logs.name, image=images[key], nodes=nodes, user=user)
+                component(viewer.name, args, options)
 
     def _sample(self) -> None:
         gang = self.inputs.settings.samples.gang
