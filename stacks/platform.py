@@ -25,14 +25,14 @@ def install(
     metrics = monitoring.install(
         inputs, releases, cluster, site
     )  # first, because the operators below ask for its kinds
-    nodes = gpu_nodes.install(inputs, cluster, site, metrics)
+    gpus = gpu_nodes.install(inputs, cluster, site, metrics)
     schedulers = scheduling.install(inputs, releases, cluster)
     queues = queueing.install(inputs, releases, cluster, site, metrics, schedulers)
     tenants = tenancy.install(inputs, cluster, queues, metrics)
     namespaces = workloads.namespaces(inputs, cluster, tenants.teams)
     volumes = site.volumes(namespaces)
-    health.install(inputs, cluster, site, nodes, metrics, queues)
-    workloads.install(inputs, cluster, namespaces, volumes, nodes, schedulers, queues)
+    health.install(inputs, cluster, site, gpus, metrics, queues)
+    workloads.install(inputs, cluster, namespaces, volumes, gpus, schedulers, queues)
     platform = mlops.install(inputs, releases, cluster)
     site.applications(queues.ready if queues is not None else (), tenants.flavor)
     return outputs(

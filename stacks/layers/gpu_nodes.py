@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -25,21 +24,16 @@ from stacks.layers.site import SiteLayers
 from stacks.settings import PlatformSettings
 
 
-@dataclass(frozen=True, kw_only=True)
-class GpuNodes:
-    """The GPU nodes as workloads see them. ready: before a pod may ask for GPUs."""
-
-    ready: Sequence[pulumi.Resource] = ()
-
-
-def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metrics: Monitoring | None) -> GpuNodes:
-    """Register what prepares the GPU nodes, as far as the settings want it."""
+def install(
+    inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metrics: Monitoring | None
+) -> Sequence[pulumi.Resource]:
+    """Register what prepares the GPU nodes, and return what must exist before a pod requests GPUs."""
     own = site.gpu_operator()
     ready = [own] if own is not None else _operators(inputs, cluster, site, metrics)
     _agents(inputs, cluster, site)
     if inputs.settings.nvshare.enabled:
         ready = [_nvshare(inputs, cluster, site, ready)]
-    return GpuNodes(ready=[*cluster.gpus_ready, *ready])
+    return [*cluster.gpus_ready, *ready]
 
 
 def gives_by_mounts(settings: PlatformSettings) -> bool:

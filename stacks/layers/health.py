@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import pulumi
 
 from components import catalogue, names
 from components.health import autopilot
@@ -18,7 +21,6 @@ from components.observability.prometheus import MONITOR_LABELS, Monitoring, scra
 from components.workloads import nccl
 from components.workloads.pods import NodePods
 from stacks.config.inputs import StackInputs
-from stacks.layers.gpu_nodes import GpuNodes
 from stacks.layers.queueing import Queueing
 from stacks.layers.site import SiteLayers
 from stacks.settings.health import CheckSettings, Mode
@@ -28,12 +30,12 @@ def install(
     inputs: StackInputs[Any],
     cluster: Cluster,
     site: SiteLayers,
-    nodes: GpuNodes,
+    gpus: Sequence[pulumi.Resource],
     metrics: Monitoring | None,
     queues: Queueing | None,
 ) -> None:
     """Register the checks that are switched on, and the repair of nodes."""
-    _checks(inputs, cluster, site, nodes)
+    _checks(inputs, cluster, site, gpus)
     if queues is not None and site.has_repairs:
         settings = inputs.settings
         RepairController(
@@ -50,7 +52,7 @@ def install(
             cluster.options(queues.namespace),
         )
     if inputs.settings.health.autopilot.enabled:
-        needs = [*nodes.ready, *([metrics] if metrics is not None else [])]
+        needs = [*gpus, *([metrics] if metrics is not None else [])]
         args = autopilot_args(inputs, cluster, site, metrics)
         Autopilot("autopilot", args, cluster.options(*needs))
 
@@ -79,14 +81,12 @@ def autopilot_args(
     )
 
 
-def _checks(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes: GpuNodes) -> None:
+def _checks(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, gpus: Sequence[pulumi.Resource]) -> None:
     wanted = [item for item in inputs.settings.health.checks().values() if item.enabled]
     if not wanted:
         return
     writes = any(item.mode is Mode.GATE for item in wanted)
-    reporter = Reporter(
-        "health", ReporterArgs(checks=site.checks_known(), writes=writes), cluster.options(*nodes.ready)
-    )
+    reporter = Reporter("health", ReporterArgs(checks=site.checks_known(), writes=writes), cluster.options(*gpus))
     site.checks(reporter)
     gate, resolved = inputs.settings.health.nccl_gate, inputs.resolved
     if not gate.enabled or resolved.threshold is None:

@@ -33,7 +33,6 @@ from components.workloads.tensorboard import TensorBoard
 from components.workloads.vllm import Vllm
 from stacks.config.inputs import StackInputs
 from stacks.config.secrets import JUPYTER_TOKEN
-from stacks.layers.gpu_nodes import GpuNodes
 from stacks.layers.jobs import Jobs, local_queue
 from stacks.layers.network import network
 from stacks.layers.queueing import Queueing
@@ -72,7 +71,7 @@ def install(
     cluster: Cluster,
     namespaces: Namespaces,
     volumes: Mapping[str, pulumi.Input[str]],
-    nodes: GpuNodes,
+    gpus: Sequence[pulumi.Resource],
     scheduling: Scheduling,
     queueing: Queueing | None,
 ) -> None:
@@ -92,7 +91,7 @@ def install(
             nodes=cluster.placement.system,
         )
         volcano = Volcano("volcano", args, cluster.options(namespaces.workloads))
-    _Workloads(inputs, cluster, namespaces, volumes, nodes, scheduling, queues, volcano).install()
+    _Workloads(inputs, cluster, namespaces, volumes, gpus, scheduling, queues, volcano).install()
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class _Workloads:
     cluster: Cluster
     namespaces: Namespaces
     volumes: Mapping[str, pulumi.Input[str]]
-    nodes: GpuNodes
+    gpus: Sequence[pulumi.Resource]
     scheduling: Scheduling
     queues: Sequence[pulumi.Resource]
     volcano: Volcano | None
@@ -218,13 +217,13 @@ class _Workloads:
             return
         teams = {job.team: self.namespaces.teams[job.team] for job in self.inputs.load}
         args = self.jobs.synthetic({name: team.namespace for name, team in teams.items()})
-        SyntheticLoad(load.name, args, self.cluster.options(*self.nodes.ready, *self.queues, *teams.values()))
+        SyntheticLoad(load.name, args, self.cluster.options(*self.gpus, *self.queues, *teams.values()))
 
     def _namespace(self, settings: SubmissionSettings) -> tuple[pulumi.Input[str], pulumi.ResourceOptions]:
         """Return the namespace of a job, and the options of what is to run there."""
         if settings.gang is SubmissionMode.MLBATCH:
             team = self.namespaces.teams[settings.team or ""]
-            return team.namespace, self.cluster.options(*self.nodes.ready, *self.queues, team)
+            return team.namespace, self.cluster.options(*self.gpus, *self.queues, team)
         volcano = [self.volcano] if self.volcano is not None else []
         own = self.namespaces.find(self.namespaces.workloads_name)
-        return self.namespaces.workloads_name, self.cluster.options(*self.nodes.ready, *volcano, own)
+        return self.namespaces.workloads_name, self.cluster.options(*self.gpus, *volcano, own)
