@@ -18,10 +18,13 @@ from components.tenancy.quota import Quota
 from stacks.config.errors import ConfigError, Path
 from stacks.config.sections import Sections
 from stacks.settings import PlatformSettings
+from stacks.settings.model import SettingsModel
 from stacks.settings.pools import FurtherPoolSettings
 from stacks.settings.tenancy import QueueingSettings
 
 S = TypeVar("S", bound=PlatformSettings)
+M = TypeVar("M", bound=SettingsModel)
+V = TypeVar("V")
 
 RESERVED: Final = {names.CPU: Quantity.parse(2), names.MEMORY: Quantity.parse("4Gi")}
 """Default of what the pods of DaemonSets request of a GPU node. The platform's agents request at most a tenth of it,
@@ -61,6 +64,16 @@ class Planned:
 def shared_sections(*left_out: str) -> tuple[str, ...]:
     """Return the sections that targets share, except some. Each target adds `kubernetes` and its own."""
     return tuple(name for name in PlatformSettings.model_fields if name not in ("target", "kubernetes", *left_out))
+
+
+def from_section(model: type[M], value: Callable[[M], V], unknown: V) -> Callable[[Sections], V]:
+    """Return a function that computes a value from a section. unknown: the value if the section could not be read."""
+
+    def read(sections: Sections) -> V:
+        section = sections.section(model)
+        return value(section) if section is not None else unknown
+
+    return read
 
 
 class UnansweredError(Exception):

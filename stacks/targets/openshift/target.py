@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import Final
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any, Final
 
 from components.kubernetes.security import PodSecurity
 from components.nodes import certified_gpu_operator
@@ -14,7 +15,7 @@ from components.tenancy.callers import Gatekeepers
 from stacks.config.secrets import OBJECT_STORE_SECRET_KEY
 from stacks.config.sections import Sections
 from stacks.targets import spec
-from stacks.targets.existing import target as existing
+from stacks.targets.existing.target import EXISTING
 from stacks.targets.openshift import operators, workbench
 from stacks.targets.openshift.settings import OpenShiftSettings, Operators
 from stacks.targets.spec import Planned, TargetSpec, shared_sections
@@ -22,22 +23,12 @@ from stacks.targets.spec import Planned, TargetSpec, shared_sections
 
 def _shared_files(settings: OpenShiftSettings) -> str | None:
     """Return the class that the settings name for it, else that on the NFS server."""
-    return existing.shared_files(settings) or (settings.nfs.storage_class if settings.nfs.enabled else None)
-
-
-def _namespaces_made(sections: Sections) -> Iterable[str]:
-    """Return those of the NFS provisioner, of the GPU operator and of the workbench's object store."""
-    return [nfs.NAMESPACE, certified_gpu_operator.NAMESPACE, *workbench.namespaces(sections)]
-
-
-def _projects(settings: OpenShiftSettings) -> Iterable[str]:
-    """Return the workbench's."""
-    return [settings.workbench.namespace] if settings.workbench.enabled else []
+    return settings.cluster.storage_classes.files or (settings.nfs.storage_class if settings.nfs.enabled else None)
 
 
 def _planned(sections: Sections) -> Iterator[Planned]:
     """Yield the claims that are there, and what is named after the workbench."""
-    yield from existing.planned(sections)
+    yield from EXISTING.planned(sections)
     yield from workbench.planned(sections)
 
 
@@ -55,11 +46,6 @@ def _installs_operators(sections: Sections) -> bool:
     return release is None or not release.brings_kueue
 
 
-def _brings(sections: Sections) -> Collection[str]:
-    """Return what OpenShift AI 3 installs."""
-    return operators.BROUGHT if operators.is_version_3(sections) else ()
-
-
 def _ray_operators(settings: OpenShiftSettings) -> Collection[str]:
     """Return the namespace of OpenShift AI's operators of jobs."""
     return [installation.NAMESPACE] if settings.openshift.operators is Operators.OPENSHIFT_AI else ()
@@ -74,7 +60,10 @@ def _gatekeepers(settings: OpenShiftSettings) -> Gatekeepers:
     return Gatekeepers(appwrapper=installation.APPWRAPPER, trainer=None)
 
 
-OPENSHIFT: Final = TargetSpec(
+_EXISTING: Final[TargetSpec[Any]] = EXISTING  # its functions then take the settings of OpenShift
+
+OPENSHIFT: Final[TargetSpec[OpenShiftSettings]] = replace(
+    _EXISTING,
     name="openshift",
     summary="an OpenShift 4 cluster with GPU nodes that a kubeconfig names",
     settings=OpenShiftSettings,
@@ -87,28 +76,21 @@ OPENSHIFT: Final = TargetSpec(
         workbench.SECTION,
     ),
     secrets=(OBJECT_STORE_SECRET_KEY,),
-    count_key=existing.COUNT_KEY,
-    pools_key=existing.POOLS_KEY,
-    registry_key=existing.REGISTRY_KEY,
-    has_kubeconfig=True,
     namespaces=("openshift", "redhat-"),
     pod_security=PodSecurity.SCC,
     certifies_operators=True,
     has_projects=True,
-    node_selectors=existing.node_selectors,
-    pools=existing.pools,
-    further=existing.further,
     shared_files=_shared_files,
-    fabric=existing.fabric,
-    kubernetes_version=existing.kubernetes_version,
-    registry=existing.registry,
-    volumes=existing.volumes,
     planned=_planned,
-    namespaces_made=_namespaces_made,
-    projects=_projects,
+    namespaces_made=lambda sections: [
+        nfs.NAMESPACE,
+        certified_gpu_operator.NAMESPACE,
+        *workbench.namespaces(sections),
+    ],
+    projects=lambda settings: [settings.workbench.namespace] if settings.workbench.enabled else [],
     queues=workbench.quotas,
     installs_operators=_installs_operators,
-    brings=_brings,
+    brings=lambda sections: operators.BROUGHT if operators.is_version_3(sections) else (),
     ray_operators=_ray_operators,
     gatekeepers=_gatekeepers,
     running_kueue=_running_kueue,
