@@ -12,13 +12,12 @@ from components.kubernetes.node_pool import NodePool
 from components.nodes.network_operator import DevicePlugin
 from stacks.config.secrets import BLOB_SAS_TOKEN
 from stacks.config.sections import Sections
-from stacks.settings.pools import FurtherPoolSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.aks.settings import AksGpuSettings, AksSettings
 from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.targets.aks.settings.health import AksHealthSettings
 from stacks.targets.aks.settings.storage import StorageSettings
-from stacks.targets.spec import Claim, Planned, TargetSpec, shared_sections
+from stacks.targets.spec import Claim, Planned, TargetSpec, from_section, shared_sections
 
 
 def _pools(sections: Sections) -> Sequence[NodePool]:
@@ -27,12 +26,6 @@ def _pools(sections: Sections) -> Sequence[NodePool]:
     if azure is None or gpu is None:
         return ()
     return azure.pools(infiniband=gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV)
-
-
-def _further(sections: Sections) -> Sequence[FurtherPoolSettings]:
-    """Return the settings of the pools behind the first."""
-    azure = sections.section(AzureSettings)
-    return azure.more_gpu_pools if azure is not None else ()
 
 
 def _fabric(sections: Sections, which: int) -> Fabric:
@@ -49,24 +42,6 @@ def _nodes_at_first(sections: Sections, pool: NodePool) -> int:
     """Return the pool's count, which is less than there can be where it is scaled by itself."""
     azure = sections.section(AzureSettings)
     return azure.gpu_pool.count if azure is not None else pool.count
-
-
-def _kubernetes_version(sections: Sections) -> str | None:
-    """Return the version that the settings ask for."""
-    azure = sections.section(AzureSettings)
-    return azure.kubernetes_version if azure is not None else None
-
-
-def _registry(sections: Sections) -> str | None:
-    """Return the address of the stack's own registry."""
-    azure = sections.section(AzureSettings)
-    return f"{azure.registry.name.lower()}.azurecr.io" if azure is not None else None
-
-
-def _node_check_image(sections: Sections) -> str | None:
-    """Return Azure's image of node checks, which has NCCL's tests too."""
-    health = sections.section(AksHealthSettings)
-    return catalogue.NODE_HEALTH_CHECKS.with_tag(health.node_check.image_tag) if health is not None else None
 
 
 def _volumes(sections: Sections) -> Mapping[str, str] | None:
@@ -113,13 +88,15 @@ AKS: Final = TargetSpec(
     version_path=("azure", "kubernetesVersion"),
     cluster_env="azure",
     pools=_pools,
-    further=_further,
+    further=from_section(AzureSettings, lambda azure: azure.more_gpu_pools, ()),
     fabric=_fabric,
     nodes_at_first=_nodes_at_first,
-    kubernetes_version=_kubernetes_version,
-    registry=_registry,
+    kubernetes_version=from_section(AzureSettings, lambda azure: azure.kubernetes_version, None),
+    registry=from_section(AzureSettings, lambda azure: f"{azure.registry.name.lower()}.azurecr.io", None),
     shared_files=lambda _: FILES,
-    node_check_image=_node_check_image,
+    node_check_image=from_section(
+        AksHealthSettings, lambda health: catalogue.NODE_HEALTH_CHECKS.with_tag(health.node_check.image_tag), None
+    ),
     volumes=_volumes,
     claims=_claims,
     planned=_planned,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -17,21 +17,11 @@ from stacks.targets.cpouta import key_file, project_facts
 from stacks.targets.cpouta.project_facts import ProjectFacts
 from stacks.targets.cpouta.settings import FLAVOR, NODE_IMAGES, SECTION, CpoutaSettings, OpenstackSettings
 from stacks.targets.cpouta.sign_in import ProjectError
-from stacks.targets.spec import TargetSpec, UnansweredError, shared_sections
+from stacks.targets.spec import TargetSpec, UnansweredError, from_section, shared_sections
 
 KIND_CLASS: Final = "standard"
 """kind's storage class, of folders of its node (kubernetes-sigs/kind, pkg/build/nodeimage/const_storage.go). Its
 provisioner makes no volume that many nodes may mount (rancher/local-path-provisioner, provisioner.go)."""
-
-
-def _pools(sections: Sections) -> Sequence[NodePool]:
-    openstack = sections.section(OpenstackSettings)
-    return [NodePool(count=1, shape=openstack.shape)] if openstack is not None else ()
-
-
-def _kubernetes_version(sections: Sections) -> str | None:
-    openstack = sections.section(OpenstackSettings)
-    return openstack.kind.kubernetes if openstack is not None else None
 
 
 def _ask(sections: Sections, environment: Mapping[str, str]) -> ProjectFacts | None:
@@ -66,9 +56,9 @@ CPOUTA: Final = TargetSpec(
     has_load_balancers=False,
     has_volumes=False,
     gpu_advice=f"set {key(FLAVOR)} to one of {listed(name for name, one in FLAVORS.items() if one.gpus)}",
-    pools=_pools,
+    pools=from_section(OpenstackSettings, lambda openstack: [NodePool(count=1, shape=openstack.shape)], []),
     shared_files=lambda _: KIND_CLASS,  # any number of pods mount its volumes on the one node
     fabric=lambda *_: NO_RDMA,
-    kubernetes_version=_kubernetes_version,
+    kubernetes_version=from_section(OpenstackSettings, lambda openstack: openstack.kind.kubernetes, None),
     ask=_ask,
 )
