@@ -10,6 +10,7 @@ from pydantic import Field
 
 from components.images import Reference
 from components.kubernetes.node_pool import NodeShape
+from components.nodes.machines import Machine
 from components.openstack import catalogue
 from components.openstack.first_boot import GpuStackArgs, conflicts
 from components.openstack.flavors import BOOT_VOLUME, FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
@@ -23,7 +24,6 @@ from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings, TenancySettings
 from stacks.targets.cpouta import firewall, values
 from stacks.targets.cpouta.firewall import OpeningSettings, Rule
-from stacks.targets.cpouta.shape import node_shape
 
 SECTION: Final[Path] = ("openstack",)
 FLAVOR: Final[Path] = (*SECTION, "flavor")
@@ -200,8 +200,18 @@ class OpenstackSettings(SettingsModel):
 
     @property
     def shape(self) -> NodeShape:
-        """What the cluster's node has for pods."""
-        return node_shape(self.machine)
+        """What the cluster's node has for pods: all of the VM, and the kubelet's default limit of pods."""
+        flavor = self.machine
+        node = Machine(
+            name=flavor.name,
+            gpu_product=flavor.gpu,
+            cpu=str(flavor.cores),
+            memory=f"{flavor.memory_gib}Gi",
+            gpus=flavor.gpus,
+            pods=110,
+            source=flavor.name,
+        )
+        return node.shape()
 
     @property
     def rules(self) -> list[Rule]:
