@@ -32,18 +32,6 @@ _SWITCHES = ("true", "false", "yes", "no", "on", "off", "none")
 """What people write for a switch, or for one of some words."""
 _AMOUNT = re.compile(r"\s*[-+]?[0-9.][0-9.,_e+-]*\s*[A-Za-z%]{0,5}\s*|")
 """What people write for a number or an amount."""
-_WANTED = {
-    "string_type": "a text",
-    "string_unicode": "a text",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "int_parsing_size": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a number",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "list_type": "a list",
-}
 _KINDS: dict[type, str] = {
     bool: "true or false",
     str: "a text",
@@ -53,9 +41,14 @@ _KINDS: dict[type, str] = {
     dict: "a mapping",
     type(None): "nothing",
 }
-
-
-_TYPES = {"string": "a text", "boolean": "true or false", "array": "a list", "object": "a mapping"}
+_TYPES = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
 """Types of JSON Schema in words."""
 
 
@@ -74,7 +67,9 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
     if target is not None:
         errors += _foreign_secrets(secrets, target)
     for name, info in _sections(owners).items():
-        value = _section(raw.get(name))
+        value = raw.get(name)
+        if isinstance(value, str) and not value.strip():
+            value = None  # the engine passes a key without a value as an empty text
         if isinstance(value, Concealed):
             errors.append(_encrypted((name,), owners))
             if name == "teams":
@@ -112,11 +107,6 @@ def _encrypted(path: Path, owners: list[TargetSpec[Any]]) -> ConfigError:
         "write the value under `secure` in plain text, or move it to its own key",
         expected=f"plain values in sections; secrets have separate keys: {listed(map(key, zip(names)))}",
     )
-
-
-def _section(value: object) -> object:
-    """Return a section's value. The engine passes a key without a value as an empty text."""
-    return None if isinstance(value, str) and not value.strip() else value
 
 
 def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
@@ -275,7 +265,8 @@ def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
             expected=f"{allowed['minLength']} to {allowed['maxLength']} characters",
             value=value,
         )
-    return _wrong_type(where, value, wanted := _WANTED.get(kind, "another value"), wanted)
+    wanted = _TYPES.get(allowed.get("type", ""), "another value")
+    return _wrong_type(where, value, wanted, wanted)
 
 
 def _not_known(path: Path, value: object, what: str, known: Sequence[str]) -> ConfigError:
@@ -419,8 +410,7 @@ def _in_words(allowed: Mapping[str, Any]) -> str:
     if isinstance(allowed.get("type"), list):
         return _QUANTITIES
     if "minimum" in allowed:
-        kind = "a whole number" if allowed["type"] == "integer" else "a number"
-        return f"{kind} from {allowed['minimum']} to {allowed['maximum']}"
+        return f"{_TYPES[allowed['type']]} from {allowed['minimum']} to {allowed['maximum']}"
     if "properties" in allowed:
         return f"a mapping with the keys {listed(allowed['properties'])}"
     if _has_free_keys(allowed):
