@@ -22,6 +22,7 @@ UNKNOWN: Final = object()
 
 _LONGEST_VALUE: Final = 80
 _LONGEST_PATH: Final = 255
+_MOST_NODES: Final = 5
 _SECRETS: Final = (
     re.compile(r'(\bsig=)[^&\s"\\]+', re.IGNORECASE),  # a shared access signature
     re.compile(r'(\b(?:account|shared ?access|access)?key=)[^;\s"\\]+', re.IGNORECASE),  # a connection string
@@ -150,6 +151,12 @@ def form(value: object) -> object:
 def listed(values: Iterable[Any], separator: str = ", ") -> str:
     """Return values as a list in one line, or `none` for an empty list."""
     return separator.join(str(value) for value in values) or "none"
+
+
+def few(nodes: Sequence[str]) -> str:
+    """Return names of nodes as a list in one line, or the first of many."""
+    more = len(nodes) - _MOST_NODES
+    return listed(nodes[:_MOST_NODES]) + (f" and {more} more" if more > 0 else "")
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:

@@ -104,7 +104,6 @@ class ExistingKueue:
 
     @property
     def frameworks(self) -> Sequence[str]:
-        """The kinds of jobs that it queues."""
         return tuple((self.configuration.get("integrations") or {}).get("frameworks") or ())
 
     def _selected(self) -> Mapping[str, str]:

@@ -74,7 +74,6 @@ class Sections:
         return MISSING if value in (None, ()) or isinstance(value, SettingsModel) else value
 
     def team(self, name: str | None) -> TeamSettings | None:
-        """Return the team of a name, or None if it could not be read."""
         return next((team for team in self.known_teams if team.name == name), None)
 
     @property

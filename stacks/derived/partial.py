@@ -124,7 +124,6 @@ class PartialSettings(Sections):
 
     @cached_property
     def kubernetes_version(self) -> str | None:
-        """The cluster's version."""
         return self.target.kubernetes_version(self) if self.target is not None else None
 
     @cached_property

@@ -26,7 +26,6 @@ class ClaimSettings(SettingsModel):
     """Size of the volume in bytes."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the name to Kubernetes' rules."""
         if self.name is not None and not is_subdomain(self.name):
             yield ConfigError(
                 (*path, "name"),

@@ -18,7 +18,6 @@ class ExistingClaimSettings(SettingsModel):
     """Namespace of the claim."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the names to Kubernetes' rules."""
         for name, is_good in (("name", is_subdomain(self.name)), ("namespace", is_label(self.namespace))):
             if not is_good:
                 yield ConfigError(

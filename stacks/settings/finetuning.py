@@ -73,7 +73,6 @@ class FinetuningSettings(WorkloadSettings):
 
     @property
     def claim(self) -> str:
-        """Name of the claim with weights, checkpoints and result."""
         return f"{self.name}-result"
 
     def amounts(self) -> Mapping[str, Quantity]:
@@ -81,5 +80,4 @@ class FinetuningSettings(WorkloadSettings):
         return {names.CPU: self.cpu, names.MEMORY: self.memory, names.GPU: Quantity.parse(1)}
 
     def head_amounts(self) -> Mapping[str, Quantity]:
-        """Return what the head asks for."""
         return {names.CPU: self.head_cpu, names.MEMORY: self.head_memory}

@@ -120,7 +120,6 @@ class ScratchSettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require the disks that may be formatted."""
         if self.enabled and self.disk_model is None:
             yield ConfigError(
                 (*path, "diskModel"),
@@ -175,7 +174,6 @@ class GpuSettings(SettingsModel):
         return self.driver_version or catalogue.GPU_DRIVERS[self.operator_version]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject a driver version while the stack does not install the driver."""
         if not self.install_driver and self.driver_version is not None:
             yield ConfigError(
                 (*path, "driverVersion"),

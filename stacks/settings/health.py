@@ -48,7 +48,6 @@ class CheckSettings(SettingsModel):
     """Maximum seconds for the check, including the wait for a busy node."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the taint's effect to checks that taint."""
         if self.mode is Mode.CHECK and self.effect != "NoSchedule":
             yield ConfigError(
                 (*path, "effect"),
@@ -117,7 +116,6 @@ class AutopilotSettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the checks to what can run."""
         if not self.checks:
             yield ConfigError(
                 (*path, "checks"),
@@ -154,5 +152,4 @@ class HealthSettings(SettingsModel):
     autopilot: AutopilotSettings = AutopilotSettings()
 
     def checks(self) -> Mapping[str, CheckSettings]:
-        """Return the checks by key."""
         return {"ncclGate": self.nccl_gate}

@@ -77,7 +77,6 @@ class JobsSettings(SettingsModel):
     """
 
     def bounds(self) -> JobBounds:
-        """Return the bounds as the policy and AppWrapper's configuration have them."""
         return JobBounds(
             admission_grace=self.admission_grace_seconds,
             warmup_grace=self.warmup_grace_seconds,
@@ -89,7 +88,6 @@ class JobsSettings(SettingsModel):
         )
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check that the kinds exist, and that the bounds allow the defaults of jobs."""
         for position, kind in enumerate(self.wrapped_kinds):
             yield from _kind((*path, "wrappedKinds", position), kind, self.wrapped_kinds[:position])
         least = (

@@ -49,7 +49,6 @@ class ClientSettings(SettingsModel):
 
     @property
     def limits(self) -> ClientLimits:
-        """The same for the provider."""
         return ClientLimits(qps=self.qps, burst=self.burst)
 
 

@@ -107,12 +107,10 @@ class MlopsSettings(SettingsModel):
         return [catalogue.PIPELINES] if self.revision == catalogue.MLOPS.commit else []
 
     def artifacts(self) -> Sequence[Artifact]:
-        """Return what it is installed from."""
         repositories = [self.source, *self.pipelines]
         return [repository.archive for repository in repositories] if self.enabled else []
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the number to its menu, the forwarder to that of integration, and a commit to a digest."""
         known = menu.entries(integration=self.integration)
         if self.option not in [entry.option for entry in known]:
             yield ConfigError(

@@ -96,25 +96,15 @@ def reject(message: str, hint: str, *, expected: str = "", secret: bool = False)
     raise PydanticCustomError("rejected", "{message}", context)
 
 
-def _whole(value: Quantity) -> Quantity:
-    if not value.is_whole:
-        raise PydanticCustomError("quantity", "{reason}", {"reason": "this resource must be a whole number"})
-    return value
+def _quantity(is_valid: Callable[[Quantity], bool], reason: str) -> AfterValidator:
+    """Return a validator of quantities. reason: may contain {value}."""
 
+    def check(value: Quantity) -> Quantity:
+        if not is_valid(value):
+            raise PydanticCustomError("quantity", "{reason}", {"reason": reason.format(value=value)})
+        return value
 
-def _cores(value: Quantity) -> Quantity:
-    if value.nano % _MILLI:
-        raise PydanticCustomError("quantity", "{reason}", {"reason": "CPU amounts cannot be finer than 1m"})
-    return value
-
-
-def _bytes(value: Quantity) -> Quantity:
-    if not value.is_whole:
-        raise PydanticCustomError("quantity", "{reason}", {"reason": "bytes must be a whole number"})
-    if value.nano and value < _LEAST_BYTES:
-        reason = f"this is only {value} bytes: the unit is missing or too small"
-        raise PydanticCustomError("quantity", "{reason}", {"reason": reason})
-    return value
+    return AfterValidator(check)
 
 
 def _some(value: Quantity) -> Quantity:
@@ -125,11 +115,18 @@ def _some(value: Quantity) -> Quantity:
 
 _MILLI: Final = 10**6
 _LEAST_BYTES: Final = Quantity.parse("1Mi")
-WholeQuantity = Annotated[Quantity, AfterValidator(_whole)]
+WholeQuantity = Annotated[Quantity, _quantity(lambda value: value.is_whole, "this resource must be a whole number")]
 """A quantity of something that cannot be divided."""
-Cores = Annotated[Quantity, AfterValidator(_cores)]
+Cores = Annotated[Quantity, _quantity(lambda value: not value.nano % _MILLI, "CPU amounts cannot be finer than 1m")]
 """CPU cores (kubernetes.io, concepts/configuration/manage-resources-containers: no finer than 1m)."""
-Bytes = Annotated[Quantity, AfterValidator(_bytes)]
+Bytes = Annotated[
+    Quantity,
+    _quantity(lambda value: value.is_whole, "bytes must be a whole number"),
+    _quantity(
+        lambda value: not value.nano or value >= _LEAST_BYTES,
+        "this is only {value} bytes: the unit is missing or too small",
+    ),
+]
 """Bytes of memory or of a volume."""
-SomeCores = Annotated[Quantity, AfterValidator(_cores), AfterValidator(_some)]
-SomeBytes = Annotated[Quantity, AfterValidator(_bytes), AfterValidator(_some)]
+SomeCores = Annotated[Cores, AfterValidator(_some)]
+SomeBytes = Annotated[Bytes, AfterValidator(_some)]

@@ -107,11 +107,9 @@ class MonitoringSettings(SettingsModel):
         return gpu.brings_metrics or self.gpu_operator_namespace is not None
 
     def artifacts(self) -> Sequence[Artifact]:
-        """Return the dashboards of others that are wanted."""
         return catalogue.DASHBOARDS if self.enabled and self.published_dashboards else ()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check the namespace's name and the sizes of volumes."""
         yield from label_error((*path, "namespace"), self.namespace)
         if self.gpu_operator_namespace is not None:
             yield from label_error((*path, "gpuOperatorNamespace"), self.gpu_operator_namespace)

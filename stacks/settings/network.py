@@ -53,7 +53,6 @@ class PeerSettings(SettingsModel):
     """Namespaces of the cluster. All their pods match."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject networks with almost all addresses, and invalid namespace names."""
         for index, name in enumerate(self.namespaces):
             yield from label_error((*path, "namespaces", index), name)
         yield from refused((*path, "addresses"), self.addresses, self.refusal)
@@ -71,7 +70,6 @@ class EgressPeerSettings(PeerSettings):
     """Additional destinations of this team's pods."""
 
     def refusal(self, network: Addresses) -> tuple[str, str] | None:
-        """Also reject networks that contain a metadata service."""
         if is_too_wide(network):
             return _METADATA_TOO
         if (found := overlapping(network, METADATA_ADDRESSES)) is not None:
@@ -91,7 +89,6 @@ class EgressSettings(EgressPeerSettings):
     """Exceptions from `internet`, such as public addresses of pods, nodes or the API server."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject exceptions that deny all addresses, or that have no effect."""
         yield from super().check(path)
         yield from refused((*path, "denied"), self.denied, lambda network: None if network.prefixlen else _ALL_DENIED)
         if self.denied and not self.internet:
@@ -111,7 +108,6 @@ class DnsPodsSettings(SettingsModel):
     """Labels that all these pods have. Default: none, which selects all pods of the namespace."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the names to Kubernetes' rules."""
         yield from label_error((*path, "namespace"), self.namespace)
         yield from label_errors((*path, "labels"), self.labels)
 
@@ -131,7 +127,6 @@ class DnsSettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject settings without a DNS server, and invalid ports."""
         for index, port in enumerate(self.ports):
             if port not in _PORTS:
                 yield ConfigError(
@@ -179,7 +174,6 @@ class TenancyNetworkSettings(SettingsModel):
     ingress: IngressSettings = IngressSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the operators' namespaces to Kubernetes' rules."""
         for index, name in enumerate(self.ray_operators):
             yield from label_error((*path, "rayOperators", index), name)
 

@@ -50,7 +50,6 @@ class RecoverySettings(SettingsModel):
     repair: RepairSettings = RepairSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require enough time for AppWrapper to retry before Kueue evicts the job."""
         if self.recovery_timeout_seconds <= self.retry_pause_seconds:
             pause = key((*path, "retryPauseSeconds"))
             yield ConfigError(

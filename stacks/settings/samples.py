@@ -43,7 +43,6 @@ class GangSettings(SettingsModel):
     """Priority class of the pods."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the name to Kubernetes' rules."""
         if self.enabled:
             yield from label_error((*path, "name"), self.name)
 
@@ -73,7 +72,6 @@ class SyntheticSettings(SettingsModel):
     """Memory of each pod in bytes, for each of its GPUs."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the names to Kubernetes' rules."""
         if self.enabled:
             yield from name_error((*path, "name"), self.name, "load")
 

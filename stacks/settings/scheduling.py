@@ -58,7 +58,6 @@ class SakkaraSettings(SettingsModel):
     """Groups of nodes. Without groups, all nodes are alike, and the scheduler places gangs by CPUs and memory only."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require unique names of levels, and at least two levels."""
         if len(set(self.levels)) < len(self.levels) or len(self.levels) < _LEAST_LEVELS:
             yield ConfigError(
                 (*path, "levels"),
@@ -90,7 +89,6 @@ class TopologySettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require unique and valid labels as levels, without the node's own label."""
         for index, level in enumerate(self.levels):
             at: Path = (*path, "levels", index)
             yield from (replace(error, path=at, value=level) for error in label_errors(at, {level: ""}))
@@ -136,7 +134,6 @@ class SchedulingSettings(SettingsModel):
         return [catalogue.find(name, version) for name in (catalogue.SCHEDULER_PLUGINS, *quotas)]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject options of a packing mode that is not selected."""
         for packing in (Packing.COSCHEDULING, Packing.SAKKARA, Packing.TOPOLOGY):
             if packing is not self.packing:
                 yield from self.unused(

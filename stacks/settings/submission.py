@@ -62,7 +62,6 @@ class WorkloadSettings(SettingsModel):
         return self.submission.gang is SubmissionMode.MLBATCH
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check the name, and require a single submission mode."""
         if not self.enabled:
             return
         yield from name_error((*path, "name"), self.name, str(path[-1]))

@@ -52,7 +52,6 @@ class QuotaSettings(SettingsModel):
     """Number of pods. Default: MLBatch's."""
 
     def amounts(self) -> Mapping[str, Quantity]:
-        """Return the quota by resource name."""
         return {
             names.CPU: self.cpu,
             names.MEMORY: self.memory,
@@ -85,7 +84,6 @@ class LimitSettings(SettingsModel):
     """Number of pods."""
 
     def amounts(self) -> Mapping[str, Quantity]:
-        """Return the limits by resource name."""
         limits = {
             names.CPU: self.cpu,
             names.MEMORY: self.memory,
@@ -106,7 +104,6 @@ class ReserveSettings(SettingsModel):
     """Memory in bytes. Default: 4Gi, or none on simulated nodes."""
 
     def amounts(self) -> Mapping[str, Quantity]:
-        """Return what is set, by resource name."""
         given = {names.CPU: self.cpu, names.MEMORY: self.memory}
         return {resource: amount for resource, amount in given.items() if amount is not None}
 
@@ -211,7 +208,6 @@ class QueueingSettings(SettingsModel):
         return [catalogue.find(name, version) for name, version in wanted]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the cohort's name to Kubernetes' rules."""
         if not is_subdomain(self.cohort):
             yield ConfigError(
                 (*path, "cohort"),
@@ -254,7 +250,6 @@ class TenancySettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require that pods are not killed before their grace period ends."""
         killed, grace = self.jobs.forced_deletion_grace_seconds, key((*path, "longestGraceSeconds"))
         if killed < self.longest_grace_seconds:
             yield ConfigError(
@@ -275,7 +270,6 @@ class TeamServicesSettings(SettingsModel):
     """Allow Services that open ports on all nodes."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require that load balancers do not exceed the number of all Services."""
         if self.load_balancers > self.total:
             yield ConfigError(
                 (*path, "loadBalancers"),
@@ -297,7 +291,6 @@ class TeamStorageSettings(SettingsModel):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject a disk that is too small for containers' logs."""
         if self.disk < _LEAST_DISK:
             yield ConfigError(
                 (*path, "disk"),
@@ -322,7 +315,6 @@ class TeamPoolSettings(SettingsModel):
     """Maximum that the team lends of its quota."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the team to one of quota and share."""
         if self.quota is not None and self.share is not None:
             yield _both(path)
 

@@ -83,7 +83,6 @@ class VllmSettings(WorkloadSettings):
 
     @property
     def claim(self) -> str:
-        """Name of the claim with the weights."""
         return self.cache.name or re.sub(r"[^a-z0-9.-]+", "-", self.model.rpartition("/")[2].lower())
 
     def amounts(self) -> Mapping[str, Quantity]:
@@ -95,7 +94,6 @@ class VllmSettings(WorkloadSettings):
         }
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require a deadline after the server's start, and a valid name of the claim."""
         yield from super().check(path)
         if not self.enabled:
             return

@@ -33,7 +33,6 @@ class VolcanoSettings(SettingsModel):
     """What the launcher of an MPI job can read in that namespace: `pods`, or `all` except Secrets and roles."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check that the queue's name is valid, and that Volcano does not create a queue with that name."""
         if self.queue in _OWN_QUEUES:
             yield ConfigError(
                 (*path, "queue"),

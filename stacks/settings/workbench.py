@@ -88,7 +88,6 @@ class ObjectStoreSettings(SettingsModel):
         return self.tls and self.kind is not Store.EXTERNAL
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check that each key belongs to the selected store."""
         external = self.kind is Store.EXTERNAL
         for name, value in (("endpoint", self.endpoint), ("accessKey", self.access_key), ("region", self.region)):
             if value is not None and not external:
@@ -130,7 +129,6 @@ class QueueSettings(SettingsModel):
     """Let all namespaces use the queue, as in the guide. If false, only the workbench's namespace can."""
 
     def amounts(self) -> Mapping[str, Quantity]:
-        """Return the nominal quota by resource name."""
         return {names.CPU: self.cpu, names.MEMORY: self.memory, names.GPU: Quantity.parse(self.gpus)}
 
 
@@ -180,7 +178,6 @@ class WorkbenchSettings(SettingsModel):
 
     @property
     def notebook_image(self) -> NotebookImage:
-        """The image in the catalogue."""
         return _IMAGES[self.image]
 
     @property
@@ -189,7 +186,6 @@ class WorkbenchSettings(SettingsModel):
         return next((each for each in self.notebook_image.versions if each.name == self.version), None)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check names, and that the image has the version."""
         if not self.enabled:
             return
         yield from service_error((*path, "name"), self.name, _LONGEST_NAME)

@@ -132,11 +132,9 @@ class JobSettings(NodeWorkloadSettings):
 
     @property
     def pods(self) -> int:
-        """How many nodes it takes."""
         return self.nodes
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require an image for an enabled job."""
         yield from super().check(path)
         if self.enabled and self.tag is None:
             yield no_tag((*path, "tag"), self.image or self.repository)
@@ -160,7 +158,6 @@ class NcclSettings(JobSettings):
     repository: ClassVar[str] = "nccltest"
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the message sizes to an order."""
         yield from super().check(path)
         if self.enabled and _bytes(self.smallest) > _bytes(self.largest):
             yield ConfigError(
@@ -205,7 +202,6 @@ class MetaseqSettings(JobSettings):
         return replace(metaseq.SIZES[self.size], **{name: value for name, value in given.items() if value is not None})
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check that the model's dimensions divide each other."""
         yield from super().check(path)
         if self.enabled:
             yield from self.undivided(path)
@@ -295,21 +291,17 @@ class PretrainingSettings(NodeWorkloadSettings):
 
     @property
     def pods(self) -> int:
-        """How many nodes it takes."""
         return self.nodes
 
     @property
     def model(self) -> pretraining.Model:
-        """The model."""
         return pretraining.Model(layers=self.layers, width=self.embedding, heads=self.heads, context=self.context)
 
     @property
     def claim(self) -> str:
-        """Name of the claim with the checkpoints."""
         return self.checkpoints.name or f"{self.name}-checkpoints"
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the heads to the embedding that they divide."""
         yield from super().check(path)
         if self.enabled and self.embedding % self.heads:
             yield ConfigError(
@@ -347,7 +339,6 @@ class JupyterLabSettings(NodeWorkloadSettings):
     no_volcano: ClassVar[str] = "it is a server, not a job"
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require address ranges for a load balancer."""
         yield from super().check(path)
         if not self.enabled:
             return
@@ -383,7 +374,6 @@ class ViewerSettings(SettingsModel):
     """Tag of the image. Default: that of mlbatch:workloads.metaseq."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check the name, and require a tag for the viewer's own image."""
         if not self.enabled:
             return
         yield from name_error((*path, "name"), self.name, str(path[-1]))
@@ -414,7 +404,6 @@ class LogsSettings(SettingsModel):
     """Size of the volume in bytes."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the name to Kubernetes' rules."""
         yield from label_error((*path, "name"), self.name)
 
 
@@ -439,11 +428,9 @@ class WorkloadsSettings(SettingsModel):
     finetuning: FinetuningSettings = FinetuningSettings()
 
     def jobs(self) -> Mapping[str, JobSettings]:
-        """Return the batch jobs by key."""
         return {"nccl": self.nccl, "metaseq": self.metaseq, "olmo": self.olmo}
 
     def viewers(self) -> Mapping[str, ViewerSettings]:
-        """Return the viewers of training logs, by key."""
         return {"aim": self.aim, "tensorboard": self.tensorboard}
 
     def node_workloads(self) -> Mapping[str, NodeWorkloadSettings]:
@@ -480,7 +467,6 @@ class WorkloadsSettings(SettingsModel):
         }
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject viewers without a training that writes logs."""
         training = self.metaseq
         for name, viewer, writes, option in (
             ("aim", self.aim, training.use_aim, "useAim"),

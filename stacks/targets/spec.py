@@ -57,7 +57,6 @@ class Planned:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What no other object has."""
         return self.kind, self.namespace, self.name
 
 

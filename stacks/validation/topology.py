@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from components.scheduling.packing import Packing
-from stacks.config.errors import ConfigError, Path, instead, key, listed
+from stacks.config.errors import ConfigError, Path, few, instead, key, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.scheduling import SakkaraSettings, SchedulingSettings
 
 _GROUPS: Path = ("scheduling", "sakkara", "groups")
 _LEVELS: Path = ("scheduling", "topology", "levels")
-_MOST_NAMED = 5
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -21,7 +20,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         if without and every:
             yield ConfigError(
                 (*_LEVELS, index),
-                f"these GPU nodes lack this label: {_some(without)}; Kueue would not admit any job",
+                f"these GPU nodes lack this label: {few(without)}; Kueue would not admit any job",
                 "label the nodes, or remove the level",
             )
     if scheduling is None or scheduling.packing is not Packing.SAKKARA or not scheduling.sakkara.groups:
@@ -44,7 +43,7 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     for index, (level, without, every) in enumerate(_unlabelled(partial)):
         if without and not every:
             path = key((*_LEVELS, index))
-            yield f"{path}: these GPU nodes lack the label {level}: {_some(without)}; Kueue does not use them"
+            yield f"{path}: these GPU nodes lack the label {level}: {few(without)}; Kueue does not use them"
 
 
 def _unlabelled(partial: PartialSettings) -> Iterator[tuple[str, list[str], bool]]:
@@ -54,10 +53,6 @@ def _unlabelled(partial: PartialSettings) -> Iterator[tuple[str, list[str], bool
     for level in scheduling.topology.levels if scheduling is not None else ():
         without = [node.name for node in nodes if level not in node.labels]
         yield level, without, len(without) == len(nodes)
-
-
-def _some(nodes: Sequence[str]) -> str:
-    return listed(nodes[:_MOST_NAMED]) + (f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else "")
 
 
 def _twice(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
@@ -146,13 +141,13 @@ def _nodes(sakkara: SakkaraSettings, known: Sequence[str]) -> Iterator[ConfigErr
                     (*_GROUPS, index, "members", position),
                     "there is no GPU node and no group with this name",
                     instead(member, known, "write it as `kubectl get nodes` shows it"),
-                    expected=_some(known),
+                    expected=few(known),
                 )
     leaves = {member for names in members.values() for member in names}
     left = [name for name in known if name not in leaves]
     if left:
         yield ConfigError(
             _GROUPS,
-            f"these GPU nodes are in no group: {_some(left)}; quotas count them, and no job would be placed there",
+            f"these GPU nodes are in no group: {few(left)}; quotas count them, and no job would be placed there",
             "add them to their groups",
         )

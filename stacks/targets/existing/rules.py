@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from components import names
 from components.kubernetes.quantity import Quantity
 from components.nodes.network_operator import DevicePlugin
 from components.workloads.interface import Exposure
-from stacks.config.cluster_facts import ClusterFacts, NodeFacts
-from stacks.config.errors import MISSING, ConfigError, Path, instead, key, listed
+from stacks.config.cluster_facts import ClusterFacts
+from stacks.config.errors import MISSING, ConfigError, Path, few, instead, key, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings, ScratchSettings
 from stacks.settings.health import AutopilotSettings, CheckSettings, Mode
 from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.existing import gpu_policies
-from stacks.targets.existing.settings import ClusterSettings, PoolSettings, RdmaSettings, StorageClassSettings, path_of
+from stacks.targets.existing.settings import ClusterSettings, PoolSettings, StorageClassSettings, path_of
 from stacks.targets.existing.target import given_shape, is_looked_up
 from stacks.validation.walk import apply, sections
 
@@ -53,7 +53,7 @@ def _short(partial: PartialSettings, cluster: ClusterSettings, facts: ClusterFac
             short = [name for name, amount in offers.items() if amount < wanted]
             if short and max(offers.values()) >= wanted:
                 yield (
-                    f"{key(path)}: these nodes offer less {resource} than {wanted}: {_few(short)}; quotas count the "
+                    f"{key(path)}: these nodes offer less {resource} than {wanted}: {few(short)}; quotas count the "
                     "amount in the settings, so admitted jobs may stay pending"
                 )
 
@@ -111,18 +111,16 @@ def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Config
             )
         return
     for which, pool in enumerate(cluster.pools):
-        nodes = partial.facts.nodes_with(pool.node_selector) if partial.facts is not None else ()
-        short = [node.name for node in nodes if pool.rdma is not None and _offers_fewer(node, pool.rdma)]
-        if pool.rdma is not None and short:
+        if (rdma := pool.rdma) is None or partial.facts is None:
+            continue
+        wanted, nodes = Quantity.parse(rdma.per_node), partial.facts.nodes_with(pool.node_selector)
+        short = [node.name for node in nodes if Quantity.parse(node.allocatable.get(rdma.resource, "0")) < wanted]
+        if short:
             yield ConfigError(
                 (*path_of(which), "rdma", "perNode"),
-                f"these nodes offer fewer {pool.rdma.resource}: {_few(short)}",
+                f"these nodes offer fewer {rdma.resource}: {few(short)}",
                 "lower it, or name the resource that `kubectl describe node` shows under Allocatable",
             )
-
-
-def _offers_fewer(node: NodeFacts, rdma: RdmaSettings) -> bool:
-    return Quantity.parse(node.allocatable.get(rdma.resource, "0")) < Quantity.parse(rdma.per_node)
 
 
 def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
@@ -140,7 +138,7 @@ def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: Clus
     if without and not pool.has_shape:
         yield ConfigError(
             (*path, "nodeSelector"),
-            f"these nodes do not offer {names.GPU}: {_few(without)}",
+            f"these nodes do not offer {names.GPU}: {few(without)}",
             "choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true set the "
             "nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
         )
@@ -182,11 +180,6 @@ def _offers(
             yield path if is_given else (*where, _MACHINE), resource, offers
 
 
-def _few(nodes: Sequence[str]) -> str:
-    """Return the names of nodes, or the first of many."""
-    return listed(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
-
-
 def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield errors of agents that could label all nodes: RBAC cannot limit them to their own node."""
     if facts.has_admission_policies:
@@ -224,9 +217,8 @@ def _sharing(
             continue
         yield ConfigError(
             (*path_of(which), "nodeSelector"),
-            f"these nodes share each GPU among several pods ({_STRATEGY}): {listed(shared[:5])}"
-            + (f" and {len(shared) - 5} more" if len(shared) > 5 else "")
-            + "; quotas would count shares as GPUs, and jobs on whole nodes would not get whole GPUs",
+            f"these nodes share each GPU among several pods ({_STRATEGY}): {few(shared)}; "
+            "quotas would count shares as GPUs, and jobs on whole nodes would not get whole GPUs",
             "remove the config of the device plugin from the ClusterPolicy and the nodes' label "
             "nvidia.com/device-plugin.config, or choose other nodes",
             value=MISSING,

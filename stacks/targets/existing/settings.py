@@ -46,12 +46,10 @@ class TolerationSettings(SettingsModel):
     """Effect of the taint. Default: any."""
 
     def toleration(self) -> Mapping[str, str]:
-        """Return it as a pod has it."""
         given = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
         return {name: value for name, value in given.items() if value is not None}
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check it by the API server's rules."""
         yield from qualified_errors((*path, "key"), self.key, self.key)
         if self.value is not None and not is_label_value(self.value):
             yield ConfigError(
@@ -89,7 +87,6 @@ class RdmaSettings(SettingsModel):
     """Environment variables for NCCL in every job, such as NCCL_IB_HCA."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check the names of environment variables."""
         for name in self.variables:
             if not _VARIABLE.fullmatch(name):
                 yield ConfigError(
@@ -138,7 +135,6 @@ class PoolSettings(SettingsModel):
         return self.instance_type is not None or None not in (self.gpus_per_node, self.cpu, self.memory)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Require labels that select the nodes, and a complete shape."""
         yield from label_errors((*path, "nodeSelector"), self.node_selector)
         if len(self.tolerations) > _MOST_TOLERATIONS:
             yield ConfigError(
@@ -195,11 +191,9 @@ class SystemSettings(SettingsModel):
 
     @property
     def nodes(self) -> NodeGroup:
-        """The nodes, as pods are sent to them."""
         return NodeGroup(node_selector=self.node_selector, tolerations=[item.toleration() for item in self.tolerations])
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the labels to Kubernetes' rules."""
         yield from label_errors((*path, "nodeSelector"), self.node_selector)
 
 
@@ -237,7 +231,6 @@ class ClusterSettings(SettingsModel):
         return [self.pool, *self.more_pools]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check that the registry is a valid prefix of image names, and that claims have unique names."""
         if self.registry is not None and not images.PREFIX.fullmatch(self.registry):
             yield ConfigError(
                 (*path, "registry"),

@@ -73,7 +73,6 @@ class NodesSettings(SimulatedPoolSettings):
         return [self.pool(alone=not further), *further]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the pools to names of their own."""
         yield from pools.check((*path, "morePools"), self.more_pools)
 
 
