@@ -19,22 +19,13 @@ from stacks.settings.model import SettingsModel, choice, form, reject
 _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
 _NETWORK_OPERATOR: Final = catalogue.chart_versions("network-operator")
 _FEATURE_DISCOVERY: Final = catalogue.chart_versions("node-feature-discovery")
-_DRIVER: Final = re.compile(r"[1-9][0-9]{2}\.[0-9]{2,3}(\.[0-9]{2})?")
-_NETWORK_DRIVER: Final = re.compile(r"(doca[0-9]+(\.[0-9]+)+-)?[0-9]{2}\.[0-9]{2}-[0-9]+(\.[0-9]+)+-[0-9]+")
-_NETWORK_DRIVERS: Final = "the version of DOCA, where it has one, and of OFED, such as doca3.3.0-26.01-1.0.0.0-0"
-_DRIVERS: Final = "three numbers with dots, or two, such as 580.126.20"
-
-_FOLDER: Final = re.compile(r"/(pv-disks|mnt)(/[A-Za-z0-9][-A-Za-z0-9_.]*)+")
-_FOLDERS: Final = (
-    "a folder below /pv-disks or /mnt, where the pool's disks are mounted, written without .. and doubled /"
-)
 
 
 NetworkDriverVersion: TypeAlias = Annotated[
     str,
     form(
-        _NETWORK_DRIVER,
-        _NETWORK_DRIVERS,
+        r"(doca[0-9]+(\.[0-9]+)+-)?[0-9]{2}\.[0-9]{2}-[0-9]+(\.[0-9]+)+-[0-9]+",
+        "the version of DOCA, where it has one, and of OFED, such as doca3.3.0-26.01-1.0.0.0-0",
         "this is not a version of NVIDIA's DOCA-OFED driver",
         "use the tag of nvcr.io/nvidia/mellanox/doca-driver without the suffix for the node's system, or remove "
         "the key; the default is the operator's own",
@@ -45,8 +36,8 @@ NetworkDriverVersion: TypeAlias = Annotated[
 DriverVersion: TypeAlias = Annotated[
     str,
     form(
-        _DRIVER,
-        _DRIVERS,
+        r"[1-9][0-9]{2}\.[0-9]{2,3}(\.[0-9]{2})?",
+        "three numbers with dots, or two, such as 580.126.20",
         "this is not a version of NVIDIA's data center driver",
         "choose one from NVIDIA's list of drivers for the GPU operator, or remove the key; the default is the "
         "operator's own driver",
@@ -57,8 +48,8 @@ DriverVersion: TypeAlias = Annotated[
 ScratchFolder: TypeAlias = Annotated[
     str,
     form(
-        _FOLDER,
-        _FOLDERS,
+        r"/(pv-disks|mnt)(/[A-Za-z0-9][-A-Za-z0-9_.]*)+",
+        "a folder below /pv-disks or /mnt, where the pool's disks are mounted, written without .. and doubled /",
         "teams' pods may mount this folder of their node, but it is outside the pool's scratch disks",
         f"remove the key; the default is {nvme_scratch.FOLDER}",
     ),

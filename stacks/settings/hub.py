@@ -8,8 +8,6 @@ from typing import Annotated, Final, TypeAlias
 from stacks.settings.model import form, matching, reject
 
 _PART: Final = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
-_MODEL: Final = re.compile(rf"{_PART}(/{_PART})?")
-_MODELS: Final = "an owner and a name of letters, digits and . _ -, such as ibm-granite/granite-3.2-8b-instruct"
 
 _SHORTENED: Final = r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,39}"
 _NO_REFERENCE: Final = r".*(?:\.\.|//|/\.|\.lock(?:/|$))"
@@ -40,8 +38,8 @@ def _revision(value: str) -> str:
 ModelName: TypeAlias = Annotated[
     str,
     form(
-        _MODEL,
-        _MODELS,
+        rf"{_PART}(/{_PART})?",
+        "an owner and a name of letters, digits and . _ -, such as ibm-granite/granite-3.2-8b-instruct",
         "this is not a valid model name of the Hugging Face Hub",
         "write it as the model's page shows it",
     ),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, TypeAlias
 
 from components import catalogue
 from components.catalogue import Artifact, Repository
@@ -13,15 +12,10 @@ from components.mlops.menu import Deployment
 from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, form
 
-_URL: Final = re.compile(r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9_-]+")
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
-_CONTENT: Final = re.compile(r"h1:[A-Za-z0-9+/]{43}=")
-
-
 Url: TypeAlias = Annotated[
     str,
     form(
-        _URL,
+        r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9_-]+",
         "https://github.com/, an owner and a name of letters, digits, _ and -, without .git and / at the end",
         "this is not an address of a GitHub repository",
         f"remove the key; the default is {catalogue.MLOPS.url}",
@@ -30,7 +24,7 @@ Url: TypeAlias = Annotated[
 Commit: TypeAlias = Annotated[
     str,
     form(
-        _COMMIT,
+        r"[0-9a-f]{40}",
         "40 of 0-9 and a-f",
         "this is not a commit; branches and tags can move",
         "use the output of `git rev-parse` in the repository",
@@ -39,7 +33,7 @@ Commit: TypeAlias = Annotated[
 Content: TypeAlias = Annotated[
     str,
     form(
-        _CONTENT,
+        r"h1:[A-Za-z0-9+/]{43}=",
         "h1: and 44 characters of Base64",
         "this is not a digest of files",
         "check the files, then copy the digest from the error about a different digest",

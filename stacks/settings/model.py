@@ -60,15 +60,15 @@ def matching(check: Callable[[str], str], pattern: str, allowed: str) -> Rule:
     return Rule(AfterValidator(check), {"pattern": f"^(?:{pattern})$", "patternErrorMessage": allowed})
 
 
-def form(pattern: re.Pattern[str], allowed: str, message: str, hint: str) -> Rule:
+def form(pattern: str, allowed: str, message: str, hint: str) -> Rule:
     """Return a validator that takes the texts that a pattern matches as a whole. allowed: the pattern in words."""
 
     def check(value: str) -> str:
-        if not pattern.fullmatch(value):
+        if not re.fullmatch(pattern, value):
             reject(message, hint, expected=allowed)
         return value
 
-    return matching(check, pattern.pattern, allowed)
+    return matching(check, pattern, allowed)
 
 
 def one_of(check: Callable[[str], str], known: Sequence[str]) -> Rule:

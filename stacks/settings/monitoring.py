@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Final, TypeAlias
 
@@ -39,7 +38,7 @@ readOnlyPort of kubelet-config.v1beta1, metricsBindAddress and healthzBindAddres
 RunbooksAddress: TypeAlias = Annotated[
     str,
     form(
-        re.compile(r"https?://[^\s#?@]+"),
+        r"https?://[^\s#?@]+",
         "an address like https://git.example.org/platform/docs/runbooks.md, without # and what follows",
         "this is not the address of a page with sections that alerts can link to",
         "open docs/runbooks.md in your repository and copy the address, or remove the key",

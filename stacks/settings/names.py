@@ -52,7 +52,7 @@ def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]
 
 
 _CLASSES: Final = f"1 to {SUBDOMAIN_LENGTH} of a-z, 0-9, - and ., with a letter or digit first and last"
-_BOUNDED: Final = re.compile(rf"(?=.{{1,{SUBDOMAIN_LENGTH}}}$){_SUBDOMAIN.pattern}")
+_BOUNDED: Final = rf"(?=.{{1,{SUBDOMAIN_LENGTH}}}$){_SUBDOMAIN.pattern}"
 
 
 def _class(what: str, kind: str) -> Rule:

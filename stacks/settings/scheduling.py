@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Final
@@ -24,7 +23,7 @@ _MOST_LEVELS: Final = 15
 _SCHEDULERS = catalogue.versions(catalogue.SCHEDULER_PLUGINS)
 
 
-_LEVEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LEVEL: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _LEVELS: Final = "letters, digits, -, _ and ., with a letter or digit first and last"
 
 

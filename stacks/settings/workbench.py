@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
@@ -24,9 +23,9 @@ _IMAGES: Final[Mapping[str, NotebookImage]] = {image.name: image for image in ca
 _MOST_GPUS: Final = 1024
 _LONGEST_NAME: Final = 52
 """Of a StatefulSet, whose pods are labelled with its name and ten characters more (kubernetes/kubernetes 64023)."""
-_BUCKET: Final = re.compile(r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_BUCKET: Final = r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _BUCKETS: Final = "3 to 63 of a-z, 0-9, - and ., with a letter or digit first and last (Amazon S3, bucket naming rules)"
-_WORD: Final = re.compile(r"[!-~]+")
+_WORD: Final = r"[!-~]+"
 _WORDS: Final = "letters, digits and signs without spaces"
 Word: TypeAlias = Annotated[
     str, form(_WORD, _WORDS, "an object store would reject this", "copy it from the store's console")

@@ -35,10 +35,8 @@ _TAGS: Final = (
     "at most 128 letters, digits, and . _ -, which do not begin with . or -; with @sha256: and 64 digits behind it, "
     "only what has that digest is run"
 )
-_FILE: Final = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9._/-]{0,254}")
+_FILE: Final = r"[A-Za-z0-9_/][A-Za-z0-9._/-]{0,254}"
 _FILES: Final = "a path of letters, digits and . _ - /"
-_MESSAGE: Final = re.compile(r"[1-9][0-9]{0,3}[KMG]?")
-_MESSAGES: Final = "a whole number of bytes, or one with K, M or G"
 _WEIGHTS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([mbt])")
 _UNITS: Final = {"m": 1e6, "b": 1e9, "t": 1e12}
 _DEFAULT_SIZE: Final = "1.3b"
@@ -93,8 +91,8 @@ Tag: TypeAlias = Annotated[str, matching(_tag, rf"(?!{_MOVES}$){_TAG.pattern}", 
 MessageSize: TypeAlias = Annotated[
     str,
     form(
-        _MESSAGE,
-        _MESSAGES,
+        r"[1-9][0-9]{0,3}[KMG]?",
+        "a whole number of bytes, or one with K, M or G",
         "this is not a message size of nccl-tests",
         f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
     ),

@@ -35,7 +35,7 @@ _TAKEN: Final = re.compile(
 )
 """Users and groups that Ubuntu's cloud images and Docker have themselves (base-passwd, passwd.master and group.master;
 then those of packages): cloud-init creates a user with a group of the same name, and fails if that exists."""
-_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID: Final = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _IDS: Final = "the volume's ID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
 _KEY: Final = r"\s*(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521))[\s\S]*"
 _TOUCHED: Final = r"sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com"
@@ -158,10 +158,10 @@ def _named(values: Mapping[str, object]) -> Mapping[str, object]:
 
 Name = Annotated[
     str,
-    form(_NAME, _NAMES, "this name is invalid for the VM", "for example 'mlops-platform'"),
+    form(_NAME.pattern, _NAMES, "this name is invalid for the VM", "for example 'mlops-platform'"),
     AfterValidator(_not_every_projects),
 ]
-RuleName = Annotated[str, form(_NAME, _NAMES, "this name is invalid for a rule", "for example 'web'")]
+RuleName = Annotated[str, form(_NAME.pattern, _NAMES, "this name is invalid for a rule", "for example 'web'")]
 User = Annotated[str, matching(_user, _USER.pattern, _USERS)]
 VolumeId = Annotated[str, form(_ID, _IDS, "this is not a volume's ID", "`openstack volume list` prints the ids")]
 PublicKey = Annotated[str, matching(_public_key, _KEY, _KEYS)]

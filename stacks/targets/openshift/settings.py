@@ -25,7 +25,6 @@ from stacks.targets.existing.settings import ExistingSettings
 
 _SERVER: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
 _SERVERS: Final = "a name or an address, such as nfs.example.org or 192.168.98.96, without a scheme and a path"
-_PATH: Final = re.compile(r"(?!.*/\.\.(/|$))/[^/\s]+(/[^/\s]+)*")
 _PATHS: Final = "the absolute path of a folder, such as /export/mlbatch, without .. and spaces"
 """Of `/` the provisioner cuts more off a volume's path than it should, and leaves the folder of a deleted claim where
 it was (kubernetes-sigs/nfs-subdir-external-provisioner, provisioner.go, Delete)."""
@@ -50,7 +49,7 @@ class NfsSettings(SettingsModel):
         Annotated[
             str,
             form(
-                _PATH,
+                r"(?!.*/\.\.(/|$))/[^/\s]+(/[^/\s]+)*",
                 _PATHS,
                 "this is not a valid path of an export",
                 "write it as `showmount --exports <server>` shows it, without a / at its end",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
@@ -22,8 +21,7 @@ from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.aks.settings.values import AccountName, ContainerName
 
 _BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
-_BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAME: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _NAMES: Final = "at most 63 of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)"
 
 
@@ -41,7 +39,7 @@ class BlobAccess(StrEnum):
 _BlobfuseVersion = Annotated[
     str,
     form(
-        _BLOBFUSE,
+        r"[0-9]+\.[0-9]+\.[0-9]+",
         "three numbers with dots, such as 2.5.4, or null for the nodes' own",
         "this is not a version of blobfuse2",
         "write the version as Azure shows it",

@@ -157,7 +157,7 @@ def _guid(value: str) -> str:
 TimeOfDay = Annotated[
     str,
     form(
-        re.compile("([01][0-9]|2[0-3]):[0-5][0-9]"),
+        "([01][0-9]|2[0-3]):[0-5][0-9]",
         "hours and minutes, 00:00 to 23:59",
         "this is not a time of day",
         'write it in quotes, such as "02:00"',
@@ -166,7 +166,7 @@ TimeOfDay = Annotated[
 UtcOffset = Annotated[
     str,
     form(
-        re.compile("[+-](0[0-9]|1[0-4]):[0-5][0-9]"),
+        "[+-](0[0-9]|1[0-4]):[0-5][0-9]",
         "a sign, hours and minutes, such as +00:00",
         "this is not a UTC offset",
         'write it as "+01:00"',
@@ -175,7 +175,7 @@ UtcOffset = Annotated[
 KubernetesVersion = Annotated[
     str,
     form(
-        re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?"),
+        r"[0-9]+\.[0-9]+(\.[0-9]+)?",
         "a minor version such as 1.35, or one with a patch such as 1.35.7",
         "this is not a version of Kubernetes",
         f'for example "{versions.DEFAULT}"',
@@ -188,7 +188,7 @@ def _resource_id(kind: str, command: str) -> Rule:
     """Return a validator of resource IDs. kind: with its provider. command: prints such an ID."""
     path = rf"/subscriptions/{GUID.pattern}/resource[gG]roups/[\w().-]{{1,90}}/providers/{kind}/[\w.-]{{1,80}}"
     allowed = f"/subscriptions/<id>/resourceGroups/<group>/providers/{kind}/<name>"
-    return form(re.compile(path), allowed, "this is not such a resource ID", f"`{command}` prints it")
+    return form(path, allowed, "this is not such a resource ID", f"`{command}` prints it")
 
 
 WorkspaceId = Annotated[
