@@ -107,21 +107,27 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
     try:
         client = kubernetes.config.new_client_from_config_dict(yaml.safe_load(kubeconfig.contents))
         version = read(client, "/version/")
-        uid = _uid(client)
-        judges = _has_admission_policies(client)
         ranks = read(client, "/apis/scheduling.k8s.io/v1/priorityclasses")["items"]
         classes = read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
-        openshift = _openshift(client)
-        has_registry, gpu_policies = _has_registry(client), _gpu_policies(client)
         subscriptions, own_subscriptions = others.subscriptions(client)
         definitions = others.definitions(client)
-        data_science = others.data_science(client, subscriptions)
-        kueue = others.kueue(client, definitions)
-        nodes: dict[str, NodeFacts] = {}
-        for labels in node_selectors:
-            selector = ",".join(f"{name}={value}" for name, value in labels.items())
-            found = read(client, "/api/v1/nodes", labelSelector=selector)["items"]
-            nodes |= {node.name: node for node in map(_node, found)}
+        return ClusterFacts(
+            identifier=_uid(client) or identity(kubeconfig),
+            version=f"{version['major']}.{''.join(filter(str.isdigit, version['minor']))}",
+            nodes=_nodes(client, node_selectors),
+            has_admission_policies=_has_admission_policies(client),
+            priority_classes=frozenset(item["metadata"]["name"] for item in ranks),
+            default_priority=_default_priority(ranks),
+            storage_classes=frozenset(item["metadata"]["name"] for item in classes),
+            openshift=_openshift(client),
+            has_registry=_has_registry(client),
+            gpu_policies=_gpu_policies(client),
+            data_science=others.data_science(client, subscriptions),
+            definitions=definitions,
+            subscriptions=subscriptions,
+            own_subscriptions=own_subscriptions,
+            kueue=others.kueue(client, definitions),
+        )
     except kubernetes.client.ApiException as error:
         if error.status == UNAUTHORIZED:
             raise KubeconfigError(
@@ -141,24 +147,6 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
         raise silent(kubeconfig, f"no answer within {cluster_api.SECONDS:g} s: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise silent(kubeconfig, f"the address does not answer as an API server ({error!r})") from None
-    minor = "".join(character for character in version["minor"] if character.isdigit())
-    return ClusterFacts(
-        identifier=uid or identity(kubeconfig),
-        version=f"{version['major']}.{minor}",
-        nodes=tuple(nodes.values()),
-        has_admission_policies=judges,
-        priority_classes=frozenset(item["metadata"]["name"] for item in ranks),
-        default_priority=_default_priority(ranks),
-        storage_classes=frozenset(item["metadata"]["name"] for item in classes),
-        openshift=openshift,
-        has_registry=has_registry,
-        gpu_policies=gpu_policies,
-        data_science=data_science,
-        definitions=definitions,
-        subscriptions=subscriptions,
-        own_subscriptions=own_subscriptions,
-        kueue=kueue,
-    )
 
 
 def require_identity(kubeconfig: Kubeconfig, settings: KubernetesSettings, facts: ClusterFacts) -> None:
@@ -248,9 +236,15 @@ def _default_priority(classes: Iterable[Mapping[str, Any]]) -> str | None:
     return None if default in PRIORITIES else default
 
 
-def _node(item: Mapping[str, Any]) -> NodeFacts:
-    return NodeFacts(
-        name=item["metadata"]["name"],
-        labels=item["metadata"].get("labels") or {},
-        allocatable={name: canonical(amount) for name, amount in (item["status"].get("allocatable") or {}).items()},
-    )
+def _nodes(client: Any, selectors: Iterable[Mapping[str, str]]) -> tuple[NodeFacts, ...]:
+    nodes: dict[str, NodeFacts] = {}
+    for labels in selectors:
+        selector = ",".join(f"{name}={value}" for name, value in labels.items())
+        for item in read(client, "/api/v1/nodes", labelSelector=selector)["items"]:
+            metadata, allocatable = item["metadata"], item["status"].get("allocatable") or {}
+            nodes[metadata["name"]] = NodeFacts(
+                name=metadata["name"],
+                labels=metadata.get("labels") or {},
+                allocatable={name: canonical(amount) for name, amount in allocatable.items()},
+            )
+    return tuple(nodes.values())

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stacks.config.errors import ConfigError, key
-from stacks.config.secrets import BLOB_SAS_TOKEN, EMPTY, HIDDEN, Concealed, looks_like_sas, of_target
+from stacks.config.secrets import BLOB_SAS_TOKEN, Concealed, looks_like_sas, of_target
 from stacks.config.sections import texts
 from stacks.targets.registry import SECRET_KEYS, TARGETS
 from stacks.targets.spec import TargetSpec
 
 _NOT_SHOWN: Final = "(a SAS token, not shown)"
 _WRONG: Final = {
-    EMPTY: (
+    Concealed.EMPTY: (
         "this secret is empty: an empty secret either lets everyone in or locks everyone out",
         "a secret with a value",
         "the value, or remove the key",
@@ -35,16 +35,16 @@ _WRONG: Final = {
 def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
     """Yield secrets that are empty, invalid or in plain text. Their values are not shown.
 
-    raw: by key without the project's name. Encrypted values are HIDDEN, and EMPTY if blank.
+    raw: by key without the project's name. Encrypted values are Concealed.
     """
     target = TARGETS.get(str(raw.get("target")))
     for name in SECRET_KEYS:
-        value = raw.get(name, HIDDEN)
+        value = raw.get(name, Concealed.SECRET)
         if isinstance(value, Concealed) and value in _WRONG:
             message, expected, remedy = _WRONG[value]
             hint = f"run `pulumi config set --secret {key((name,))}`, which asks for {remedy}"
             yield ConfigError((name,), message, hint, expected=expected)
-        elif value is not HIDDEN:
+        elif value is not Concealed.SECRET:
             yield _readable(name, target)
     yield from _plain_tokens({name: value for name, value in raw.items() if name not in SECRET_KEYS}, target)
 

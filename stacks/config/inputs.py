@@ -113,7 +113,7 @@ def configuration() -> dict[str, object]:
     """
     config = pulumi.Config(NAMESPACE)
     keys = sorted({**get_config_env(), **CONFIG.get()})
-    raw: dict[str, object] = {full: secrets.HIDDEN for full in keys if _is_misspelt(full)}
+    raw: dict[str, object] = {full: secrets.Concealed.SECRET for full in keys if _is_misspelt(full)}
     for name in (full.removeprefix(f"{NAMESPACE}:") for full in keys if full.startswith(f"{NAMESPACE}:")):
         value = config.get(name)
         if pulumi.runtime.is_config_secret(f"{NAMESPACE}:{name}"):

@@ -41,11 +41,6 @@ class Concealed(Enum):
         return self.value
 
 
-HIDDEN: Final = Concealed.SECRET
-"""Replaces an encrypted value."""
-EMPTY: Final = Concealed.EMPTY
-"""Replaces an empty secret."""
-
 _ADDRESSES: Final = frozenset(name for kind, name in ALERT_ADDRESSES.items() if kind != "pagerduty")
 _ADDRESS: Final = re.compile(
     r"https?://([^\s/?#@\[\]]*@)?(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]%]+)(:\d*)?([/?#]([^\s%]|%[0-9a-f]{2})*)?", re.IGNORECASE

@@ -30,7 +30,7 @@ def configuration(stack: str, folder: Path) -> dict[str, Any]:
         raise ValueError(f"{file.name}: it has no mapping `config` of keys such as {NAMESPACE}:target")
     prefix = f"{NAMESPACE}:"
     return {
-        name.removeprefix(prefix): secrets.HIDDEN if _has_secret(value) else value
+        name.removeprefix(prefix): secrets.Concealed.SECRET if _has_secret(value) else value
         for name, value in (found or {}).items()
         if isinstance(name, str) and name.startswith(prefix)
     }

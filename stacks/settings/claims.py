@@ -1,4 +1,4 @@
-"""A workload's own volume. Its claim remains when the workload is removed."""
+"""PersistentVolumeClaims: of workloads, which remain when the workload is removed, and existing ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from stacks.config.errors import ConfigError, Path
 from stacks.settings.model import SettingsModel, SomeBytes
-from stacks.settings.names import ClassName, is_subdomain
+from stacks.settings.names import ClassName, is_label, is_subdomain
 
 
 class ClaimSettings(SettingsModel):
@@ -33,3 +33,22 @@ class ClaimSettings(SettingsModel):
                 f"write another name, or remove the key; the default is {self.by_itself}",
                 expected="a-z, 0-9, - and ., with a letter or digit first and last",
             )
+
+
+class ExistingClaimSettings(SettingsModel):
+    """A PersistentVolumeClaim that the stack does not create, for workloads to mount."""
+
+    name: str
+    """Name of the claim. Workloads refer to it."""
+    namespace: str
+    """Namespace of the claim."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        for name, is_good in (("name", is_subdomain(self.name)), ("namespace", is_label(self.namespace))):
+            if not is_good:
+                yield ConfigError(
+                    (*path, name),
+                    "Kubernetes would reject this name",
+                    "write the name as `kubectl get pvc --all-namespaces` shows it",
+                    expected="a-z, 0-9 and -, with a letter or digit first and last, and in a claim's name also .",
+                )

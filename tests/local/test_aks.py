@@ -494,7 +494,7 @@ def test_a_member_may_submit_the_same_workloads(
 ) -> None:
     """Each as `mlbatch jobs` prints it, under a name of the member's own."""
     assert created(project), "the policies of the last test's stack are in force"
-    raw = {**changed(settings, {**EVERYTHING, **OPERATORS}), "blobSasToken": secrets.HIDDEN}
+    raw = {**changed(settings, {**EVERYTHING, **OPERATORS}), "blobSasToken": secrets.Concealed.SECRET}
     own = {"vllm": {"cache": {"name": "my-weights"}}, "pretraining": {}}.get(job, {"tag": "1"})
     changes = {"name": f"my-{job}", **own}
     inputs = interpret(wanted(raw, job, changes, {"team": "blue", "user": None}), base=paths.root, environment={})

@@ -56,7 +56,7 @@ class TestStack:
         assert server["image"].endswith("/s2i-generic-data-science-notebook:2025.1")
 
     def test_an_external_stores_secret_key_is_a_secret_of_the_stack(self, mirror: Mirror, kubeconfig: Path) -> None:
-        stack = loaded({**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.HIDDEN}, mirror, kubeconfig)
+        stack = loaded({**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.Concealed.SECRET}, mirror, kubeconfig)
         record = registered(replace(stack, secrets={SECRET_KEY: pulumi.Output.secret("correct-horse")}))
         connection = record.one("Secret", "aws-connection-minio", "sandbox")
         assert connection.inputs["data"]["AWS_SECRET_ACCESS_KEY"] == "Y29ycmVjdC1ob3JzZQ=="
@@ -80,11 +80,11 @@ class TestMistakes:
                 ('mlbatch:workbench.objectStore.kind = "external"', "pulumi config set --secret mlbatch:" + SECRET_KEY),
             ),
             (
-                {**wanted(), SECRET_KEY: secrets.HIDDEN},
+                {**wanted(), SECRET_KEY: secrets.Concealed.SECRET},
                 (f"mlbatch:{SECRET_KEY}", "creates its keys itself", f"pulumi config rm mlbatch:{SECRET_KEY}"),
             ),
             (
-                {**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.EMPTY},
+                {**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.Concealed.EMPTY},
                 (f"mlbatch:{SECRET_KEY}", "this secret is empty"),
             ),
         ],

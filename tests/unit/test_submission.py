@@ -254,8 +254,8 @@ def test_secrets_are_there_by_their_keys_alone(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.mysite.yaml").write_text(text)
     assert configuration("mysite", tmp_path) == {
         "target": "aks",
-        "jupyterToken": secrets.HIDDEN,
-        "teams": secrets.HIDDEN,
+        "jupyterToken": secrets.Concealed.SECRET,
+        "teams": secrets.Concealed.SECRET,
         "mirror": {"secure": "a", "images": "b"},
     }
     (tmp_path / "Pulumi.mysite.yaml").write_text("")

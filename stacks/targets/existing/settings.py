@@ -12,7 +12,7 @@ from components import names
 from components.kubernetes.placement import NodeGroup
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
 from stacks.settings import PlatformSettings, images, pools
-from stacks.settings.existing_claims import ExistingClaimSettings
+from stacks.settings.claims import ExistingClaimSettings
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.limits import MOST_GPUS, MOST_NODES

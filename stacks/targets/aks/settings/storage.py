@@ -15,7 +15,7 @@ from components.azure.compatibility import blobfuse_fault, identity_fault
 from components.azure.storage_classes import Reclaim
 from components.catalogue import chart_versions
 from stacks.config.errors import ConfigError, Path, key
-from stacks.settings.existing_claims import ExistingClaimSettings
+from stacks.settings.claims import ExistingClaimSettings
 from stacks.settings.model import SettingsModel, SomeBytes, choice, form
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.aks.settings.values import AccountName, ContainerName
