@@ -19,7 +19,7 @@ from components.kubernetes.quantity import Quantity
 from components.workloads import metaseq, nccl, olmo, pretraining
 from components.workloads.interface import USER, Exposure
 from stacks.config.errors import ConfigError, Path, key
-from stacks.settings import addresses
+from stacks.settings import cidr
 from stacks.settings.claims import ClaimSettings
 from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.images import Reference, Repository
@@ -505,11 +505,11 @@ def _ranges(path: Path, ranges: tuple[str, ...], exposure: Exposure) -> Iterator
         return
     if not ranges:
         return
-    if wide := addresses.too_wide(ranges):
+    if wide := cidr.too_wide(ranges):
         yield ConfigError(
             path, f"together these are {wide[0]}, which contains almost all addresses", "list your own network's range"
         )
-    elif exposure is Exposure.PUBLIC and all(addresses.within(value, addresses.NOT_PUBLIC) for value in ranges):
+    elif exposure is Exposure.PUBLIC and all(cidr.within(value, cidr.NOT_PUBLIC) for value in ranges):
         yield ConfigError(
             path,
             "these networks do not exist on the internet, so no client could connect",
@@ -526,9 +526,9 @@ def _range(path: Path, value: str) -> Iterator[ConfigError]:
         if str(network) != value:
             wrong = "this is not an address range: a network's first address, a slash and the prefix length"
             hint = f"did you mean {network}? a single address ends in /32"
-        elif addresses.within(value, addresses.LOOPBACK):
+        elif cidr.within(value, cidr.LOOPBACK):
             wrong, hint = "this is a loopback address, which no client uses", "remove it"
-        elif addresses.too_wide([value]):
+        elif cidr.too_wide([value]):
             wrong, hint = "this contains almost all addresses", "list your own network's range"
         else:
             return

@@ -9,8 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from stacks.config.errors import ConfigError, Path, key, listed
-from stacks.settings.addresses import NOT_PUBLIC, too_many, too_wide, within
-from stacks.settings.cidr import Network
+from stacks.settings.cidr import NOT_PUBLIC, Network, too_many, too_wide, within
 from stacks.settings.model import SettingsModel
 from stacks.targets.cpouta import values
 

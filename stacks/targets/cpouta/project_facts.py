@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.openstack import notes
 from components.openstack.notes import CLUSTER, IMAGE
-from stacks.settings.addresses import too_wide
+from stacks.settings.cidr import too_wide
 from stacks.targets.cpouta import sign_in
 from stacks.targets.cpouta.key_file import Obstacle
 from stacks.targets.cpouta.sign_in import ProjectError

@@ -12,7 +12,7 @@ from components.openstack.notes import CLUSTER, SSH_RULE, cluster_note
 from stacks.config.errors import MISSING, ConfigError, Path, instead, key, listed
 from stacks.config.secrets import MLOPS_PASSWORD
 from stacks.derived.partial import PartialSettings
-from stacks.settings.addresses import DOCUMENTATION, within
+from stacks.settings.cidr import DOCUMENTATION, within
 from stacks.settings.mlops import MlopsSettings
 from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.tenancy import QueueingSettings

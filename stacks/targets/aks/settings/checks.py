@@ -10,7 +10,7 @@ from components.azure import versions
 from components.azure.aks import RETIRED_TAG, infiniband_deployment
 from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_PAIR, REGIONS_WITHOUT_ZONES
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
-from stacks.settings import addresses, cidr
+from stacks.settings import cidr
 from stacks.targets.aks.settings import support
 from stacks.targets.aks.settings.options import AzureOptions
 from stacks.targets.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY, STORAGE_SKUS
@@ -95,7 +95,7 @@ def _api_server(azure: AzureOptions) -> Iterator[ConfigError]:
     chosen = [name for name, value in given.items() if value]
     allowed = "exactly one of authorizedRanges, private: true and public: true"
     others = [text for text in access.authorized_ranges if text not in (ANYBODY, NODES_ONLY)]
-    if ANYBODY not in access.authorized_ranges and (wide := addresses.too_wide(others)):
+    if ANYBODY not in access.authorized_ranges and (wide := cidr.too_wide(others)):
         yield ConfigError(
             (*path, "authorizedRanges"),
             f"together these are {wide[0]}, which contains almost all addresses",
@@ -103,7 +103,7 @@ def _api_server(azure: AzureOptions) -> Iterator[ConfigError]:
             expected=allowed,
         )
     for text in others:
-        if addresses.within(text, addresses.NOT_PUBLIC):
+        if cidr.within(text, cidr.NOT_PUBLIC):
             yield ConfigError(
                 (*path, "authorizedRanges", access.authorized_ranges.index(text)),
                 "this private network does not exist on the internet and cannot reach the API server's address",
@@ -344,7 +344,7 @@ def _ranges(azure: AzureOptions) -> Iterator[ConfigError]:
                 "write single addresses, or a larger network" if network.prefixlen else "list your own networks",
                 expected="public networks with a prefix length from 1 to 30, or of one address (/32)",
             )
-        elif addresses.within(text, addresses.NOT_PUBLIC) or any(network.overlaps(private) for private in _PRIVATE):
+        elif cidr.within(text, cidr.NOT_PUBLIC) or any(network.overlaps(private) for private in _PRIVATE):
             yield ConfigError(
                 path,
                 "a storage account's firewall accepts only public networks",
