@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pulumi
 
 from components import names
 from components.kubernetes.node_pool import NodePool
-from components.kubernetes.quantity import ZERO, Quantity
+from components.kubernetes.quantity import ZERO
 from components.tenancy.quota import Quota, offered
 from stacks.derived.resolution import Resolved
 from stacks.settings import PlatformSettings
@@ -41,7 +41,10 @@ def outputs(
         if len(resolved.pools) == 1
         else {pool.name: _nodes(pool) for pool in resolved.pools},
         "queues": {
-            queue: _text(quota, settings.queueing.covered, resolved.gpu_resource) for queue, quota in quotas.items()
+            queue: {
+                offered(resource, resolved.gpu_resource): str(quota[resource]) for resource in settings.queueing.covered
+            }
+            for queue, quota in quotas.items()
         },
         "teams": {
             team.name: {
@@ -73,7 +76,3 @@ def _sum(quotas: Iterable[Quota]) -> Quota:
     for quota in quotas:
         total = {resource: amount + quota[resource] for resource, amount in total.items()}
     return total
-
-
-def _text(quota: Mapping[str, Quantity], covered: Sequence[str], gpu_resource: str) -> Mapping[str, str]:
-    return {offered(resource, gpu_resource): str(quota[resource]) for resource in covered}

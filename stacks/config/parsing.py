@@ -219,7 +219,9 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     found, location = _told(root, path, error), error["loc"]
     above = [_allowed(root, location[:end]) for end in range(len(location))]
     if error["input"] is None and error["type"] not in ("missing", "extra_forbidden"):
-        return _nothing(found, bool(above) and _is_optional(above[-1], location[-1]))
+        has_default = bool(above) and location[-1] not in above[-1].get("required", ())
+        hint = "write a value" + (", or remove the key; it has a default" if has_default else "")
+        return replace(found, value=None, message="this key has no value", hint=hint)
     found = replace(found, hint=date_hint(error["input"]) or found.hint)
     # Any text in a mapping with free keys may be a password.
     return replace(found, value=MISSING) if any(map(_has_free_keys, above)) else found
@@ -238,12 +240,13 @@ def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         return _wrong_type(where, value, "a mapping", _in_words(allowed))
     if kind == "rejected":
+        told = [item if isinstance(item, str) else form(item) for item in value] if isinstance(value, list) else value
         return ConfigError(
             where,
             context["message"],
             context["hint"],
             expected=context["expected"],
-            value=MISSING if context["secret"] else _judged(value),
+            value=MISSING if context["secret"] else told,
         )
     if kind in ("choice", "enum", "literal_error"):
         return _not_known(where, value, context.get("what") or " ".join(_words(where[-1])), allowed["enum"])
@@ -341,17 +344,6 @@ def _if_near(value: object, known: Iterable[str]) -> object:
     return value if isinstance(value, bool) or nearest(value, known) else MISSING
 
 
-def _judged(value: object) -> object:
-    """Return a rejected value as a message may show it."""
-    return [item if isinstance(item, str) else form(item) for item in value] if isinstance(value, list) else value
-
-
-def _nothing(found: ConfigError, has_default: bool) -> ConfigError:
-    """Return the error of a key without a value. found: the error of any other invalid value."""
-    hint = "write a value" + (", or remove the key; it has a default" if has_default else "")
-    return replace(found, value=None, message="this key has no value", hint=hint)
-
-
 def _quantity_hint(value: object) -> str:
     text = str(value)
     number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
@@ -395,10 +387,6 @@ def _resolved(whole: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str
     # Null comes last.
     first: Mapping[str, Any] = found.get("anyOf", [found])[0]
     return whole["$defs"][first["$ref"].rpartition("/")[2]] if "$ref" in first else first
-
-
-def _is_optional(allowed: Mapping[str, Any], name: str | int) -> bool:
-    return name in allowed.get("properties", ()) and name not in allowed.get("required", ())
 
 
 def _has_free_keys(allowed: Mapping[str, Any]) -> bool:

@@ -78,11 +78,6 @@ class Room:
     nodes: int
     gpus: int
 
-    @property
-    def of_one_job(self) -> str:
-        """What fits, in words."""
-        return f"{self.nodes} nodes of {self.gpus} GPUs"
-
 
 def read(file: Path, room: Room | None = None) -> list[TraceLine]:
     """Return the jobs of a file, in order. room: the teams and nodes to check against, None for no check.
@@ -119,7 +114,7 @@ def write(jobs: Iterable[TraceLine], comments: Sequence[str] = ()) -> str:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
     text.writelines(f"# {line}\n" for line in comments)
-    rows.writerows([_exact(value) if isinstance(value, float) else value for _, value in job] for job in jobs)
+    rows.writerows([_exact(value) for _, value in job] for job in jobs)
     return text.getvalue()
 
 
@@ -140,9 +135,9 @@ def jobs(lines: Sequence[TraceLine], name: str, time_scale: float = 1) -> list[S
     ]
 
 
-def _exact(number: float) -> str:
-    """Return a number as it is read again."""
-    return repr(number).removesuffix(".0")
+def _exact(value: object) -> object:
+    """Return a value as it is read again."""
+    return repr(value).removesuffix(".0") if isinstance(value, float) else value
 
 
 def _shorter(seconds: int, time_scale: float) -> int:
@@ -205,6 +200,6 @@ def _wrong(found: Sequence[TraceLine], of_teams: Mapping[str, int], room: Room |
         yield f"a pod requests {line.gpus} GPUs, a node has {room.gpus}; request at most {room.gpus}"
     elif line.pods > (most := room.nodes * (room.gpus // line.gpus)):
         yield (
-            f"{line.pods} pods of {line.gpus} GPUs cannot run together on {room.of_one_job}; "
+            f"{line.pods} pods of {line.gpus} GPUs cannot run together on {room.nodes} nodes of {room.gpus} GPUs; "
             f"request at most {most} such pods"
         )

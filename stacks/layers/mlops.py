@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pulumi
-
 from components.kubernetes.cluster import Cluster
 from components.mlops.platform import MlopsArgs, MlopsPlatform
 from components.passwords import MLOPS, password
@@ -23,10 +21,8 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> M
         manifests=releases.mlops,
         forwarder=settings.forwarder,
         registry=settings.local_registry,
-        password=None if settings.upstream_access else _password(inputs, cluster),
+        password=None
+        if settings.upstream_access
+        else cluster.data_password or password(MLOPS, inputs.secrets.get(MLOPS_PASSWORD)),
     )
     return MlopsPlatform("mlops", args, cluster.options())
-
-
-def _password(inputs: StackInputs[Any], cluster: Cluster) -> pulumi.Output[str]:
-    return cluster.data_password or password(MLOPS, inputs.secrets.get(MLOPS_PASSWORD))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -245,13 +245,9 @@ def _team(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     yield ConfigError(
         job.submitter or (*job.path, "team"),
         "a team is required for the job" if job.team is None else "there is no such team",
-        instead(job.team or "", known, _first_team(known)),
+        instead(job.team or "", known, f"set it to {known[0]}" if known else "add a team to mlbatch:teams"),
         expected=listed(known),
     )
-
-
-def _first_team(known: Sequence[str]) -> str:
-    return f"set it to {known[0]}" if known else "add a team to mlbatch:teams"
 
 
 def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from components import names
-from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
 from stacks.config.errors import ConfigError, Path, key
 from stacks.derived.partial import PartialSettings
@@ -64,12 +63,9 @@ def _offered(path: Path, amounts: QuotaSettings | LimitSettings, is_on: bool) ->
         )
 
 
-def _has_several(pool: NodePool) -> bool:
-    return pool.count > 0 and pool.shape.resources[names.GPU] != Quantity.parse(1)
-
-
 def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
-    pool = next((each for each in partial.pools if _has_several(each)), None)
+    one = Quantity.parse(1)
+    pool = next((each for each in partial.pools if each.count and each.shape.resources[names.GPU] != one), None)
     if pool is not None:
         yield ConfigError(
             _SWITCH,

@@ -134,7 +134,7 @@ def _found(partial: PartialSettings, path: Path, pool: PoolSettings, facts: Clus
             f"and {key((*path, 'instanceType'))} of future nodes",
         )
     yield from _shape(partial, path, pool, facts)
-    without = [node.name for node in nodes if not _whole(node.allocatable.get(names.GPU))]
+    without = [node.name for node in nodes if not Quantity.parse(node.allocatable.get(names.GPU, "0")).nano]
     if without and not pool.has_shape:
         yield ConfigError(
             (*path, "nodeSelector"),
@@ -247,7 +247,3 @@ def _classes(partial: PartialSettings, made: Iterable[str]) -> Iterator[ConfigEr
                     ),
                     expected=listed(sorted(known)) if known else "an existing class",
                 )
-
-
-def _whole(amount: str | None) -> bool:
-    return amount is not None and Quantity.parse(amount).nano > 0

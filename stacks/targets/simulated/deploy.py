@@ -8,7 +8,6 @@ from typing import Any
 import pulumi
 
 from components.kubernetes.cluster import Cluster, StorageClasses
-from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import Placement
 from components.kubernetes.provider import kubernetes_provider
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
@@ -17,10 +16,6 @@ from stacks import platform
 from stacks.config.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.targets.simulated.settings import SimulatedSettings
-
-
-def _more(pool: NodePool) -> SimulatedNodesArgs:
-    return SimulatedNodesArgs(pool=pool, prefix=f"gpu-node-{pool.name}")
 
 
 def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mapping[str, Any]:
@@ -35,7 +30,9 @@ def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mappin
     own = pulumi.ResourceOptions(providers=[provider])
     first, *others = resolved.pools
     nodes = [SimulatedNodes("nodes", SimulatedNodesArgs(pool=first), own)]
-    nodes += [SimulatedNodes(f"nodes-{pool.name}", _more(pool), own) for pool in others]
+    for pool in others:
+        args = SimulatedNodesArgs(pool=pool, prefix=f"gpu-node-{pool.name}")
+        nodes.append(SimulatedNodes(f"nodes-{pool.name}", args, own))
     there = [node for each in nodes for node in each.ready]
     after = pulumi.ResourceOptions(providers=[provider], depends_on=there)
     volumes = SimulatedVolumes("volumes", after)

@@ -207,11 +207,7 @@ ReservationGroupId = Annotated[
 ]
 
 
-def _cidr(value: str) -> str:
-    return str(_network(value))
-
-
-def _network(value: str) -> IPv4Network:
+def _network(value: str) -> str:
     """Return an IPv4 network. Rejects other texts, and addresses of machines in a network."""
     allowed = _NETWORKS
     try:
@@ -222,10 +218,10 @@ def _network(value: str) -> IPv4Network:
         reject("this is an IPv6 network", "write an IPv4 network", expected=allowed)
     if str(loose.network_address) != value.split("/")[0]:
         reject("this is a machine's address in a network", f"did you mean {loose}?", expected=allowed)
-    return loose
+    return str(loose)
 
 
-Cidr = Annotated[str, matching(_cidr, r"[0-9.]+(/[0-9.]+)?", _NETWORKS)]
+Cidr = Annotated[str, matching(_network, r"[0-9.]+(/[0-9.]+)?", _NETWORKS)]
 
 
 def ranges(values: tuple[str, ...]) -> tuple[str, ...]:
