@@ -16,6 +16,7 @@ import yaml
 from stacks.config import parsing, stack_file
 from stacks.config.errors import ConfigError, SettingsError, key, listed
 from stacks.config.inputs import StackInputs, interpret
+from stacks.settings.submission import WorkloadSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation.admission import may_be_member
 
@@ -125,7 +126,7 @@ def _not_queued(job: str, asked: Mapping[str, Any]) -> Iterator[ConfigError]:
     """Yield the error of a submission mode that members cannot use. asked: the configuration with the job."""
     partial, _ = parsing.read(asked)
     settings = partial.section(WorkloadsSettings)
-    workload = settings.every()[job] if settings is not None else None
+    workload = settings.of(WorkloadSettings)[job] if settings is not None else None
     if workload is not None and not workload.queued:
         yield ConfigError(
             (_TREE, job, _SUBMISSION, "gang"),

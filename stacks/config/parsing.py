@@ -219,8 +219,10 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     found, location = _told(root, path, error), error["loc"]
     above = [_allowed(root, location[:end]) for end in range(len(location))]
     if error["input"] is None and error["type"] not in ("missing", "extra_forbidden"):
-        has_default = bool(above) and location[-1] not in above[-1].get("required", ())
-        hint = "write a value" + (", or remove the key; it has a default" if has_default else "")
+        optional = above[-1].get("properties", {}).keys() - above[-1].get("required", ()) if above else ()
+        hint = "write a value" + (
+            ", or remove the key; it has a default" if location and location[-1] in optional else ""
+        )
         return replace(found, value=None, message="this key has no value", hint=hint)
     found = replace(found, hint=date_hint(error["input"]) or found.hint)
     # Any text in a mapping with free keys may be a password.

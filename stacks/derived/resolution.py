@@ -14,7 +14,7 @@ from components.queueing.running_kueue import RunningKueue
 from stacks.derived.partial import PartialSettings
 from stacks.derived.quotas import Division
 from stacks.settings.health import HealthSettings
-from stacks.settings.workloads import WorkloadsSettings
+from stacks.settings.workloads import JobSettings, ViewerSettings, WorkloadsSettings
 from stacks.validation import isolation
 
 
@@ -119,13 +119,13 @@ def images(workloads: WorkloadsSettings | None, registry: str | None) -> Mapping
     if workloads is None:
         return {}
     found = {}
-    for name, job in workloads.jobs().items():
+    for name, job in workloads.of(JobSettings).items():
         repository = job.image or (f"{registry}/{job.repository}" if registry is not None else None)
         if repository is not None and job.tag is not None:
             found[name] = f"{repository}:{job.tag}"
     training = workloads.metaseq
     own = training.image or (f"{registry}/{training.repository}" if registry is not None else None)
-    for name, viewer in workloads.viewers().items():
+    for name, viewer in workloads.of(ViewerSettings).items():
         repository, tag = viewer.image or own, viewer.tag or training.tag
         if repository is not None and tag is not None:
             found[name] = f"{repository}:{tag}"

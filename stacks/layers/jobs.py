@@ -28,7 +28,7 @@ from components.workloads.synthetic import SyntheticJob, SyntheticLoadArgs
 from components.workloads.vllm import VllmArgs
 from stacks.config.inputs import StackInputs
 from stacks.layers.scheduling import second_scheduler
-from stacks.settings.submission import SubmissionSettings
+from stacks.settings.submission import SubmissionSettings, WorkloadSettings
 from stacks.settings.tenancy import TeamSettings
 from stacks.settings.workloads import JobSettings, NodeWorkloadSettings
 
@@ -259,7 +259,7 @@ def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:
         spec.pod_security,
         spec.shared_access,
     )
-    team, files = settings.every()[job].submission.team or "", spec.shared_files(inputs.settings)
+    team, files = settings.of(WorkloadSettings)[job].submission.team or "", spec.shared_files(inputs.settings)
     makers: Mapping[str, Callable[[], list[Document]]] = {
         "nccl": lambda: nccl.documents(settings.nccl.name, made.nccl(team)),
         "metaseq": lambda: metaseq.documents(settings.metaseq.name, made.metaseq(team, settings.logs.name)),

@@ -55,7 +55,7 @@ def namespaces(inputs: StackInputs[Any], cluster: Cluster, teams: Mapping[str, T
     settings = inputs.settings
     name = settings.workloads.namespace
     volumes = inputs.resolved.volumes.values()
-    used = any(item.enabled and not item.queued for item in settings.workloads.every().values())
+    used = any(item.enabled and not item.queued for item in settings.workloads.of(WorkloadSettings).values())
     own: Layer | None = None
     if used or settings.volcano.enabled or name in volumes:
         own = namespace = Namespace("workloads", NamespaceArgs(name=name), cluster.options())
@@ -123,7 +123,7 @@ class _Workloads:
     def install(self) -> None:
         """Register each workload that is switched on."""
         logs = self._logs()
-        for workload in self.inputs.settings.workloads.every().values():
+        for workload in self.inputs.settings.workloads.of(WorkloadSettings).values():
             if workload.enabled:
                 self._register(workload, logs)
         if logs is not None:

@@ -12,11 +12,10 @@ from components.kubernetes.quantity import Quantity
 from components.workloads import finetuning
 from stacks.settings.hub import ModelName, Revision
 from stacks.settings.images import Reference
+from stacks.settings.limits import WEEK
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores
 from stacks.settings.names import ClassName
 from stacks.settings.submission import WorkloadSettings
-
-_WEEK = 7 * 24 * 3600
 
 
 class ResultSettings(SettingsModel):
@@ -65,7 +64,7 @@ class FinetuningSettings(WorkloadSettings):
     checkpoint_every: Annotated[int, Field(ge=1, le=100_000_000)] = 50
     """Number of steps between checkpoints."""
     result: ResultSettings = ResultSettings()
-    deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 6 * 3600
+    deadline_seconds: Annotated[int, Field(ge=60, le=4 * WEEK)] = 6 * 3600
     """Maximum seconds for each attempt of the job. An attempt that exceeds it is not repeated."""
 
     what: ClassVar[str] = "the fine-tuning"

@@ -33,7 +33,19 @@ _ONE_OF: Final = "one of the keys quota and share"
 _LEAST_DISK: Final = Quantity.parse("1Gi")
 
 
-class QuotaSettings(SettingsModel):
+class AmountsSettings(SettingsModel):
+    """Amounts of resources."""
+
+    def amounts(self) -> Mapping[str, Quantity]:
+        """Return what is set by resource name. GPU shares count as GPUs."""
+        found = {info.alias or name: getattr(self, name) for name, info in type(self).model_fields.items()}
+        shares = found.pop(names.SHARED_GPU, None)
+        if shares is not None:
+            found[names.GPU] = shares + (found[names.GPU] or ZERO)
+        return {resource: amount for resource, amount in found.items() if amount is not None}
+
+
+class QuotaSettings(AmountsSettings):
     """Amounts of each resource. Every queue covers all resources, and an omitted resource has its default."""
 
     cpu: Cores = Field(alias=names.CPU)
@@ -51,21 +63,11 @@ class QuotaSettings(SettingsModel):
     pods: WholeQuantity = Field(alias=names.PODS, default=Quantity.parse(100))
     """Number of pods. Default: MLBatch's."""
 
-    def amounts(self) -> Mapping[str, Quantity]:
-        return {
-            names.CPU: self.cpu,
-            names.MEMORY: self.memory,
-            names.GPU: self.gpu + self.shared_gpu,
-            names.RDMA: self.rdma,
-            names.INFINIBAND: self.infiniband,
-            names.PODS: self.pods,
-        }
-
 
 NOTHING: Final = QuotaSettings.model_construct(cpu=ZERO, memory=ZERO, gpu=ZERO, pods=ZERO)
 
 
-class LimitSettings(SettingsModel):
+class LimitSettings(AmountsSettings):
     """Maximum of each resource. An omitted resource has no limit."""
 
     cpu: Cores | None = Field(alias=names.CPU, default=None)
@@ -83,29 +85,14 @@ class LimitSettings(SettingsModel):
     pods: WholeQuantity | None = Field(alias=names.PODS, default=None)
     """Number of pods."""
 
-    def amounts(self) -> Mapping[str, Quantity]:
-        limits = {
-            names.CPU: self.cpu,
-            names.MEMORY: self.memory,
-            names.GPU: self.gpu if self.shared_gpu is None else self.shared_gpu,
-            names.RDMA: self.rdma,
-            names.INFINIBAND: self.infiniband,
-            names.PODS: self.pods,
-        }
-        return {resource: limit for resource, limit in limits.items() if limit is not None}
 
-
-class ReserveSettings(SettingsModel):
+class ReserveSettings(AmountsSettings):
     """Resources of each GPU node for its DaemonSets. Shares and the slack queue's default leave them out."""
 
     cpu: Cores | None = Field(alias=names.CPU, default=None)
     """CPU cores. Default: 2, or none on simulated nodes. `kubectl describe node` shows the requests of pods."""
     memory: Bytes | None = Field(alias=names.MEMORY, default=None)
     """Memory in bytes. Default: 4Gi, or none on simulated nodes."""
-
-    def amounts(self) -> Mapping[str, Quantity]:
-        given = {names.CPU: self.cpu, names.MEMORY: self.memory}
-        return {resource: amount for resource, amount in given.items() if amount is not None}
 
 
 class TrainingOperatorSettings(SettingsModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -15,12 +15,10 @@ from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.claims import ClaimSettings
 from stacks.settings.hub import ModelName, Revision
 from stacks.settings.images import Reference
-from stacks.settings.limits import MOST_GPUS
+from stacks.settings.limits import MOST_GPUS, WEEK
 from stacks.settings.model import SomeBytes, SomeCores
 from stacks.settings.names import is_subdomain
 from stacks.settings.submission import WorkloadSettings
-
-_WEEK: Final = 7 * 24 * 3600
 
 
 class CacheSettings(ClaimSettings):
@@ -73,9 +71,9 @@ class VllmSettings(WorkloadSettings):
     """Apply startSeconds, deadlineSeconds and the load generator's requests, and end the job if the server fails. If
     false, as in MLBatch's tutorial, both containers can wait for each other forever and keep the GPUs.
     """
-    start_seconds: Annotated[int, Field(ge=60, le=_WEEK)] = 3600
+    start_seconds: Annotated[int, Field(ge=60, le=WEEK)] = 3600
     """Maximum seconds until the server answers. The first start downloads the weights."""
-    deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 6 * 3600
+    deadline_seconds: Annotated[int, Field(ge=60, le=4 * WEEK)] = 6 * 3600
     """Maximum seconds that the job can run."""
 
     what: ClassVar[str] = "the vLLM batch"

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -23,11 +23,13 @@ from stacks.settings import cidr
 from stacks.settings.claims import ClaimSettings
 from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.images import Reference, Repository
-from stacks.settings.limits import MOST_NODES
+from stacks.settings.limits import MOST_NODES, WEEK
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, form, matching, one_of, reject
 from stacks.settings.names import ClassName, label_error
 from stacks.settings.submission import WorkloadSettings, name_error
 from stacks.settings.vllm import VllmSettings
+
+M = TypeVar("M", bound=SettingsModel)
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(@sha256:[0-9a-f]{64})?")
 _MOVES: Final = "latest"
@@ -41,7 +43,6 @@ _WEIGHTS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([mbt])")
 _UNITS: Final = {"m": 1e6, "b": 1e9, "t": 1e12}
 _DEFAULT_SIZE: Final = "1.3b"
 _MODEL: Final = tuple(field.name for field in fields(metaseq.Size))
-_WEEK: Final = 7 * 24 * 3600
 _MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -125,7 +126,7 @@ class JobSettings(NodeWorkloadSettings):
     """Image without a tag. Default: the one in the stack's registry."""
     tag: Tag | None = None
     """Tag of the image. Required if the job is enabled."""
-    deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 24 * 3600
+    deadline_seconds: Annotated[int, Field(ge=60, le=4 * WEEK)] = 24 * 3600
     """Maximum seconds that the job can run."""
 
     @property
@@ -150,7 +151,7 @@ class NcclSettings(JobSettings):
     """Reduce only in the switches (SHARP). The test fails if the fabric does not support it."""
     debug: Literal["WARN", "INFO", "TRACE", "VERSION"] = "WARN"
     """Log level of NCCL (NCCL_DEBUG)."""
-    deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 3600
+    deadline_seconds: Annotated[int, Field(ge=60, le=4 * WEEK)] = 3600
 
     what: ClassVar[str] = "the NCCL test"
     repository: ClassVar[str] = "nccltest"
@@ -281,7 +282,7 @@ class PretrainingSettings(NodeWorkloadSettings):
     data: str | None = None
     """Name of the volume with the training texts, read as bytes. Default: generated texts."""
     checkpoints: CheckpointSettings = CheckpointSettings()
-    deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 24 * 3600
+    deadline_seconds: Annotated[int, Field(ge=60, le=4 * WEEK)] = 24 * 3600
     """Maximum seconds for each attempt of the job."""
 
     what: ClassVar[str] = "the pre-training"
@@ -425,24 +426,17 @@ class WorkloadsSettings(SettingsModel):
     pretraining: PretrainingSettings = PretrainingSettings()
     finetuning: FinetuningSettings = FinetuningSettings()
 
-    def jobs(self) -> Mapping[str, JobSettings]:
-        return {"nccl": self.nccl, "metaseq": self.metaseq, "olmo": self.olmo}
-
-    def viewers(self) -> Mapping[str, ViewerSettings]:
-        return {"aim": self.aim, "tensorboard": self.tensorboard}
-
-    def node_workloads(self) -> Mapping[str, NodeWorkloadSettings]:
-        """Return everything that takes whole nodes, by key."""
-        return {**self.jobs(), "jupyterlab": self.jupyterlab, "pretraining": self.pretraining}
-
-    def every(self) -> Mapping[str, WorkloadSettings]:
-        """Return everything that is submitted, by key."""
-        served = {**self.jobs(), "jupyterlab": self.jupyterlab, "vllm": self.vllm}
-        return {**served, "pretraining": self.pretraining, "finetuning": self.finetuning}
+    def of(self, kind: type[M]) -> Mapping[str, M]:
+        """Return the sections of a kind by key, such as WorkloadSettings for everything that is submitted."""
+        return {name: section for name, section in self if isinstance(section, kind)}
 
     def without(self, keys: Collection[str]) -> WorkloadsSettings:
         """Return the same with some of what is submitted switched off. keys: of it."""
-        off = {name: each.model_copy(update={"enabled": False}) for name, each in self.every().items() if name in keys}
+        off = {
+            name: each.model_copy(update={"enabled": False})
+            for name, each in self.of(WorkloadSettings).items()
+            if name in keys
+        }
         return self.model_copy(update=off)
 
     def home(self, workload: WorkloadSettings) -> str | None:

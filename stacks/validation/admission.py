@@ -68,8 +68,8 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 def _workloads(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[ConfigError]:
     hopeless = _hopeless(partial, settings)
     yield from hopeless.values()
-    settings = settings.without({*hopeless, *(settings.node_workloads() if _shares(partial) else ())})
-    for name, workload in settings.every().items():
+    settings = settings.without({*hopeless, *(settings.of(NodeWorkloadSettings) if _shares(partial) else ())})
+    for name, workload in settings.of(WorkloadSettings).items():
         path: Path = ("workloads", name)
         if workload.enabled:
             yield from _submission(partial, path, workload)
@@ -103,7 +103,7 @@ def _hopeless(partial: PartialSettings, settings: WorkloadsSettings) -> Mapping[
         return {}
     found: dict[str, ConfigError] = {}
     if pool is not None and pool.count and not pool.shape.resources[names.GPU].nano:
-        for name, workload in settings.every().items():
+        for name, workload in settings.of(WorkloadSettings).items():
             found[name] = ConfigError(
                 ("workloads", name, "enabled"),
                 f"{workload.what} requests GPUs, but the nodes have none",
@@ -115,7 +115,7 @@ def _hopeless(partial: PartialSettings, settings: WorkloadsSettings) -> Mapping[
             f"{settings.olmo.what} reads its data from a volume, but target {target.name} has none",
             "set it to false, or run the job on a target that has volumes",
         )
-    return {name: error for name, error in found.items() if settings.every()[name].enabled}
+    return {name: error for name, error in found.items() if settings.of(WorkloadSettings)[name].enabled}
 
 
 def _batch(partial: PartialSettings, batch: VllmSettings) -> Iterator[ConfigError]:

@@ -28,7 +28,13 @@ from stacks.settings.submission import WorkloadSettings
 from stacks.settings.tenancy import TenancySettings
 from stacks.settings.vllm import VllmSettings
 from stacks.settings.volcano import VolcanoSettings
-from stacks.settings.workloads import JobSettings, JupyterLabSettings, PretrainingSettings, WorkloadsSettings
+from stacks.settings.workloads import (
+    JobSettings,
+    JupyterLabSettings,
+    PretrainingSettings,
+    ViewerSettings,
+    WorkloadsSettings,
+)
 from stacks.targets.spec import PLATFORM, Planned
 from stacks.validation import network
 from stacks.validation.walk import apply
@@ -95,7 +101,7 @@ def _members(partial: PartialSettings) -> Iterator[Planned]:
 
 
 def _workloads(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
-    for section, workload in settings.every().items():
+    for section, workload in settings.of(WorkloadSettings).items():
         if workload.enabled:
             path: Path = ("workloads", section, "name")
             yield Planned("Workload", "", workload.name, path)
@@ -131,7 +137,7 @@ def _of_workload(partial: PartialSettings, workload: WorkloadSettings, namespace
 
 def _viewers(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
     home = settings.home(settings.metaseq) or ""
-    for section, viewer in settings.viewers().items():
+    for section, viewer in settings.of(ViewerSettings).items():
         if viewer.enabled:
             path: Path = ("workloads", section, "name")
             for kind in ("Workload", "Deployment", "Service"):

@@ -11,6 +11,7 @@ import yaml
 
 from cli.app import main
 from stacks.job_manifests import JOBS, manifest
+from stacks.settings.submission import WorkloadSettings
 from stacks.settings.workloads import WorkloadsSettings
 from tests.unit.test_aks import settings
 
@@ -77,7 +78,7 @@ def test_logs_are_those_of_the_job_by_its_own_name(job: str) -> None:
 
 
 def test_members_can_print_every_job_of_the_settings() -> None:
-    assert set(JOBS) == set(WorkloadsSettings().every()) - {"jupyterlab"}, "a notebook server is no job"
+    assert set(JOBS) == set(WorkloadsSettings().of(WorkloadSettings)) - {"jupyterlab"}, "a notebook server is no job"
 
 
 def test_olmo_is_switched_on_beside_the_volumes_that_there_are(tmp_path: Path) -> None:

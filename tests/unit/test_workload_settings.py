@@ -20,7 +20,7 @@ from components.workloads.metaseq import SIZES, Size
 from components.workloads.submission import SubmissionMode
 from stacks.settings.health import HealthSettings, NcclGateSettings
 from stacks.settings.machines import MACHINES
-from stacks.settings.workloads import WorkloadsSettings
+from stacks.settings.workloads import NodeWorkloadSettings, WorkloadsSettings
 from tests.unit.configurations import partial_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def settings(**sections: Any) -> WorkloadsSettings:
 
 def test_nothing_runs_unless_it_is_asked_for() -> None:
     own = settings()
-    assert not [item for item in own.node_workloads().values() if item.enabled]
+    assert not [item for item in own.of(NodeWorkloadSettings).values() if item.enabled]
     assert not own.logs_needed()
     health = partial_of(valid()).section(HealthSettings)
     assert health is not None

@@ -15,7 +15,7 @@ from stacks.derived.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings, ScratchSettings
 from stacks.settings.health import AutopilotSettings, CheckSettings, Mode
 from stacks.settings.tenancy import QueueingSettings
-from stacks.settings.workloads import WorkloadsSettings
+from stacks.settings.workloads import ViewerSettings, WorkloadsSettings
 from stacks.targets.existing import gpu_policies
 from stacks.targets.existing.settings import ClusterSettings, PoolSettings, StorageClassSettings, path_of
 from stacks.targets.existing.target import given_shape, is_looked_up
@@ -80,7 +80,7 @@ def _viewers(partial: PartialSettings, cluster: ClusterSettings, workloads: Work
     if not workloads.metaseq.queued or not others:
         return
     gang, tolerations = key(("workloads", "metaseq", "submission", "gang")), key(("cluster", "system", "tolerations"))
-    for name, viewer in workloads.viewers().items():
+    for name, viewer in workloads.of(ViewerSettings).items():
         if viewer.enabled:
             yield ConfigError(
                 ("workloads", name, "enabled"),

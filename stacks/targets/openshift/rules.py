@@ -14,7 +14,7 @@ from stacks.derived.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings, ScratchSettings
 from stacks.settings.health import NcclGateSettings
 from stacks.settings.volcano import VolcanoSettings
-from stacks.settings.workloads import JobSettings, WorkloadsSettings
+from stacks.settings.workloads import JobSettings, NodeWorkloadSettings, WorkloadsSettings
 from stacks.targets.existing import rules as existing
 from stacks.targets.openshift import operators, workbench
 from stacks.targets.openshift.settings import NfsSettings, OpenShiftGpuSettings
@@ -136,8 +136,8 @@ def _pinning(partial: PartialSettings, workloads: WorkloadsSettings) -> Iterator
     """
     if partial.fabric is None or partial.fabric.resource is None:
         return
-    for name, workload in workloads.node_workloads().items():
-        if workload.enabled and name not in workloads.jobs():
+    for name, workload in workloads.of(NodeWorkloadSettings).items():
+        if workload.enabled and not isinstance(workload, JobSettings):
             rdma = key(("cluster", "pool", "rdma"))
             yield ConfigError(
                 ("workloads", name, "enabled"),
