@@ -30,7 +30,6 @@ class NodeLabelerArgs:
     namespace: pulumi.Input[str]
     image: str
     nodes: NodeGroup
-    resources: Resources = RESOURCES
 
 
 class NodeLabeler(pulumi.ComponentResource):
@@ -58,6 +57,6 @@ def node_labeler(args: NodeLabelerArgs) -> Agent:
         port=hyperv_labels.PORT,
         labels=(hyperv_labels.PREFIX, hyperv_labels.PARTITION),
         nodes=args.nodes,
-        resources=args.resources,
+        resources=RESOURCES,
         folders=(str(hyperv_labels.POOL.parent),),
     )

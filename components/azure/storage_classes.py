@@ -46,16 +46,12 @@ class StorageClassesArgs:
     network, resource_group: of the nodes. NFS shares accept connections from there.
     blob: also create the class of the Blob driver.
     reclaim: of shares.
-    uid, gid: owner of all files of an SMB share, which does not store owners. Other users cannot read them. The default
-    is the user of Jupyter's images.
     """
 
     network: str
     resource_group: str
     blob: bool = True
     reclaim: Reclaim = Reclaim.RETAIN
-    uid: int = 1000
-    gid: int = 100
 
 
 class StorageClasses(pulumi.ComponentResource):
@@ -86,13 +82,14 @@ def blob_class() -> Document:
 def files_class(args: StorageClassesArgs) -> Document:
     """Return the class for SMB shares (kubernetes-sigs/azurefile-csi-driver, docs/driver-parameters.md).
 
+    A share does not store owners: the user of Jupyter's images owns all files, and other users cannot read them.
     Upstream's example lets all users access each file, with mode 0777 and owner root.
     """
     options = [
         "dir_mode=0770",
         "file_mode=0660",
-        f"uid={args.uid}",
-        f"gid={args.gid}",
+        "uid=1000",
+        "gid=100",
         "mfsymlinks",
         "cache=strict",
         "actimeo=30",

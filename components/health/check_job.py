@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from components import names
@@ -63,7 +63,6 @@ class CheckArgs:
     gate: GateArgs | None = None
     checks: Sequence[Check] = (NCCL_GATE,)
     python_image: str
-    resources: Resources = field(default=RESOURCES)
 
 
 def report_settings(check: Check, args: CheckArgs, judged: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -153,7 +152,7 @@ def _elsewhere(check: str) -> Document:
 
 def _reporter(step: str, program: Program, args: CheckArgs, mounted: Sequence[Volume]) -> Document:
     arguments = (f"{FILES_FOLDER}/{SETTINGS}", step)
-    container = program.container(step, args.python_image, arguments, args.resources, mounted, [OWN_NODE])
+    container = program.container(step, args.python_image, arguments, RESOURCES, mounted, [OWN_NODE])
     return {**container, "securityContext": {**NOBODY, **READ_ONLY}}
 
 

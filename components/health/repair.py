@@ -21,7 +21,6 @@ from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.program_job import RESOURCES
 from components.kubernetes.programs import API_CLIENT, FILES_FOLDER, Program
 from components.kubernetes.rbac import rule
-from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
 
 CONTROLLER: Final = "repair-controller"
@@ -54,7 +53,6 @@ class RepairControllerArgs:
     held: bool = True
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
-    resources: Resources = RESOURCES
 
 
 class RepairController(pulumi.ComponentResource):
@@ -116,4 +114,4 @@ def _deployment(args: RepairControllerArgs, code: Program) -> Document:
         nodes=args.nodes,
         pod_security=args.pod_security,
     )
-    return controller.of_program(code, args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources)
+    return controller.of_program(code, args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], RESOURCES)

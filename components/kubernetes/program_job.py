@@ -34,7 +34,6 @@ def program_job(
     config_map: str,
     nodes: NodeGroup,
     pod_security: PodSecurity,
-    resources: Resources = RESOURCES,
 ) -> Document:
     """Return the Job. It retries as long as the update waits for it.
 
@@ -45,7 +44,7 @@ def program_job(
     pod_security: mechanism that checks its pod.
     """
     files = [program.volume(config_map)]
-    runs = program.container(container, image, arguments, resources, files)
+    runs = program.container(container, image, arguments, RESOURCES, files)
     pod = {
         "serviceAccountName": account.name,
         "restartPolicy": "OnFailure",

@@ -56,7 +56,6 @@ class NvmeScratchArgs:
     filesystem: Filesystem = Filesystem.EXT4
     nodes: NodeGroup
     disk_model: str
-    resources: Resources = RESOURCES
 
 
 class NvmeScratch(pulumi.ComponentResource):
@@ -94,7 +93,7 @@ def scratch(args: NvmeScratchArgs) -> Agent:
         port=agent.PORT,
         labels=(agent.LABEL,),
         nodes=args.nodes,
-        resources=args.resources,
+        resources=RESOURCES,
         privileged=True,
         variables=(OWN_POD,),
     )

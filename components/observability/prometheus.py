@@ -70,7 +70,7 @@ _GRAFANA: Final = Resources(cpu_request="100m", memory_request="256Mi", cpu_limi
 _SIDECAR: Final = Resources(cpu_request="20m", memory_request="96Mi", cpu_limit="200m", memory_limit="192Mi")
 _STATE_METRICS: Final = Resources(cpu_request="50m", memory_request="128Mi", cpu_limit="500m", memory_limit="512Mi")
 _NODE_EXPORTER: Final = Resources(cpu_request="50m", memory_request="32Mi", cpu_limit="500m", memory_limit="128Mi")
-PROMETHEUS: Final = Resources(cpu_request="500m", memory_request="2Gi", cpu_limit="2", memory_limit="4Gi")
+_PROMETHEUS: Final = Resources(cpu_request="500m", memory_request="2Gi", cpu_limit="2", memory_limit="4Gi")
 """Enough for some hundred GPUs, each with about 25 series every 15 seconds."""
 
 
@@ -113,7 +113,6 @@ class MonitoringArgs:
     privileged: bool = False
     closed: bool = False
     alert_readers: Sequence[Pods] = ()
-    resources: Resources = PROMETHEUS
 
 
 class Monitoring(Layer):
@@ -244,7 +243,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
                 **nodes,
                 "retention": f"{args.retention_days}d",
                 "retentionSize": retention_size(args.storage),
-                "resources": args.resources.body(),
+                "resources": _PROMETHEUS.body(),
                 "storageSpec": _template(args, args.storage),
                 **_kept(args),
             },

@@ -60,7 +60,6 @@ class AppWrappersArgs:
     fault_tolerance: FaultTolerance = DEFAULTS
     replicas: int = 1
     gpu_resource: str = names.GPU
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
 
@@ -94,7 +93,7 @@ def _operator(args: AppWrappersArgs) -> Operator:
         name="appwrapper",
         upstream_namespace="appwrapper-system",
         images=args.release.images,
-        resources=args.resources,
+        resources=RESOURCES,
         replicas=args.replicas,
         nodes=args.nodes,
         config_map="appwrapper-operator-config",

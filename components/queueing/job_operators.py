@@ -46,7 +46,6 @@ class JobOperator(Controller):
     extra: Document = field(default_factory=dict)
     volumes: Sequence[Document] = ()
     sidecars: Sequence[Document] = ()
-    resources: Resources = RESOURCES
     cluster_rules: Sequence[Document]
     own_rules: Sequence[Document] = ()
 
@@ -101,7 +100,7 @@ def deployment(operator: JobOperator) -> Document:
         "ports": [{"containerPort": port, "name": name, "protocol": "TCP"} for name, port in operator.ports.items()],
         **operator.probes,
         **operator.extra,
-        "resources": operator.resources.body(),
+        "resources": RESOURCES.body(),
         "securityContext": dict(READ_ONLY),
     }
     return operator.deployment([container, *operator.sidecars], operator.volumes, grace_seconds=10)

@@ -40,7 +40,6 @@ class JobSetsArgs:
 
     release: Release
     replicas: int = 1
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
 
@@ -83,7 +82,7 @@ def _operator(args: JobSetsArgs) -> Operator:
         name="jobset",
         upstream_namespace="jobset-system",
         images=args.release.images,
-        resources=args.resources,
+        resources=RESOURCES,
         replicas=args.replicas,
         nodes=args.nodes,
         config_map="jobset-manager-config",

@@ -24,7 +24,7 @@ from components.kubernetes.programs import Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
 from components.kubernetes.volumes import volumes
-from components.queueing.job_operators import LOG_LEVEL, RESOURCES, JobOperator, JobOperatorLayer, service
+from components.queueing.job_operators import LOG_LEVEL, JobOperator, JobOperatorLayer, service
 
 NAME: Final = "kuberay-operator"
 KINDS: Final = (RAY_CLUSTER.kind, RAY_JOB.kind)
@@ -55,7 +55,6 @@ class KubeRayArgs:
     role: Release
     python: str
     replicas: int = 1
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
@@ -93,7 +92,6 @@ def job_operator(args: KubeRayArgs) -> JobOperator:
         volumes=volumes([PROXY.volume(_PROXY_FILES)]),
         annotations=PROXY.checksum(),
         replicas=args.replicas,
-        resources=args.resources,
         nodes=args.nodes,
         pod_security=args.pod_security,
         cluster_rules=cluster_rules(args.role),

@@ -63,6 +63,7 @@ Its job evicts a borrower with a smaller share. The borrower is therefore admitt
 
 _SAMPLING_SECONDS: Final = 300
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="2Gi")
+"""Upstream's values (config/components/manager/manager.yaml)."""
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
 
 
@@ -114,7 +115,6 @@ class KueueArgs:
     pods_ready: when a job whose pods do not run is requeued.
     gates: feature gates.
     fair_sharing: among users of a team. None if no team enables it.
-    resources: of the manager. The default is upstream's (config/components/manager/manager.yaml).
     """
 
     release: Release
@@ -123,7 +123,6 @@ class KueueArgs:
     replicas: int = 1
     gates: Mapping[str, bool] = field(default_factory=lambda: GATES)
     fair_sharing: FairSharing | None = None
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
 
@@ -153,7 +152,7 @@ def _operator(args: KueueArgs) -> Operator:
         name="kueue",
         upstream_namespace="kueue-system",
         images=args.release.images,
-        resources=args.resources,
+        resources=RESOURCES,
         replicas=args.replicas,
         nodes=args.nodes,
         config_map=CONFIG_MAP,

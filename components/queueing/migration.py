@@ -12,10 +12,8 @@ from components import names
 from components.kubernetes import program_job
 from components.kubernetes.manifests import Document, Manifest, register_all
 from components.kubernetes.placement import ANYWHERE, NodeGroup
-from components.kubernetes.program_job import RESOURCES
 from components.kubernetes.programs import API_CLIENT, Program
 from components.kubernetes.rbac import Account, rule
-from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
 
 NAME: Final = "kueue-stored-versions"
@@ -52,7 +50,6 @@ class StoredVersionsArgs:
     image: str
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
-    resources: Resources = RESOURCES
 
 
 class StoredVersions(pulumi.ComponentResource):
@@ -104,5 +101,4 @@ def _job(args: StoredVersionsArgs) -> Document:
         config_map=NAME,
         nodes=args.nodes,
         pod_security=args.pod_security,
-        resources=args.resources,
     )

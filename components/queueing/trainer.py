@@ -25,7 +25,6 @@ from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.objects import config_map
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.rbac import READ, rule
-from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
 from components.layer import Layer
 from components.queueing import fault_tolerance
@@ -33,7 +32,6 @@ from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.job_operators import (
     ADMISSION,
     LOG_LEVEL,
-    RESOURCES,
     JobOperator,
     JobOperatorLayer,
     certificate,
@@ -105,7 +103,6 @@ class TrainerArgs:
     capabilities: capabilities that the pods' container adds or drops.
     near: a level of the network, such as a rack. Kueue keeps a TrainJob's pods in one part of this level if possible.
     None: anywhere.
-    restarts: how often all pods of a TrainJob are recreated after one has failed.
     replicas: one of them leads.
     pod_security: mechanism that checks Trainer's own pods.
     """
@@ -115,9 +112,7 @@ class TrainerArgs:
     gang_seconds: int | None = None
     capabilities: Mapping[str, Sequence[str]] = field(default_factory=dict)
     near: str | None = None
-    restarts: int = fault_tolerance.DEFAULTS.retries
     replicas: int = 1
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
@@ -166,7 +161,6 @@ def job_operator(args: TrainerArgs) -> JobOperator:
             {"name": "config", "configMap": {"name": _CONFIG}},
         ],
         replicas=args.replicas,
-        resources=args.resources,
         nodes=args.nodes,
         pod_security=args.pod_security,
         cluster_rules=cluster_rules(),
@@ -277,7 +271,7 @@ def job_set(args: TrainerArgs, priority_class: str | None) -> Document:
     ancestor = {"labels": {f"{_GROUP}/trainjob-ancestor-step": "trainer"}}
     template = {**({"metadata": {"annotations": preference(args.near)}} if args.near is not None else {}), "spec": pod}
     return {
-        "failurePolicy": {"maxRestarts": args.restarts},
+        "failurePolicy": {"maxRestarts": fault_tolerance.DEFAULTS.retries},
         "replicatedJobs": [
             {"name": NODE, "template": {"metadata": ancestor, "spec": {"backoffLimit": 0, "template": template}}}
         ],

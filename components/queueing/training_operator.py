@@ -21,12 +21,10 @@ from components.job_kinds import PYTORCH_JOB
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.rbac import READ, rule
-from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
 from components.queueing.job_operators import (
     ADMISSION,
     LOG_LEVEL,
-    RESOURCES,
     JobOperator,
     JobOperatorLayer,
     certificate,
@@ -65,7 +63,6 @@ class TrainingOperatorArgs:
     init_image: str
     scheduler: str = ""
     replicas: int = 1
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
@@ -107,7 +104,6 @@ def job_operator(args: TrainingOperatorArgs) -> JobOperator:
         },
         volumes=[{"name": "cert", "secret": {"secretName": CERTIFICATE, "defaultMode": 0o644}}],
         replicas=args.replicas,
-        resources=args.resources,
         nodes=args.nodes,
         pod_security=args.pod_security,
         cluster_rules=cluster_rules(),

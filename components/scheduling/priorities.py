@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import pulumi
@@ -18,13 +17,11 @@ PRIORITIES: Final = {names.LOW_PRIORITY: 1, names.DEFAULT_PRIORITY: 5, names.HIG
 
 @dataclass(frozen=True, kw_only=True)
 class PrioritiesArgs:
-    """Priority classes by name with their value, and the default one.
+    """default: the class of pods that name none.
 
-    default: the class of pods that name none. None if the cluster already has a default class, because there can be
-    only one.
+    None if the cluster already has a default class, because there can be only one.
     """
 
-    values: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITIES))
     default: str | None = names.DEFAULT_PRIORITY
 
 
@@ -44,9 +41,9 @@ class Priorities(Layer):
         )
         self.ready = [
             Manifest(class_name, priority_class(class_name, value, default=class_name == args.default), options)
-            for class_name, value in args.values.items()
+            for class_name, value in PRIORITIES.items()
         ]
-        self.register_outputs({"classes": list(args.values)})
+        self.register_outputs({"classes": list(PRIORITIES)})
 
 
 def priority_class(name: str, value: int, *, default: bool) -> Document:

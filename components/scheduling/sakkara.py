@@ -86,7 +86,6 @@ class SakkaraArgs:
     topology: Topology | None = None
     gpu_resource: str = names.GPU
     replicas: int = 1
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
@@ -165,9 +164,7 @@ def topology_config_map(topology: Topology, gpu_resource: str) -> Document:
 def scheduler(args: SakkaraArgs) -> Document:
     """Return the scheduler's Deployment."""
     command = ["/bin/kube-scheduler", f"--config={CONFIG_PATH}", f"--v={VERBOSITY}"]
-    container = scheduler_container(
-        _CONTAINER, args.image, SCHEDULER, run={"command": command}, resources=args.resources
-    )
+    container = scheduler_container(_CONTAINER, args.image, SCHEDULER, run={"command": command}, resources=RESOURCES)
     return _program(args).deployment([container], [{"name": SCHEDULER, "configMap": {"name": SCHEDULER}}])
 
 

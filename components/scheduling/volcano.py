@@ -54,7 +54,6 @@ class VolcanoArgs:
     namespace: str
     queue: str = QUEUE
     launcher_view: LauncherView = LauncherView.PODS
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
 
@@ -93,7 +92,7 @@ def values(args: VolcanoArgs) -> Mapping[str, Any]:
 
     Its webhooks fail closed. They apply only to the jobs' namespace, so that a failed Volcano does not block others.
     """
-    share = {key: dict(part) for key, part in args.resources.body().items()}
+    share = {key: dict(part) for key, part in RESOURCES.body().items()}
     tolerations = [dict(toleration) for toleration in args.nodes.tolerations]
     watched = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [args.namespace]}
     return {

@@ -52,7 +52,6 @@ class NfsProvisionerArgs:
     storage_class: str
     provisioner: str
     image: str
-    resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
     hostmount: bool = False
@@ -139,7 +138,7 @@ def deployment(args: NfsProvisionerArgs) -> Document:
         "image": args.image,
         "imagePullPolicy": "IfNotPresent",
         "env": [{"name": name, "value": value} for name, value in variables.items()],
-        "resources": args.resources.body(),
+        "resources": RESOURCES.body(),
         # Without capabilities, as in upstream's PodSecurityPolicy (the chart's `podsecuritypolicy.yaml`).
         "securityContext": dict(READ_ONLY),
         "volumeMounts": [{"name": _VOLUME, "mountPath": _MOUNTED}],

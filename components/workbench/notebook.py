@@ -27,7 +27,6 @@ FILES: Final = "/opt/app-root/src"
 DASHBOARD: Final = "opendatahub.io/dashboard"
 """Label of the objects in the dashboard."""
 DISPLAY_NAME: Final = "openshift.io/display-name"
-DESCRIPTION: Final = "openshift.io/description"
 REGISTRY: Final = "image-registry.openshift-image-registry.svc:5000/redhat-ods-applications"
 """Address of OpenShift AI's image streams in the cluster's registry."""
 

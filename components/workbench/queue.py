@@ -38,8 +38,6 @@ class QueueArgs:
     flavor: pulumi.Input[str] | None = None
     tolerations: Sequence[Mapping[str, str]] = field(default_factory=lambda: [GPU_TOLERATION])
     open_to_all: bool = False
-    cluster_queue: str = CLUSTER_QUEUE
-    local_queue: str = LOCAL_QUEUE
     kueue_api: str = names.KUEUE_API
 
 
@@ -59,7 +57,7 @@ def cluster_queue(args: QueueArgs, flavor: pulumi.Input[str]) -> Document:
     return {
         "apiVersion": args.kueue_api,
         "kind": "ClusterQueue",
-        "metadata": {"name": args.cluster_queue},
+        "metadata": {"name": CLUSTER_QUEUE},
         "spec": {
             "namespaceSelector": own,
             "resourceGroups": [
@@ -94,6 +92,6 @@ def local_queue(args: QueueArgs, namespace: pulumi.Input[str], cluster_queue: pu
     return {
         "apiVersion": args.kueue_api,
         "kind": "LocalQueue",
-        "metadata": {"name": args.local_queue, "namespace": namespace, "annotations": dict(DEFAULT)},
+        "metadata": {"name": LOCAL_QUEUE, "namespace": namespace, "annotations": dict(DEFAULT)},
         "spec": {"clusterQueue": cluster_queue},
     }

@@ -14,7 +14,7 @@ from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
 from components.workbench import access, authority, ray_cluster, ray_job
 from components.workbench import queue as queues
-from components.workbench.notebook import DASHBOARD, DESCRIPTION, DISPLAY_NAME, NotebookArgs, files_claim, notebook
+from components.workbench.notebook import DASHBOARD, DISPLAY_NAME, NotebookArgs, files_claim, notebook
 from components.workbench.queue import QueueArgs
 from components.workbench.ray_cluster import RayClusterArgs
 from components.workbench.ray_job import RayJobsArgs
@@ -54,7 +54,6 @@ class WorkbenchArgs:
     """The arguments of the project.
 
     namespace: of the project.
-    display_name, description: in the dashboard.
     ray: Ray clusters to create. None if the notebook creates its own.
     ray_jobs: demos that run as jobs.
     edit_for_group: every service account of the project may edit it, as in the guide. Otherwise only the notebook's
@@ -62,8 +61,6 @@ class WorkbenchArgs:
     """
 
     namespace: str
-    display_name: str = "Sandbox"
-    description: str = "Try your ideas here."
     notebook: NotebookArgs
     connection: Connection
     queue: QueueArgs
@@ -81,7 +78,7 @@ class Workbench(Layer):
         project = NamespaceArgs(
             name=args.namespace,
             labels={DASHBOARD: "true"},
-            annotations={DISPLAY_NAME: args.display_name, DESCRIPTION: args.description},
+            annotations={DISPLAY_NAME: "Sandbox", "openshift.io/description": "Try your ideas here."},
         )
         namespace = Namespace(args.namespace, project, child).name
         secret = Manifest(

@@ -41,7 +41,6 @@ from components.workloads.submission import SUBMITTER, Submission, SubmissionMod
 API: Final = "ray.io/v1"
 MODEL: Final = "ibm-granite/granite-3.1-2b-instruct"
 DATASET: Final = "openai/gsm8k"
-SUBSET: Final = "main"
 FOLDER: Final = "/finetuning"
 SHARED_MEMORY: Final = "10Gi"
 """Size for Ray's object store. It takes 30 % of the pod's memory, and at most 10 GB or 95 % of this size, whichever is
@@ -69,9 +68,8 @@ _GROUP: Final = "workers"
 class FinetuningArgs:
     """The arguments of the fine-tuning.
 
-    model, dataset: names on Hugging Face's hub.
-    subset: of the dataset. None if it has none.
-    model_revision, dataset_revision: commit, branch or tag of each.
+    model: name on Hugging Face's hub.
+    model_revision, dataset_revision: commit, branch or tag of the model and of DATASET.
     image: of Ray, with PyTorch.
     packages: that Ray installs for the job, with their versions.
     workers: number of pods, each with a GPU.
@@ -95,9 +93,7 @@ class FinetuningArgs:
     packages: Sequence[str]
     model: str = MODEL
     model_revision: str
-    dataset: str = DATASET
     dataset_revision: str
-    subset: str | None = SUBSET
     workers: int
     gpu_resource: str = names.GPU
     cpu: str
@@ -255,9 +251,9 @@ def arguments(name: str, args: FinetuningArgs) -> list[str]:
     return [
         f"--model={args.model}",
         f"--model-revision={args.model_revision}",
-        f"--dataset={args.dataset}",
+        f"--dataset={DATASET}",
         f"--dataset-revision={args.dataset_revision}",
-        *([f"--subset={args.subset}"] if args.subset is not None else []),
+        "--subset=main",
         f"--workers={args.workers}",
         f"--rank={args.rank}",
         f"--batch={args.batch}",

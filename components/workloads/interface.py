@@ -137,7 +137,6 @@ class ViewerArgs:
     volumes: Sequence[Volume]
     port: int
     nodes: NodeGroup
-    resources: Resources = RESOURCES
     user: int | None = USER
 
 
@@ -177,7 +176,7 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
         "env": [{"name": "HOME", "value": "/tmp"}],  # noqa: S108 - of the container alone
         "ports": [{"name": "http", "containerPort": args.port, "protocol": "TCP"}],
         "readinessProbe": {"tcpSocket": {"port": args.port}, "periodSeconds": 10},
-        "resources": args.resources.body(),
+        "resources": RESOURCES.body(),
         "securityContext": dict(UNPRIVILEGED),
         "volumeMounts": [item.mount() for item in args.volumes],
     }

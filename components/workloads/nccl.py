@@ -48,7 +48,6 @@ class NcclArgs:
     smallest, largest: message sizes in bytes, with nccl-tests' suffixes. Each size is twice the one before.
     sharp: reduce only in the network's switches and over NVLink SHARP. It fails if the fabric does not support it.
     debug: NCCL's log level.
-    program: paths of the test in the image.
     """
 
     submission: Submission
@@ -57,7 +56,6 @@ class NcclArgs:
     largest: str = LARGEST
     sharp: bool = False
     debug: str = "WARN"
-    program: NcclProgram = PROGRAM
 
 
 class Nccl(SubmittedJob):
@@ -95,7 +93,7 @@ def environment(args: NcclArgs) -> Mapping[str, str]:
     fabric = args.pods.fabric
     reductions = {**fabric.switch_variables, **COLLNET} if args.sharp else {}
     direct = fabric.direct_variable()
-    return {"NCCL_DEBUG": args.debug, **direct, **fabric.topology_variable(args.program.topologies), **reductions}
+    return {"NCCL_DEBUG": args.debug, **direct, **fabric.topology_variable(PROGRAM.topologies), **reductions}
 
 
 def test_command(args: NcclArgs) -> list[str]:
@@ -123,5 +121,5 @@ def test_command(args: NcclArgs) -> list[str]:
             "plm_rsh_num_concurrent",
             "800",
         ),
-        program=(args.program.test, "-b", args.smallest, "-e", args.largest, "-f", "2", "-g", "1", "-c", "1"),
+        program=(PROGRAM.test, "-b", args.smallest, "-e", args.largest, "-f", "2", "-g", "1", "-c", "1"),
     )

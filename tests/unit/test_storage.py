@@ -64,8 +64,8 @@ NODES = {"network": "lab-net", "resource_group": "lab"}
 
 class TestStorageClasses:
     def test_a_share_is_its_users_alone(self) -> None:
-        options = files_class(StorageClassesArgs(**NODES, uid=1001))["mountOptions"]
-        assert {"dir_mode=0770", "file_mode=0660", "uid=1001", "gid=100"} <= set(options)
+        options = files_class(StorageClassesArgs(**NODES))["mountOptions"]
+        assert {"dir_mode=0770", "file_mode=0660", "uid=1000", "gid=100"} <= set(options)
 
     def test_data_goes_with_its_claim_only_where_asked_for(self) -> None:
         assert files_class(StorageClassesArgs(**NODES, reclaim=Reclaim.DELETE))["reclaimPolicy"] == "Delete"
