@@ -60,9 +60,6 @@ class BlobStorage(Layer):
     It has no hierarchical namespace, because blobfuse does not expect one unless it uses the Data Lake interface.
     """
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to mount the containers."""
-
     def __init__(self, name: str, args: BlobStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:BlobStorage", name, None, opts)
         options = pulumi.ResourceOptions(parent=self)

@@ -100,8 +100,6 @@ class AksCluster(Layer):
     """All pools as Azure reports them."""
     oidc_issuer: pulumi.Output[str]
     """Issuer of the service accounts' tokens. Federated credentials of workload identities name it."""
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create a pool or to sign in."""
 
     def __init__(self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:AksCluster", name, None, opts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -90,9 +90,6 @@ class GpuPool(Layer):
     With an autoscaler, the node count is only the initial one. A change that AKS cannot make in a pool replaces it. The
     old pool and its pods are deleted first, because both have the same name and the quota is rarely enough for both.
     """
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to run pods on the nodes, after the operators have prepared them."""
 
     def __init__(self, name: str, args: GpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:GpuPool", name, None, opts)

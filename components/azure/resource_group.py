@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -23,8 +22,6 @@ class ResourceGroup(Layer):
     """Create the resource group. Deleting it deletes all its resources."""
 
     id: pulumi.Output[str]
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create resources in the group."""
 
     def __init__(self, name: str, args: ResourceGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:ResourceGroup", name, None, opts)

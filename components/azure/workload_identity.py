@@ -6,7 +6,6 @@ identity (learn.microsoft.com/azure/aks/workload-identity-overview).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,8 +38,6 @@ class WorkloadIdentity(Layer):
     """Client ID, which programs use for the identity."""
     principal: pulumi.Output[str]
     """Object ID, which roles are assigned to."""
-    ready: Sequence[pulumi.Resource]
-    """Depend on these for pods that act as the identity."""
 
     def __init__(self, name: str, args: WorkloadIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:WorkloadIdentity", name, None, opts)

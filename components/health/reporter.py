@@ -64,9 +64,6 @@ class Reporter(Layer):
 
     namespace: pulumi.Output[str]
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to run checks."""
-
     def __init__(self, name: str, args: ReporterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:health:Reporter", name, None, opts)
         # A check may read the host's kernel log, which no stricter level allows.

@@ -6,7 +6,7 @@ finds changes of the release but not of its objects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +38,6 @@ class ChartArgs:
 class Chart(Layer):
     """Install a chart and wait until its objects are ready. A failed upgrade is rolled back."""
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to use what the chart installs, or to create objects of its CRDs."""
-
     def __init__(self, name: str, args: ChartArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:kubernetes:Chart", name, None, opts)
         repository = args.chart.repository
@@ -70,9 +67,6 @@ class ChartLayer(Layer):
 
     token: the component's type.
     """
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to use what the chart installs, or to create objects of its CRDs."""
 
     def __init__(self, token: str, name: str, args: ChartArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(token, name, None, opts)

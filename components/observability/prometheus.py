@@ -128,9 +128,6 @@ class Monitoring(Layer):
     access: Mapping[str, pulumi.Input[str]]
     """An administrator's access to Grafana: command, its URL, user and password, which is secret."""
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create monitors and rules."""
-
     def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Monitoring", name, None, opts)
         # Node exporter's pods need the node's network and folders.

@@ -110,9 +110,6 @@ class RedHatLayer(OlmLayer):
 class RedHatKueue(RedHatLayer):
     """Install Red Hat build of Kueue and, if the cluster has none, cert-manager, which creates its certificates."""
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create queues."""
-
     def __init__(self, name: str, args: OperatorsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openshift_ai:RedHatKueue", name, opts)
         certificates = self._operator(args, CERT_MANAGER, ())
@@ -123,9 +120,6 @@ class RedHatKueue(RedHatLayer):
 
 class OpenShiftAi3(RedHatLayer):
     """Install OpenShift AI with KubeRay and Kubeflow Trainer, and JobSet, which Trainer needs."""
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create jobs of their kinds."""
 
     def __init__(self, name: str, args: OperatorsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openshift_ai:OpenShiftAi3", name, opts)

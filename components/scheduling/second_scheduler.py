@@ -29,9 +29,6 @@ _BUILT_IN: Final = {"as-kube-scheduler": "system:kube-scheduler", "as-volume-sch
 class SecondScheduler(Layer):
     """A scheduler in its own namespace. It exports its name."""
 
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to create PodGroups, and pods that name this scheduler."""
-
     def _install(
         self,
         name: str,

@@ -9,7 +9,7 @@ is out of support. volcano-sh/volcano, README.md lists the chart's versions and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -59,9 +59,6 @@ class VolcanoArgs:
 
 class Volcano(Layer):
     """Install Volcano into volcano-system, with one queue and the service account for MPI launchers."""
-
-    ready: Sequence[pulumi.Resource]
-    """Depend on these to submit Volcano jobs."""
 
     def __init__(self, name: str, args: VolcanoArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Volcano", name, None, opts)
