@@ -1,7 +1,7 @@
 """The exact text of each settings error that the tests know, and of the warnings.
 
 `make snapshots` writes the texts again. The diff shows a change of a key, a value, a bound or a fix. A file shows the
-same explanation once. Other keys with it refer to the first one.
+same explanation once. A key with the same explanation names the first one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _once(error: str, shown: dict[str, str]) -> str:
     """
     key, _, explanation = error.partition("\n")
     if explanation in shown:
-        return f"{key}\n    as for {shown[explanation]}"
+        return f"{key}  (as for {shown[explanation]})"
     if explanation and key not in shown.values():
         shown[explanation] = key
     return error

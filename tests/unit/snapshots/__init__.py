@@ -8,7 +8,8 @@ What an earlier stack of `STACKS` has is not shown again:
 - `<stack>.txt` has one line for each resource. If an earlier stack has the same component with the same children, the
   line names that stack, and the children have no lines.
 - `<stack>.yaml` has the fields. An object that an earlier stack also declares is left out. An object that is similar to
-  another one of its kind, such as that of another team, is shown by its differences from the nearest one.
+  another one of its kind, such as that of another team, is shown by its differences from the nearest one. Each
+  difference follows the path of its field.
 - A program in a ConfigMap is shown as the path of its file.
 """
 
@@ -280,9 +281,36 @@ def _shown(item: Declared, stack: str, models: list[tuple[str, Declared]]) -> Se
     head = f"--- # {item.kind} {item.name}"
     if models:
         before, model = min(models, key=lambda known: len({*known[1].lines} ^ {*item.lines}))
-        changes = list(difflib.unified_diff(model.lines, item.lines, n=1, lineterm=""))[2:]
+        changes = list(_changes(model.lines, item.lines))
         if 2 * len(changes) <= len(item.lines):
-            like = f"{head}, as {model.name} in {before}{' but for' if changes else ''}"
-            return [like, *("@@" if line.startswith("@@") else line for line in changes)]
+            return [f"{head}, as {model.name} in {before}{' but for' if changes else ''}", *changes]
     models.append((stack, item))
     return [head, *item.lines]
+
+
+def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that differ, each group below the path of the field that contains it."""
+    for what, start, end, new_start, new_end in difflib.SequenceMatcher(None, before, after).get_opcodes():
+        if what != "equal":
+            old, new = before[start:end], after[new_start:new_end]
+            yield f"@@ {_path(before[:start], (*old, *new)[0])}".rstrip()
+            yield from (f"-{line}" for line in old)
+            yield from (f"+{line}" for line in new)
+
+
+def _path(above: Sequence[str], line: str) -> str:
+    """Return the path of the field that contains a line of YAML."""
+    fields: list[str] = []
+    column = _column(line)
+    for other in reversed(above):
+        field = other.lstrip(" -")
+        if field.endswith(":") and len(other) - len(field) < column:
+            fields.insert(0, field.removesuffix(":"))
+            column = _column(other)
+    return ".".join(fields)
+
+
+def _column(line: str) -> int:
+    """Return where a line starts. An item of a list belongs to the field that starts in its column."""
+    text = line.lstrip()
+    return len(line) - len(text) + text.startswith("- ")
