@@ -33,6 +33,7 @@ from components.azure.system_pool import SystemPool
 from components.azure.workload_identity import WorkloadIdentity, WorkloadIdentityArgs
 from emulator.azure.services.agent_pools import AgentPool
 from tests.unit.harness import Record, Registered, build
+from tests.unit.tables import table
 
 SUBSCRIPTION = "/subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590"
 GROUP = f"{SUBSCRIPTION}/resourceGroups/lab"
@@ -482,19 +483,7 @@ class TestSizes:
 
     @pytest.mark.parametrize(
         ("name", "offers"),
-        [
-            ("Standard_ND96isr_H100_v5", "94940m 1895Gi 8 8"),
-            ("Standard_ND96isr_H200_v5", "94940m 1845Gi 8 8"),
-            ("Standard_ND96amsr_A100_v4", "94940m 1895Gi 8 8"),
-            ("Standard_ND96asr_v4", "94940m 895Gi 8 8"),
-            ("Standard_ND128isr_NDR_GB200_v6", "126620m 895Gi 4 4"),
-            ("Standard_ND128isr_GB300_v6", "126620m 859Gi 4 4"),
-            ("Standard_NC40ads_H100_v5", "39500m 315Gi 1 0"),
-            ("Standard_NC80adis_H100_v5", "79100m 635Gi 2 0"),
-            ("Standard_NC24ads_A100_v4", "23660m 215Gi 1 0"),
-            ("Standard_NC48ads_A100_v4", "47420m 435Gi 2 0"),
-            ("Standard_NC96ads_A100_v4", "94940m 875Gi 4 0"),
-        ],
+        table("azure", "offers"),
     )
     def test_each_size_offers_what_its_machine_has(self, name: str, offers: str) -> None:
         machine = sizes.GPU_SIZES[name].machine()
@@ -530,25 +519,7 @@ class TestSizes:
 
     @pytest.mark.parametrize(
         ("name", "vcpus"),
-        [
-            ("Standard_D4s_v5", 4),
-            ("Standard_D2s_v3", 2),
-            ("Standard_E16-8s_v5", 8),
-            ("Standard_D4ads_v5", 4),
-            ("Standard_DS1_v2", 1),
-            ("Standard_DS2_v2", 2),
-            ("Standard_DS3_v2", 4),
-            ("Standard_DS13-2_v2", 2),
-            ("Standard_D11", 2),
-            ("Standard_D15_v2", 20),
-            ("Standard_F2s", 2),
-            ("Standard_F4s_v2", 4),
-            ("Standard_A2_v2", 2),
-            ("Standard_A2m_v2", 2),
-            ("Standard_A4", None),
-            ("Standard_D7_v2", None),
-            ("D4s_v5", None),
-        ],
+        table("azure", "vcpus"),
     )
     def test_vcpus_are_read_from_names_that_state_them(self, name: str, vcpus: int | None) -> None:
         assert sizes.vcpus_of(name) == vcpus

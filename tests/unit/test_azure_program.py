@@ -19,6 +19,7 @@ from tests.emulator.azure.subscription import Subscription
 from tests.unit.configurations import ROOT
 from tests.unit.harness import Record, Registered, build
 from tests.unit.releases import FOLDER
+from tests.unit.tables import table
 from tests.unit.test_azure_settings import changed
 
 FUNCTIONS = (
@@ -130,33 +131,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
     return lambda **changes: Run(tmp_path, {key.replace("__", "."): value for key, value in changes.items()})
 
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "defaults": {},
-    "autoscaled": {
-        "gpuPool__count": 2,
-        "gpuPool__autoscale": {"min": 1, "max": 4},
-        "gpuPool__zones": ["1"],
-        "gpuPool__proximityPlacementGroup": True,
-        "tags": {"team": "ml"},
-    },
-    "no nodes": {"gpuPool__vmSize": "Standard_NC40ads_H100_v5", "gpuPool__count": 0},
-    "loose": {
-        "access": {"localAccounts": True, "login": "local"},
-        "apiServer": {"public": True},
-        "registry__adminUser": True,
-        "storage__sharedKey": True,
-        "storage__allowedRanges": ["198.51.100.7", "203.0.113.0/24"],
-    },
-    "private": {
-        "apiServer": {"private": True},
-        "network__policy": "calico",
-        "storage": None,
-        "kubernetesVersion": "1.36",
-        "osSku": "Ubuntu",
-        "tier": "Premium",
-        "support": "longTerm",
-    },
-}
+VARIANTS: dict[str, dict[str, Any]] = table("azure_program", "variants")
 
 
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)

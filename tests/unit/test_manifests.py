@@ -7,35 +7,9 @@ import pulumi_kubernetes as kubernetes
 
 from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs, edited, identity, ordered
 from tests.unit.harness import Record, build
+from tests.unit.tables import table
 
-FILE = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: server, namespace: tools}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: guard}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: tools}
-data: {snake_case: "1", camelCase: "2"}
----
-# nothing here
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.org}
----
-apiVersion: v1
-kind: Service
-metadata: {name: server, namespace: tools}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: tools}
-"""
+FILE = table("manifests", "file")
 
 
 def manifests(args: ManifestsArgs) -> tuple[Record, list[str]]:

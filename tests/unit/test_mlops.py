@@ -36,27 +36,13 @@ from stacks.settings.mlops import MlopsSettings
 from tests.unit.harness import Record, Registered, build
 from tests.unit.images import retired
 from tests.unit.releases import FOLDER
+from tests.unit.tables import table
 from tests.unit.test_existing import loaded, refused, registered, shipped
 
 needs_kustomize = pytest.mark.skipif(
     not (shutil.which("kustomize") or shutil.which("kubectl")), reason="neither kustomize nor kubectl is installed"
 )
-OVERLAYS = {
-    False: [
-        "kubeflow-monitoring",
-        "kubeflow",
-        "standalone-kfp-monitoring",
-        "standalone-kfp",
-        "standalone-kfp-kserve-monitoring",
-        "standalone-kfp-kserve",
-    ],
-    True: [
-        "integration-kubeflow-monitoring",
-        "integration-reduced-kubeflow-monitoring",
-        "integration-standalone-kfp-monitoring",
-        "integration-standalone-kfp-kserve-monitoring",
-    ],
-}
+OVERLAYS = table("mlops", "overlays")
 
 OBJECTS = dict(zip(MENU, (669, 650, 390, 371, 431, 412, 675, 550, 396, 437), strict=True))
 """What `kubectl kustomize` makes of the repository itself, at the pinned commit with Kubeflow's pipelines, by entry. Of
@@ -150,79 +136,7 @@ def test_the_pipelines_of_kubeflow_stand_in_the_place_of_the_platforms_own() -> 
     assert replaced(own, theirs) == {f"{place}/base/both.yaml": b"2.5.0", "deployment/envs/a.yaml": b"a"}
 
 
-MANIFESTS = """
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingWebhookConfiguration
-metadata: {name: injector}
-webhooks:
-  - {name: a.example.org, clientConfig: {caBundle: Cg==, service: {name: server}}}
-  - {name: b.example.org, clientConfig: {caBundle: LS0tLS1CRUdJTg==, service: {name: server}}}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: server, namespace: mlflow}
-spec:
-  template:
-    spec:
-      initContainers: [{name: wait, image: "gcr.io/ml-pipeline/mysql:8.0.26"}]
-      containers:
-        - name: minio
-          image: gcr.io/ml-pipeline/minio:RELEASE.2019-08-14T20-37-41Z-license-compliance
-          ports: [{containerPort: 9000, hostPort: 9000}]
-        - {name: proxy, image: "gcr.io/kubebuilder/kube-rbac-proxy:v0.13.1"}
-        - {name: agent, image: "postgres:13"}
----
-apiVersion: example.org/v1
-kind: Gateway
-metadata: {name: gateway, namespace: mlflow}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: key, namespace: mlflow}
-stringData: {password: minio123}
----
-apiVersion: v1
-kind: Service
-metadata: {name: server, namespace: mlflow}
-spec: {type: NodePort, externalTrafficPolicy: Local, ports: [{port: 5000, nodePort: 31000}]}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: gateways.example.org}
-spec:
-  group: example.org
-  names: {kind: Gateway, plural: gateways}
-  versions: []
-  conversion: {strategy: Webhook, webhook: {clientConfig: {caBundle: Cg==, service: {name: server}}}}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: mlflow}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: forwarder}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: celery-role}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: admin}
-aggregationRule: {clusterRoleSelectors: []}
-rules: []
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: reader}
-rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
----
-apiVersion: v1
-kind: Service
-metadata: {name: redis-service, namespace: forwarder}
-spec: {ports: [{port: 6379}]}
-"""
+MANIFESTS = table("mlops", "manifests")
 
 
 class TestObjects:
@@ -336,83 +250,7 @@ metadata: {name: mysecret, namespace: kubeflow-user-example-com}
         assert self.record().of("ConfigMap") == []
 
 
-ASKING = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: mlflow}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: kubeflow}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: mlflow-secrets-cm78678bd4, namespace: mlflow}
-data: {AWS_SECRET_ACCESS_KEY: bWluaW9hZG1pbg==, DB_PASSWORD: S0ZTZw==, MINIO_ROOT_PASSWORD: bWluaW9hZG1pbg==}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: mlflow-secret-d885f25b6m, namespace: mlflow}
-data: {DB_PASSWORD: S0ZTZw==}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: mysql-secret, namespace: kubeflow}
-stringData: {username: root, password: ""}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: webhook-certs, namespace: knative-serving}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: dex, namespace: auth}
-data:
-  config.yaml: |
-    staticPasswords:
-    - email: user@example.com
-      hash: $2y$12$4K/VkmDd1q1Orb3xAt82zu8gk7Ad6ReFR4LCP9UeYE90NLiN9Df72
-      username: user
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: mysql, namespace: kubeflow}
-spec:
-  template:
-    spec: {containers: [{name: mysql, image: mysql, env: [{name: MYSQL_ALLOW_EMPTY_PASSWORD, value: "true"}]}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: mlflow-minio, namespace: mlflow}
-spec:
-  template:
-    spec:
-      containers:
-        - name: mlflow-minio
-          image: minio
-          env: [{name: MINIO_PROMETHEUS_AUTH_TYPE, value: public}, {name: MINIO_ROOT_USER, value: minioadmin}]
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: grafana, namespace: monitoring}
-spec: {template: {spec: {containers: [{name: grafana, image: grafana}]}}}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: flower-server, namespace: forwarder}
-spec:
-  template:
-    spec:
-      containers:
-        - name: flower-server
-          image: flower
-          env: [{name: FLOWER_USERNAME, value: flower123}, {name: FLOWER_PASSWORD, value: flower456}]
----
-apiVersion: networking.istio.io/v1beta1
-kind: VirtualService
-metadata: {name: mlflow, namespace: mlflow}
-spec: {hosts: ["*"]}
-"""
+ASKING = table("mlops", "asking")
 """The values in the repository."""
 
 

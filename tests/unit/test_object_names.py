@@ -17,6 +17,7 @@ from stacks.targets.spec import PLATFORM
 from stacks.validation import names, objects
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record
+from tests.unit.tables import table
 from tests.unit.test_aks import deployed, everything
 from tests.unit.test_existing import loaded, registered, shipped
 
@@ -116,66 +117,7 @@ def test_each_object_is_told_by_the_key_that_names_it() -> None:
     for item in objects.planned(partial_of(raw)):
         if item.path != PLATFORM:
             told.setdefault(key(item.path).removeprefix("mlbatch:"), []).append(f"{item.kind} {item.name}")
-    viewer = ("Workload", "Deployment", "Service")
-    assert told == {
-        "teams[0].users[0]": ["RoleBinding me@example.org"],
-        "teams[0].users[1]": ["RoleBinding you@example.org"],
-        "teams[1].groups[0]": ["RoleBinding group:33333333-4444-5555-6666-777777777777"],
-        "workloads.nccl.name": [
-            "Workload nccl-allreduce",
-            "ConfigMap nccl-allreduce-files",
-            "Service nccl-allreduce-service",
-            "Job nccl-allreduce",
-            "AppWrapper nccl-allreduce",
-            "PodGroup nccl-allreduce",
-        ],
-        "workloads.metaseq.name": [
-            "Workload metaseq",
-            "ConfigMap metaseq-files",
-            "PodDisruptionBudget metaseq",
-            "Service metaseq-service",
-            "Job metaseq",
-        ],
-        "workloads.olmo.name": [
-            "Workload olmo",
-            "PodDisruptionBudget olmo",
-            "Service olmo-service",
-            "Job olmo",
-            "AppWrapper olmo",
-            "PodGroup olmo",
-        ],
-        "workloads.jupyterlab.name": [
-            "Workload jupyterlab",
-            "RandomPassword jupyterlab",
-            "Deployment jupyterlab",
-            "Service jupyterlab",
-            "PodDisruptionBudget jupyterlab",
-            "Secret jupyterlab-token",
-            "PersistentVolumeClaim jupyterlab-home",
-            "AppWrapper jupyterlab",
-        ],
-        "workloads.vllm.name": ["Workload batch-inference", "Job batch-inference", "AppWrapper batch-inference"],
-        "workloads.vllm.cache.name": ["PersistentVolumeClaim granite-3.2-8b-instruct"],
-        "workloads.pretraining.name": [
-            "Workload pretraining",
-            "PyTorchJob pretraining",
-            "ConfigMap pretraining-files",
-            "AppWrapper pretraining",
-        ],
-        "workloads.pretraining.checkpoints.name": ["PersistentVolumeClaim states"],
-        "workloads.finetuning.name": [
-            "Workload finetuning",
-            "RayJob finetuning",
-            "ConfigMap finetuning-files",
-            "PersistentVolumeClaim finetuning-result",
-            "PodGroup finetuning",
-        ],
-        "workloads.aim.name": [f"{kind} aim" for kind in viewer],
-        "workloads.tensorboard.name": [f"{kind} tensorboard" for kind in viewer],
-        "workloads.logs.name": ["PersistentVolumeClaim training-logs"],
-        "samples.gang.name": ["Job sample", "AppWrapper sample", "PodGroup sample"],
-        "storage.volumes[0].name": ["PersistentVolume blue-data", "PersistentVolumeClaim data"],
-    }
+    assert told == table("object_names", "told")
 
 
 def test_so_it_is_on_an_existing_cluster(mirror: Mirror, kubeconfig: Path) -> None:

@@ -18,54 +18,13 @@ from components.compatibility import goes_with
 from components.tenancy.promises import Promise
 from stacks.targets.openshift.settings import OpenShiftSettings
 from tests.unit.conftest import ROOT
+from tests.unit.tables import table
 from tests.unit.test_aks_guide import model_of
 from tests.unit.test_openshift import loaded, shipped
 
 TEXT = (ROOT / "docs" / "openshift.md").read_text()
 TABLE = TEXT.partition("## Settings for the guides' commands")[2].partition("\n## ")[0]
-COMMANDS = {
-    "000": (
-        "helm repo add",
-        "helm install -n nfs-provisioner pokprod nfs-subdir-external-provisioner/",
-        "--set nfs.server=... --set nfs.path=...",
-        "--set storageClass.name=... --set storageClass.provisionerName=...",
-        "oc adm policy add-scc-to-user hostmount-anyuid",
-        "git clone --recursive https://github.com/project-codeflare/mlbatch.git",
-        "kubectl apply -f setup.k8s/mlbatch-priorities.yaml",
-        "helm install scheduler-plugins ... --set-json pluginConfig=",
-        "kubectl patch deployment -n scheduler-plugins",
-        "kubectl create namespace mlbatch-system",
-        "kubectl apply --server-side -k setup.k8s/training-operator/coscheduling",
-        "kubectl apply --server-side -k setup.k8s/kuberay",
-        "kubectl apply --server-side -k setup.k8s/kueue",
-        "while [[ $(kubectl get pods",
-        "kubectl apply --server-side -k setup.k8s/appwrapper/coscheduling",
-        "helm upgrade --install autopilot -n autopilot autopilot/autopilot",
-        "kubectl apply -f setup.k8s/default-flavor.yaml",
-        "kubectl apply -f setup.k8s/mlbatch-edit-role.yaml",
-        "kubectl apply -f- << EOF",
-        "kubectl create ns blue",
-        "kubectl label namespace blue mlbatch-team-namespace=true",
-        "kubectl -n blue apply -f-",
-        "autopilot-extended.yaml",
-        "helm upgrade --install kube-prometheus-stack -n prometheus",
-        "oc adm policy add-scc-to-user privileged",
-        "kubectl --namespace prometheus get secrets kube-prometheus-stack-grafana",
-        "**Import dashboard** 23123 and 12239",
-        "kubectl label servicemonitors.monitoring.coreos.com",
-        "PersistentVolumeClaim granite-3.2-8b-instruct",
-        "AppWrapper batch-inference",
-    ),
-    "002": ("helm install sakkara-scheduler", "the ConfigMap of Sakkara's topology", "/sakkara`"),
-    "003": (
-        "oc adm policy add-role-to-group edit system:serviceaccounts:sandbox",
-        "**Create workbench**",
-        "**Create new data connection**",
-        "**Clone a Repository** `https://github.com/redhat-na-ssa/codeflare-sdk`",
-        "oc delete pod -n redhat-ods-applications -l app.opendatahub.io/kueue",
-        "0_basic_ray.ipynb",
-    ),
-}
+COMMANDS = table("openshift_guide", "commands")
 """How the table begins to say what somebody types, or clicks, by seed; commands that only look are left out."""
 
 

@@ -20,6 +20,7 @@ from reference.schema import SECRETS, schema, sections
 from stacks.config.exposure import exposed
 from stacks.targets.registry import SECRET_KEYS, TARGETS
 from tests.unit.configurations import errors_of
+from tests.unit.tables import table
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = schema()
@@ -122,30 +123,7 @@ def test_what_pulumi_writes_itself_is_no_mistake() -> None:
     assert flagged(file) == []
 
 
-MISTAKES: Mapping[str, tuple[str, tuple[str | int, ...], object, str]] = {
-    "an unknown key": ("simulated", ("mlbatch:nodes", "cuont"), 3, "'cuont' was unexpected"),
-    "an unknown section": ("simulated", ("mlbatch:node",), {}, "'mlbatch:node' does not match any"),
-    "a section of another target": (
-        "simulated",
-        ("mlbatch:azure",),
-        {"location": "eastus"},
-        "False schema does not allow",
-    ),
-    "a key of another target": ("existing", ("mlbatch:health", "nodeCheck"), {}, "'nodeCheck' was unexpected"),
-    "no such target": ("simulated", ("mlbatch:target",), "eks", "'eks' is not one of"),
-    "no such version": ("simulated", ("mlbatch:queueing", "kueueVersion"), "v0.1.0", "'v0.1.0' is not one of"),
-    "no such size": ("aks", ("mlbatch:azure", "gpuPool", "vmSize"), "Standard_D4s_v5", "is not one of"),
-    "no such mode": ("aks", ("mlbatch:health", "nodeCheck", "mode"), "gates", "'gates' is not one of"),
-    "out of range": ("simulated", ("mlbatch:nodes", "count"), 0, "0 is less than the minimum of 1"),
-    "a text for a number": ("simulated", ("mlbatch:nodes", "count"), "3", "'3' is not of type 'integer'"),
-    "no quantity": ("simulated", ("mlbatch:teams", 0, "quota", "memory"), "2000GB", "does not match"),
-    "a negative quantity": ("simulated", ("mlbatch:teams", 0, "quota", "cpu"), -1, "less than the minimum of 0"),
-    "no name": ("aks", ("mlbatch:azure", "registry", "name"), "my-registry", "does not match"),
-    "the tag latest": ("aks", ("mlbatch:workloads", "nccl", "tag"), "latest", "'latest' does not match"),
-    "another kind of SSH key": ("aks", ("mlbatch:azure", "sshPublicKey"), "ssh-ed25519 AAAA a", "does not match"),
-    "a secret in a section": ("aks", ("mlbatch:workloads", "jupyterlab"), {"token": "a"}, "'token' was unexpected"),
-    "a plain secret": ("aks", ("mlbatch:grafanaPassword",), "hunter2", "is not of type 'object'"),
-}
+MISTAKES: Mapping[str, tuple[str, tuple[str | int, ...], object, str]] = table("reference", "mistakes")
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -9,6 +9,7 @@ import pytest
 
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
 from stacks.config.trace import COLUMNS, MOST_JOBS, Room, TraceError, TraceLine, jobs, parse, read, write
+from tests.unit.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "arrival,team,pods,gpus,seconds,priority,failure\n"
@@ -117,21 +118,7 @@ def test_a_mistake_is_told_with_its_line(text: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("line", "refused"),
-    [
-        ("0,blue,10000,1,2419200,,", None),
-        ("0,blue,10001,1,9,,", "pods is '10001'; write a whole number from 1 to 10000"),
-        ("0,blue,1,16,1,,", None),
-        ("0,blue,1,17,1,,", "gpus is '17'; write a whole number from 1 to 16"),
-        ("0,blue,1,1,2419201,,", "seconds is '2419201'; write a whole number from 1 to 2419200"),
-        ("31622400,blue,1,1,9,,", None),
-        ("31622401,blue,1,1,9,,", "arrival is '31622401'; write a number of seconds from 0 to 31622400"),
-        ("0,blue,1,1,9,,crash@8", None),
-        ("0,blue,1,1,9,,crash@9", "the job crashes after 9 s but runs for 9 s; make it crash before its end"),
-        ("0,blue,1,1,9,,crash@08x1", None),
-        ("0,blue,1,1,9,,crash", "failure is 'crash'; write none, hang, crash@<second>, crash@<second>x<times>"),
-        ("0,blue,1,1,9,,hang@3", "failure is 'hang@3'; write none, hang, crash@<second>, crash@<second>x<times>"),
-        ("0,blue,1,1,9,urgent,", "unknown priority 'urgent'; write low-priority, default-priority, high-priority"),
-    ],
+    table("trace", "bounds"),
 )
 def test_a_line_has_bounds(line: str, refused: str | None) -> None:
     if refused is None:
