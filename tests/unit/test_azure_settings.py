@@ -65,27 +65,6 @@ def read(section: dict[str, Any]) -> AzureSettings:
     return azure
 
 
-def test_a_section_without_a_mistake_has_safe_defaults() -> None:
-    azure = read(valid())
-    assert azure.kubernetes_version == "1.35"
-    assert (azure.support_plan, azure.tier, azure.os_sku) == ("KubernetesOfficial", "Standard", "Ubuntu")
-    assert (azure.resource_group, azure.nodes_group, azure.cluster_name) == ("mlbatch", "mlbatch-nrg", "mlbatch")
-    assert (azure.registry.admin_user, azure.access.local_accounts, azure.api_server.public) == (False, False, False)
-    assert (azure.system_pool.name, azure.system_pool.count, azure.system_pool.vm_size) == (
-        "system",
-        2,
-        "Standard_D4s_v5",
-    )
-    pool = azure.gpu_pool
-    assert (pool.name, pool.vm_size, pool.count, pool.os_disk_gib) == ("ndv5", "Standard_ND96isr_H100_v5", 1, 128)
-    assert (pool.taint, pool.skip_gpu_driver_install_tag, pool.autoscale) == (True, False, None)
-    assert azure.storage is not None
-    assert (azure.storage.container, azure.storage.shared_key) == ("data", False)
-    assert azure.network.policy == "cilium"
-    assert azure.protect
-    assert azure.ssh_public_key == f"{PUBLIC} somebody@example.com"
-
-
 def test_the_pool_is_what_the_layers_see() -> None:
     pool = read(changed({"gpuPool.count": 2})).pools()[0]
     assert pool.count == 2

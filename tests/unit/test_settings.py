@@ -65,21 +65,6 @@ def test_who_is_in_a_group_is_not_the_settings_to_say() -> None:
     assert settings_of(raw).samples.gang.user == "carol"
 
 
-def test_a_configuration_without_a_mistake_is_read() -> None:
-    settings = settings_of(valid())
-    assert settings.target == "simulated"
-    assert settings.nodes.pool().count == 3
-    assert [team.name for team in settings.teams] == ["blue", "red"]
-    assert {name: str(amount) for name, amount in settings.teams[0].quota.amounts().items()} == {
-        "cpu": "224",
-        "memory": "2T",
-        "nvidia.com/gpu": "8",
-        "nvidia.com/roce_gdr": "0",
-        "nvidia.com/mlnxnics": "0",
-        "pods": "100",
-    }
-
-
 def test_the_target_alone_is_enough() -> None:
     settings = settings_of({"target": "simulated"})
     pool = settings.nodes.pool()

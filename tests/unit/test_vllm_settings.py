@@ -15,17 +15,6 @@ def with_batch(**values: Any) -> dict[str, Any]:
     return {**valid(), "workloads": {"vllm": {**BLUE, **values}}}
 
 
-def test_the_tutorials_batch_is_the_default() -> None:
-    """Seed 000, MLBatch's tutorial, "Batch Inference with vLLM"."""
-    own = settings().vllm
-    assert (own.name, own.model) == ("batch-inference", "ibm-granite/granite-3.2-8b-instruct")
-    assert (own.requests, own.concurrency, own.input_tokens, own.output_tokens) == (512, 16, 128, 128)
-    assert (own.gpus, str(own.cpu), str(own.memory)) == (1, "4", "64Gi")
-    assert (own.claim, str(own.cache.size)) == ("granite-3.2-8b-instruct", "50Gi")
-    assert own.bounded, "the tutorial's is not"
-    assert not own.enabled
-
-
 @pytest.mark.parametrize(
     ("model", "claim"),
     [("meta-llama/Llama-3.1_8B", "llama-3.1-8b"), ("gpt2", "gpt2"), ("a/b", "b")],
