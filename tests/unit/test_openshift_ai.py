@@ -90,21 +90,6 @@ class TestDefinitions:
 class TestSubscription:
     """The guide, `mlbatch-subscription.yaml`."""
 
-    @pytest.mark.parametrize(
-        ("version", "csv", "channel"), [("2.16", "2.16.0", "stable"), ("2.25", "2.25.8", "eus-2.25")]
-    )
-    def test_channel_and_version_are_known(self, version: str, csv: str, channel: str, kubeconfig: Path) -> None:
-        spec = with_version(version, kubeconfig).one("Subscription", "rhods-operator", OPERATOR).inputs["spec"]
-        assert {key: value for key, value in spec.items() if key != "config"} == {
-            "channel": channel,
-            "installPlanApproval": "Manual",
-            "name": "rhods-operator",
-            "source": "redhat-operators",
-            "sourceNamespace": "openshift-marketplace",
-            "startingCSV": f"rhods-operator.{csv}",
-        }
-        assert spec["config"]["env"][0] == {"name": "DISABLE_DSC_CONFIG"}
-
     def test_another_configuration_starts_the_operator_anew(self, record: Record, kubeconfig: Path) -> None:
         other = with_version("2.16", kubeconfig, recovery={"startTimeoutMinutes": 50})
         before, after = (
@@ -128,11 +113,6 @@ class TestConfiguration:
             "containers"
         ][0]
         assert container["args"] == ["--zap-log-level=2"]
-
-    def test_the_cluster_has_the_guides_components(self, record: Record) -> None:
-        components = record.one("DataScienceCluster", "mlbatch-dsc").inputs["spec"]["components"]
-        managed = {name for name, value in components.items() if value["managementState"] == "Managed"}
-        assert managed == {"codeflare", "kueue", "ray", "trainingoperator"}
 
     def test_webhooks_can_be_opened_to_all_as_in_the_guide(self, mirror: Mirror, kubeconfig: Path) -> None:
         record = registered(loaded(chosen(version="2.25", openToAll=True), mirror, kubeconfig))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import partial
-from typing import Any
 
 import pytest
 import yaml
@@ -39,20 +38,6 @@ def appwrapper_documents(appwrapper_release: Release) -> dict[str, Document]:
 
 def originals(release: Release) -> dict[str, Document]:
     return {identity(item): item for item in edited(release.manifest, lambda document: document)}
-
-
-class TestTheGuidesDifferences:
-    """Seed 002, "The provided configuration differs from the default configuration of the operators as follows"."""
-
-    def test_both_are_where_the_seeds_commands_look(
-        self, kueue_documents: dict[str, Document], appwrapper_documents: dict[str, Document]
-    ) -> None:
-        """Seed 000: `kubectl create namespace mlbatch-system`, and pods in it with -l app.kubernetes.io/name=kueue."""
-        (labels,) = pod_labels(kueue_documents)
-        assert labels["app.kubernetes.io/name"] == "kueue"
-        for documents in (kueue_documents, appwrapper_documents):
-            homes = [item["metadata"]["namespace"] for item in documents.values() if item["kind"] == "Deployment"]
-            assert homes == ["mlbatch-system"]
 
 
 ADMISSION = "admissionregistration.k8s.io"
@@ -91,25 +76,6 @@ class TestKueue:
         namespaces = {item["metadata"].get("namespace") for item in kueue_documents.values()}
         assert namespaces == {None, "mlbatch-system", "kube-system"}
         assert not any(item["kind"] == "Namespace" for item in kueue_documents.values())
-
-    def test_what_the_api_server_calls_is_found_in_mlbatch_system(self, kueue_documents: dict[str, Document]) -> None:
-        clients: list[Any] = []
-        for item in kueue_documents.values():
-            clients += [webhook["clientConfig"] for webhook in item.get("webhooks", [])]
-            if item["kind"] == "CustomResourceDefinition" and "conversion" in item["spec"]:
-                clients.append(item["spec"]["conversion"]["webhook"]["clientConfig"])
-            if item["kind"] == "APIService":
-                clients.append({"service": item["spec"]["service"]})
-        assert len(clients) > 20
-        assert {client["service"]["namespace"] for client in clients} == {"mlbatch-system"}
-
-    def test_bindings_are_for_the_account_in_mlbatch_system(self, kueue_documents: dict[str, Document]) -> None:
-        reader = kueue_documents["RoleBinding/kube-system/kueue-visibility-server-auth-reader"]
-        assert reader["subjects"] == [
-            {"kind": "ServiceAccount", "name": "kueue-controller-manager", "namespace": "mlbatch-system"}
-        ]
-        subjects = [subject for item in kueue_documents.values() for subject in item.get("subjects", [])]
-        assert {subject["namespace"] for subject in subjects} == {"mlbatch-system"}
 
     def test_only_webhooks_of_what_kueue_manages_remain(self, kueue_documents: dict[str, Document]) -> None:
         frameworks = {
@@ -162,10 +128,6 @@ class TestKueue:
         (text,) = config.values()
         assert checksum(text).items() <= template["metadata"]["annotations"].items()
         assert checksum(text) != checksum(text + " ")
-
-    def test_the_visibility_api_stays(self, kueue_documents: dict[str, Document]) -> None:
-        assert "APIService/v1beta2.visibility.kueue.x-k8s.io" in kueue_documents
-        assert "Service/mlbatch-system/kueue-visibility-server" in kueue_documents
 
     def test_definitions_are_upstreams_but_for_the_namespace(
         self, kueue_documents: dict[str, Document], kueue_release: Release
