@@ -10,7 +10,6 @@ import yaml
 
 from components import names
 from components.artifacts import Mirror
-from components.kubernetes.quantity import Quantity
 from components.queueing import migration
 from tests.unit.harness import Record, Registered
 from tests.unit.test_aks import CLUSTER, POOL, deployed, everything, only, settings, shipped
@@ -51,8 +50,9 @@ def test_what_may_write_on_nodes_may_write_on_its_own_only_and_a_launcher_reads_
     for writer in writers:
         rules = json.dumps(narrowed[writer.object_name].inputs["spec"])
         assert "authentication.kubernetes.io/node-name" in rules
-        bound = record.one("ClusterRoleBinding", writer.object_name)
-        assert narrowed[writer.object_name].urn in record.closure(bound)
+        before = record.closure(record.one("ClusterRoleBinding", writer.object_name))
+        in_force = record.one("ValidatingAdmissionPolicyBinding", writer.object_name)
+        assert {narrowed[writer.object_name].urn, in_force.urn} <= before
     (rule,) = record.one("Role", "mpi-worker-view", "workloads").inputs["rules"]
     assert rule == {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
 
@@ -68,15 +68,6 @@ def test_only_pods_that_want_gpus_land_on_gpu_nodes(record: Record) -> None:
         tolerates = toleration in pod.get("tolerations", [])
         launcher = pod.get("serviceAccountName") == "mpi-worker-view"
         assert tolerates == (wants or launcher or item.object_name in agents), item.name
-
-
-def test_every_gpu_is_under_a_quota(record: Record) -> None:
-    total = Quantity.parse(0)
-    for queue in record.of("ClusterQueue"):
-        (group,) = queue.inputs["spec"]["resourceGroups"]
-        amounts = {item["name"]: item["nominalQuota"] for item in group["flavors"][0]["resources"]}
-        total += Quantity.parse(amounts["nvidia.com/gpu"])
-    assert str(total) == str(8 * int(only(record, POOL).inputs["count"]))
 
 
 def test_every_job_ends_with_its_work_or_at_its_deadline(record: Record) -> None:

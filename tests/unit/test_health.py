@@ -20,7 +20,7 @@ from components.azure.fabric import SRIOV
 from components.azure.node_check import NCCL_PROGRAM, NODE_CHECK, NodeCheck, NodeCheckArgs
 from components.health import node_report
 from components.health.check_job import CheckArgs, GateArgs
-from components.health.nccl_gate import NcclGate, NcclGateArgs, job_documents, size_bytes
+from components.health.nccl_gate import NcclGateArgs, job_documents, size_bytes
 from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
 from components.health.thresholds import Scope
 from components.kubernetes.node_pool import GPU_TOLERATION
@@ -172,26 +172,6 @@ class TestNodeCheck:
 
 
 class TestNcclGate:
-    def test_single_nodes_are_tested_with_the_image_of_the_node_checks(self) -> None:
-        built = record(lambda opts: NcclGate("nccl-gate", gate(gate=GateArgs()), opts))
-        found = settings(built, "nccl-gate")
-        assert {key: found[key] for key in ("kind", "ranks", "bytes", "warn", "fail")} == {
-            "kind": "nccl",
-            "ranks": 8,
-            "bytes": 17179869184,
-            "warn": 470,
-            "fail": 460,
-        }
-        assert found["taint"] == {"key": "nccl-gate", "value": "failed", "effect": "NoSchedule"}
-        measure = built.one("Job", "nccl-gate").inputs["spec"]["template"]["spec"]["initContainers"][1]
-        assert "/opt/nccl-tests/build/all_reduce_perf' '-b' '16G' '-e' '16G'" in measure["command"][2]
-        assert "--hostfile" not in measure["command"][2]
-        assert set(built.one("ConfigMap", "nccl-gate-files").inputs["data"]) == {
-            "node_report.py",
-            "in_cluster.py",
-            "report.json",
-        }
-
     def test_one_node_has_no_fabric(self) -> None:
         with pytest.raises(ValueError, match="no fabric"):
             job_documents(gate(Scope.FABRIC, nodes=1))
@@ -216,10 +196,3 @@ class TestReporter:
     def test_without_gates_there_is_no_account(self) -> None:
         built = record(lambda opts: Reporter("reporter", ReporterArgs(checks=CHECKS, writes=False), opts))
         assert [item.kind for item in built.objects()] == ["Namespace"]
-
-    def test_the_policy_is_in_force_before_the_permission(self) -> None:
-        built = record(lambda opts: Reporter("reporter", ReporterArgs(checks=CHECKS), opts))
-        binding = built.one("ClusterRoleBinding", "mlbatch-health-reporter")
-        before = built.closure(binding)
-        for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
-            assert built.one(kind, "mlbatch-health-reporter").urn in before
