@@ -243,20 +243,6 @@ def scaled(mirror: Mirror) -> Record:
     return deployed(mirror, settings(azure__gpuPool__count=4))
 
 
-@pytest.mark.parametrize(("count", "gpus", "slack"), [(2, "4", "8"), (4, "12", "8")], ids=["two", "four"])
-def test_quotas_follow_the_pool(record: Record, scaled: Record, count: int, gpus: str, slack: str) -> None:
-    found = {2: record, 4: scaled}[count]
-    assert only(found, POOL).inputs["count"] == count
-
-    def quota(queue: str) -> dict[str, str]:
-        (group,) = found.one("ClusterQueue", queue).inputs["spec"]["resourceGroups"]
-        return {item["name"]: item["nominalQuota"] for item in group["flavors"][0]["resources"]}
-
-    assert quota("blue-cluster-queue")["nvidia.com/gpu"] == gpus
-    assert quota("red-cluster-queue")["nvidia.com/mlnxnics"] == gpus
-    assert quota("slack-cluster-queue")["nvidia.com/gpu"] == slack
-
-
 def test_scaling_changes_the_pool_and_the_queues_and_nothing_else(record: Record, scaled: Record) -> None:
     before = {resource.urn: resource.inputs for resource in record.resources}
     after = {resource.urn: resource.inputs for resource in scaled.resources}

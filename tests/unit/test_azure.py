@@ -469,18 +469,6 @@ class TestTheRest:
 
 
 class TestSizes:
-    def test_a_node_offers_what_aks_leaves_to_pods(self) -> None:
-        shape = sizes.GPU_SIZES["Standard_ND96isr_H100_v5"].machine().shape()
-        assert {name: str(amount) for name, amount in shape.resources.items()} == {
-            "cpu": "94940m",
-            "memory": "1895Gi",
-            "nvidia.com/gpu": "8",
-            "nvidia.com/roce_gdr": "0",
-            "nvidia.com/mlnxnics": "8",
-            "pods": "250",
-        }
-        assert (shape.instance_type, shape.gpu_product) == ("Standard_ND96isr_H100_v5", "NVIDIA-H100-80GB-HBM3")
-
     @pytest.mark.parametrize(
         ("name", "offers"),
         table("azure", "offers"),

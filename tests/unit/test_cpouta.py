@@ -397,16 +397,6 @@ def test_the_cluster_is_known_by_its_volume_and_its_kubeconfig_is_a_secret() -> 
     assert "kubeconfig" in provider.secrets
 
 
-def test_ten_pods_share_the_gpu() -> None:
-    gpu = {"operator": True, "featureDiscovery": True}
-    layers = {**LAYERS, "gpu": gpu, "nvshare": {"enabled": True}}
-    run = Run(sections=layers, flavor="gpu.1.1gpu")
-    assert run.outputs["nodes"] == {"count": 1, "instanceType": "gpu.1.1gpu", "gpus": "10"}
-    resources = run.record.one("ClusterQueue", "blue-cluster-queue").inputs["spec"]["resourceGroups"][0]
-    assert "nvshare.com/gpu" in resources["coveredResources"]
-    assert "nvidia.com/gpu" not in resources["coveredResources"]
-
-
 @pytest.mark.parametrize(
     ("mlops", "names"),
     [

@@ -13,8 +13,6 @@ from components.artifacts import Mirror
 from components.kubernetes.network import (
     METADATA_ADDRESSES,
     Network,
-    NetworkBoundary,
-    NetworkBoundaryArgs,
     Peers,
     Pods,
     Resolvers,
@@ -27,7 +25,6 @@ from components.queueing import network as operators
 from components.queueing.network import OperatorsNetworkArgs
 from tests.reachability import End, Reachability
 from tests.unit.configurations import settings_of
-from tests.unit.harness import on_cluster
 from tests.unit.releases import FOLDER
 from tests.unit.test_existing import loaded, registered, shipped
 
@@ -161,13 +158,6 @@ class TestBoundary:
         assert net.allowed(PROMETHEUS, BLUE, 8000)
         assert net.denied(GRAFANA, BLUE, 8000)
         assert net.denied(BLUE, PROMETHEUS, 9090)
-
-    def test_a_component_puts_it_around_a_namespace(self) -> None:
-        args = NetworkBoundaryArgs(namespace="workloads", network=Network())
-        built = on_cluster(lambda opts: NetworkBoundary("workloads-network", args, opts))
-        (policy,) = built.of("NetworkPolicy")
-        assert policy.inputs["metadata"] == {"name": "network-boundary", "namespace": "workloads"}
-        assert policy.inputs["spec"] == boundary("workloads", Network())["spec"]
 
 
 def test_a_closed_namespace_lets_its_own_pods_in_and_everybody_out() -> None:

@@ -7,7 +7,6 @@ the tutorial below), and 002, MLBatch's guide for a cluster (`setup.k8s/CLUSTER-
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from stacks.config.others import DataScience
 from stacks.deploy import deploy
 from stacks.targets.openshift.settings import NfsSettings
 from tests.unit.conftest import ROOT
-from tests.unit.harness import Record, build, strings
+from tests.unit.harness import Record, build
 
 WORKERS = ("pokprod-b93r38s3", "pokprod-b93r39s2", "pokprod-b93r44s0")
 """As the tutorial names them."""
@@ -96,22 +95,6 @@ def record() -> Record:
     return whole("openshift")
 
 
-class TestCluster:
-    def test_the_example_is_the_tutorials_cluster(self, mirror: Mirror, kubeconfig: Path) -> None:
-        stack = loaded(shipped(), mirror, kubeconfig)
-        pool = stack.resolved.pool
-        assert (pool.count, str(pool.resources["nvidia.com/gpu"])) == (3, "24")
-        assert str(stack.resolved.divisions[0].slack["nvidia.com/gpu"]) == "8"
-        assert {name: str(quota["nvidia.com/gpu"]) for name, quota in stack.resolved.divisions[0].quotas.items()} == {
-            "blue": "8",
-            "red": "8",
-        }
-
-    @pytest.mark.parametrize("version", ["4.16.0", "4.21.3"])
-    def test_an_openshift_that_was_tried_is_taken(self, version: str, mirror: Mirror, kubeconfig: Path) -> None:
-        assert loaded(shipped(), mirror, kubeconfig, openshift=version)
-
-
 class TestNfs:
     """The tutorial's Persistent Storage Setup."""
 
@@ -161,12 +144,6 @@ class TestQuotas:
         raw = {**shipped(), "queueing": {"slack": TUTORIAL}, "teams": teams, "samples": {}}
         warnings = loaded(raw, mirror, kubeconfig).warnings
         assert any("the quotas of cpu add up to 672, but jobs can use 666" in text for text in warnings)
-
-    def test_no_object_has_the_tutorials_spelling(self, record: Record) -> None:
-        spelt = re.compile(r"nvidia\.com/GPU|nvidia-GPU-operator")
-        assert [
-            item.name for item in record.resources if any(spelt.search(text) for text in strings(item.inputs))
-        ] == []
 
 
 class TestMistakes:

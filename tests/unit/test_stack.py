@@ -194,15 +194,6 @@ def at(value: Any, path: str) -> Iterator[object]:
             yield item
 
 
-def test_images_come_from_the_mirror_when_one_is_set(mirror: Mirror, kubeconfig: Path) -> None:
-    raw = {**dev(), "mirror": {"images": "registry.example.org/mirror"}}
-    record = build(lambda: deploy(stack_of(raw, mirror, kubeconfig)))
-    running = [*record.of("Deployment"), *record.of("AppWrapper")]
-    images = [value for item in running for key, value in pairs(item.inputs) if key == "image"]
-    assert len(images) == 6
-    assert all(image.startswith("registry.example.org/mirror/") for image in images)
-
-
 def pairs(value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         yield from value.items()
