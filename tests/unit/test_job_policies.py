@@ -33,6 +33,7 @@ from components.tenancy.pod_policy import PodRules
 from components.tenancy.pod_templates import COUNTED, Rule
 from components.workloads.submission import WARM_UP, Submission, SubmissionMode, app_wrapper
 from tests.unit.releases import FOLDER
+from tests.unit.test_team_policies import POLICIES
 
 
 def spec(policy: AdmissionPolicy) -> Any:
@@ -60,7 +61,7 @@ def requests(policy: AdmissionPolicy, operation: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.name)
+@pytest.mark.parametrize("policy", [*policies(), *POLICIES], ids=lambda policy: policy.name)
 def test_a_policy_denies_in_teams_namespaces_and_while_it_cannot_be_evaluated(policy: AdmissionPolicy) -> None:
     rules, binding = policy.documents()
     assert rules["spec"]["failurePolicy"] == "Fail"

@@ -32,14 +32,6 @@ def said(policy: AdmissionPolicy, field: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_a_policy_holds_for_teams_and_denies_what_it_cannot_judge(policy: AdmissionPolicy) -> None:
-    rules, binding = policy.documents()
-    assert rules["spec"]["failurePolicy"] == "Fail"
-    assert rules["spec"]["matchConstraints"]["namespaceSelector"] == {"matchLabels": {"mlbatch-team-namespace": "true"}}
-    assert binding["spec"] == {"policyName": policy.name, "validationActions": ["Deny"]}
-
-
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_every_refusal_says_what_to_do(policy: AdmissionPolicy) -> None:
     """The API server accepts only messages of one line, and a member sees only this message."""
     for validation in policy.validations:
