@@ -1,8 +1,8 @@
 """Builds the command line tools of the local environment from their Go modules, once, into the user's cache.
 
-Each folder of `emulator/tools/` is a module that pins one set of tools in `go.mod` and `go.sum`. Tools with common
-libraries share a module, so that Go compiles each library once. The folder of a built tool is named after the content
-of its module files, so only changed pins cause a build.
+Each folder of `emulator/tools/` is a module that pins one set of tools in `go.mod` and `go.sum` (`modules.yaml`). Tools
+with common libraries share a module, so that Go compiles each library once. The folder of a built tool is named after
+the content of its module files, so only changed pins cause a build.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from emulator import archive
 from emulator.archive import ArchiveError
@@ -69,122 +72,39 @@ class Need:
     tools: tuple[Tool, ...]
 
 
-_PROMETHEUS_VARIABLES = ("github.com/prometheus/common/version.Version=3.7.3",)
+def _module(folder: str, found: Mapping[str, Any]) -> Module:
+    tools = tuple(_tool(name, each) for name, each in found.get("tools", {}).items())
+    return Module(folder, tools, tuple(found.get("tags", ())))
 
 
-def _kubernetes_variables(version: str) -> tuple[str, ...]:
-    major, minor, _ = version.split(".")
-    package = "k8s.io/component-base/version"
-    return (f"{package}.gitVersion=v{version}", f"{package}.gitMajor={major}", f"{package}.gitMinor={minor}")
+def _tool(name: str, found: str | Mapping[str, Any]) -> Tool:
+    if isinstance(found, str):
+        return Tool(name, found)
+    versions = {"pulumi": PULUMI_VERSION, "kubernetes": KUBERNETES_VERSION, "openshift": OPENSHIFT_KUBERNETES_VERSION}
+    return Tool(name, found["package"], tuple(each.format(**versions) for each in found["variables"]))
 
 
-def _kubernetes(name: str) -> Tool:
-    return Tool(name, f"k8s.io/kubernetes/cmd/{name}", _kubernetes_variables(KUBERNETES_VERSION))
+_MODULES = Path(__file__).resolve().parent / "tools"
+MODULES = {
+    folder: _module(folder, found) for folder, found in yaml.safe_load((_MODULES / "modules.yaml").read_text()).items()
+}
+"""All modules, by folder."""
+ALERTMANAGER = MODULES["alertmanager"]
+BEFORE = MODULES["before"]
+CHARTS = MODULES["charts"]
+CORE = MODULES["core"]
+DEFINITIONS = MODULES["definitions"]
+KUBERNETES_1_34 = MODULES["kubernetes-1.34"]
+KUBERNETES_1_36 = MODULES["kubernetes-1.36"]
+KUEUE = MODULES["kueue"]
+KUEUE_0_18 = MODULES["kueue-0.18"]
+LANGUAGE_HOST = MODULES["language"]
+OLM = MODULES["olm"]
+OPENDATAHUB = MODULES["opendatahub"]
+OPENDATAHUB_KUEUE = MODULES["opendatahub-kueue"]
+PROMETHEUS = MODULES["prometheus"]
+RELAY = MODULES["relay"]
 
-
-CORE = Module(
-    "core",
-    (
-        Tool(
-            "pulumi",
-            "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
-            (f"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{PULUMI_VERSION}",),
-        ),
-        Tool("pulumi-resource-kubernetes", "./kubernetes"),
-        Tool("pulumi-resource-openstack", "./openstack"),
-        _kubernetes("kubectl"),
-        _kubernetes("kube-apiserver"),
-        _kubernetes("kube-controller-manager"),
-        _kubernetes("kube-scheduler"),
-        Tool("etcd", "go.etcd.io/etcd/server/v3"),
-        Tool("appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
-        Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),
-    ),
-)
-"""The engine, its providers, and the cluster, in one module so that Go compiles common libraries once."""
-KUBERNETES_1_36 = Module(
-    "kubernetes-1.36",
-    (
-        Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
-        Tool("kube-state-metrics", "k8s.io/kube-state-metrics/v2"),
-        Tool("trainer", "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager"),
-        Tool("jobset", "sigs.k8s.io/jobset"),
-        Tool("training-operator", "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
-    ),
-)
-"""Tools with the libraries of Kubernetes 1.36: KWOK, operators of jobs, and metrics of objects."""
-KUEUE = Module("kueue", (Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),))
-"""Kueue with the libraries of its release. Its Trainer is older than the platform's."""
-KUEUE_0_18 = Module("kueue-0.18", (Tool("kueue-v0.18.4", "sigs.k8s.io/kueue/cmd/kueue"),))
-"""The older Kueue that a stack can select."""
-BEFORE = Module(
-    "before",
-    (
-        Tool("kueue-v0.15.2", "sigs.k8s.io/kueue/cmd/kueue"),
-        Tool("appwrapper-v1.1.2", "github.com/project-codeflare/appwrapper/cmd"),
-    ),
-)
-"""The controllers of a platform release before Kueue 0.19; the test of an update starts with them."""
-LANGUAGE_HOST = Module(
-    "language",
-    (Tool("pulumi-language-python", f"{PULUMI_SDK_MODULE}/python/cmd/pulumi-language-python"),),
-)
-KUBERNETES_1_34 = Module(
-    "kubernetes-1.34",
-    (
-        Tool("scheduler-plugins-scheduler", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
-        Tool("scheduler-plugins-controller", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
-        Tool("kuberay-operator", "github.com/ray-project/kuberay/ray-operator"),
-        Tool("openshift-kube-apiserver", "./kube-apiserver", _kubernetes_variables(OPENSHIFT_KUBERNETES_VERSION)),
-    ),
-)
-"""Tools that do not compile with newer Kubernetes libraries: scheduler-plugins, which upstream supports on Kubernetes
-1.34 and 1.35, KubeRay, and the API server of the local OpenShift.
-"""
-OLM = Module(
-    "olm",
-    (
-        Tool("olm-operator", "github.com/operator-framework/operator-lifecycle-manager/cmd/olm"),
-        Tool("catalog-operator", "github.com/operator-framework/operator-lifecycle-manager/cmd/catalog"),
-        Tool("opm", "github.com/operator-framework/operator-registry/cmd/opm"),
-    ),
-    tags=("containers_image_openpgp", "exclude_graphdriver_btrfs"),
-)
-"""The Operator Lifecycle Manager, which installs operators on OpenShift, and the catalog server. The tags exclude code
-that needs C libraries.
-"""
-OPENDATAHUB = Module(
-    "opendatahub", (Tool("opendatahub-operator", "github.com/opendatahub-io/opendatahub-operator/v2"),)
-)
-OPENDATAHUB_KUEUE = Module(
-    "opendatahub-kueue",
-    (
-        Tool("opendatahub-kueue", "sigs.k8s.io/kueue/cmd/kueue"),
-        Tool("opendatahub-appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
-    ),
-)
-"""The Kueue of OpenShift AI 2.16 and the AppWrapper for that Kueue. AppWrapper replaces the CodeFlare operator, which
-is not available as a module and contains the same controller.
-"""
-RELAY = Module("relay", (Tool("relay", "./relay"),))
-"""Copies the bytes of the local pods' connections."""
-PROMETHEUS = Module(
-    "prometheus",
-    tuple(
-        Tool(name, f"github.com/prometheus/prometheus/cmd/{name}", _PROMETHEUS_VARIABLES)
-        for name in ("promtool", "prometheus")
-    ),
-)
-"""Tests of alerts, and the data of dashboards. No module has its web interface."""
-ALERTMANAGER = Module("alertmanager", (Tool("amtool", "github.com/prometheus/alertmanager/cmd/amtool"),))
-"""Checks receivers, in the version of the chart kube-prometheus-stack."""
-CHARTS = Module("charts", ())
-"""Go modules with Helm charts, without tools."""
-DEFINITIONS = Module("definitions", ())
-"""Go modules with definitions of kinds, without tools."""
-
-MODULES = {module.folder: module for module in (CORE, KUBERNETES_1_34, KUBERNETES_1_36, KUEUE, KUEUE_0_18)}
-"""Modules with tools whose manifests are mirrored, by folder."""
 MIRROR = (CORE.need("kubectl"),)
 """Renders the mirror of upstream's files."""
 CLUSTER = (
@@ -216,9 +136,6 @@ DYNAMIC_SCRIPT = "pulumi-resource-pulumi-python"
 """Script that the command needs for a program's dynamic providers, from the same module."""
 _SCRIPTS = {EXEC_SCRIPT: "cmd", DYNAMIC_SCRIPT: "dist"}
 """Folders of the scripts in the module, below `python/`."""
-
-
-_MODULES = Path(__file__).resolve().parent / "tools"
 
 
 def needs(*, openshift: bool = False, operator_hub: bool = False, job_operators: bool = False) -> tuple[Need, ...]:
