@@ -18,7 +18,7 @@ _RENEW_BEFORE = timedelta(days=30)
 _AUTHORITY = "mlbatch-local-ca"
 
 NAME = "kube-apiserver"
-"""Common name of the API server's certificate. Its aggregator uses it to authenticate to extension API servers."""
+"""Common name of the API server's certificate, also in `controlplane.yaml`. Its aggregator authenticates by it."""
 
 _EXTENSIONS = (
     x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),

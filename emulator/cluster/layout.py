@@ -13,9 +13,7 @@ from emulator.paths import Paths
 from runner.files import private_folder
 
 NODE_NAME = "local-controllers"
-SERVICE_RANGE = "10.96.0.0/16"
 POD_RANGE = "10.244.0.0/16"
-SIMULATED_POD_RANGE = "10.245.0.0/16"
 
 MARKER = "MLBATCH_LOCAL_CLUSTER"
 """Environment variable of every process of a cluster, with the state folder as value."""
