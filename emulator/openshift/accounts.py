@@ -7,16 +7,17 @@ pkg/cmd/controller/serviceaccount.go. Without an image registry here, accounts d
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
 from typing import Final
+
+import yaml
 
 from emulator.cluster.api import Object
 from emulator.cluster.store import Key
 
-_RBAC: Final = "rbac.authorization.k8s.io"
-_ACCOUNTS: Final = {"builder": "system:image-builder", "deployer": "system:deployer"}
-"""The role of each account. The name of its binding is the role's, with an s."""
-_PULLER: Final = "system:image-puller"
+_DOCUMENTS: Final = Path(__file__).with_suffix(".yaml").read_text()
 
 
 def lacking(namespaces: Iterable[Object], accounts: Container[Key], bindings: Container[Key]) -> Iterator[Object]:
@@ -31,20 +32,6 @@ def lacking(namespaces: Iterable[Object], accounts: Container[Key], bindings: Co
                 yield document
 
 
-def _documents(namespace: str) -> Iterator[Object]:
-    for account, role in _ACCOUNTS.items():
-        metadata = {"name": account, "namespace": namespace}
-        yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
-        yield _binding(namespace, role, {"kind": "ServiceAccount", "namespace": namespace, "name": account})
-    everybody = {"apiGroup": _RBAC, "kind": "Group", "name": f"system:serviceaccounts:{namespace}"}
-    yield _binding(namespace, _PULLER, everybody)
-
-
-def _binding(namespace: str, role: str, subject: Object) -> Object:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": f"{role}s", "namespace": namespace},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": [subject],
-    }
+@functools.cache
+def _documents(namespace: str) -> list[Object]:
+    return list(yaml.safe_load_all(_DOCUMENTS.format(namespace=namespace)))

@@ -14,32 +14,10 @@ from emulator.paths import Paths
 from emulator.toolchain import DEFINITIONS, KUBERNETES_1_34, Toolchain
 from runner.files import replacing
 
-_API: Final = "github.com/openshift/api"
-_API_FILES: Final = (
-    "security/v1/zz_generated.crd-manifests/0000_03_config-operator_01_securitycontextconstraints.crd.yaml",
-    "route/v1/zz_generated.crd-manifests/routes.crd.yaml",
-    "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
-    "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
-    "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_infrastructures-Default.crd.yaml",
-    "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_ingresses.crd.yaml",
-    "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_oauths.crd.yaml",
-)
-
+API: Final = "github.com/openshift/api"
 _MONITORING: Final = "github.com/prometheus-operator/prometheus-operator"
-_MONITORING_KINDS: Final = (
-    "alertmanagerconfigs",
-    "alertmanagers",
-    "podmonitors",
-    "probes",
-    "prometheuses",
-    "prometheusrules",
-    "servicemonitors",
-    "thanosrulers",
-)
-"""The definitions of OpenShift's monitoring; upstream has two more (openshift/cluster-monitoring-operator,
-manifests).
-"""
-
+FILES: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+"""The files and kinds in `definitions.yaml`."""
 
 _EQUALS: Final = re.compile(r"^(\s*- )=$", re.MULTILINE)
 """An operator in a list of values. In YAML 1.1, which PyYAML reads, a plain `=` has a special meaning."""
@@ -53,10 +31,10 @@ def read(paths: Paths) -> list[Object]:
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
     """Copy the definitions into the mirror. Raises ToolchainError if a module cannot be downloaded."""
-    api = toolchain.module_folder(KUBERNETES_1_34, _API)
+    api = toolchain.module_folder(KUBERNETES_1_34, API)
     monitoring = toolchain.module_folder(DEFINITIONS, _MONITORING) / "example" / "prometheus-operator-crd"
-    files = [api / name for name in _API_FILES]
-    files += [monitoring / f"monitoring.coreos.com_{kind}.yaml" for kind in _MONITORING_KINDS]
+    files = [api / name for name in FILES["api"]]
+    files += [monitoring / f"monitoring.coreos.com_{kind}.yaml" for kind in FILES["monitoring"]]
     target = _folder(paths)
     target.mkdir(parents=True, exist_ok=True)
     for file in files:

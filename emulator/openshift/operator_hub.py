@@ -1,8 +1,8 @@
 """OperatorHub: the Operator Lifecycle Manager, and two catalogs with one operator each.
 
 Real: OLM's two operators, its catalog server, and Open Data Hub's operator 2.21, the base of OpenShift AI 2.16, with
-its module's bundle. The other catalog has the GPU operator (`certified`). Bundles contain their manifests, so OLM does
-not unpack them from an image.
+its module's bundle. The other catalog has the GPU operator (`certified.yaml`). Bundles contain their manifests, so OLM
+does not unpack them from an image.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from typing import Any, Final
 
 import yaml
 
+from emulator.charts.sources import STUBS
 from emulator.cluster.api import Object
-from emulator.openshift import certified, operand_manifests
+from emulator.openshift import operand_manifests
+from emulator.openshift.definitions import API, FILES
 from emulator.paths import Paths
 from emulator.toolchain import KUBERNETES_1_34, OLM, OPENDATAHUB, Toolchain
 from runner.files import replacing
@@ -32,19 +34,7 @@ _VERSION_KIND: Final = "ClusterServiceVersion"
 
 _OLM: Final = "github.com/operator-framework/operator-lifecycle-manager"
 _OPERATOR: Final = "github.com/opendatahub-io/opendatahub-operator/v2"
-_API: Final = "github.com/openshift/api"
-_API_FILES: Final = (
-    "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_authentications.crd.yaml",
-    "config/v1/zz_generated.crd-manifests/0000_03_config-operator_01_proxies.crd.yaml",
-    "operator/v1/zz_generated.crd-manifests/0000_50_ingress_00_ingresscontrollers.crd.yaml",
-)
-_AGGREGATED: Final = {
-    "build.openshift.io": {"BuildConfig": "Namespaced"},
-    "image.openshift.io": {"ImageStream": "Namespaced"},
-    "oauth.openshift.io": {"OAuthClient": "Cluster"},
-    "user.openshift.io": {"Group": "Cluster", "User": "Cluster"},
-}
-"""Kinds of OpenShift's aggregated servers. The operator needs them; here they have no objects."""
+_CERTIFIED: Final = Path(__file__).with_name("certified.yaml")
 
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
@@ -64,16 +54,19 @@ def _write(unfinished: Path, toolchain: Toolchain) -> None:
     definitions, catalog, other = (unfinished / name for name in ("definitions", "catalog", "certified"))
     for each in (definitions, catalog, other):
         each.mkdir(parents=True)
-    api = toolchain.module_folder(KUBERNETES_1_34, _API)
+    api = toolchain.module_folder(KUBERNETES_1_34, API)
     crds = toolchain.module_folder(OLM, _OLM) / "deploy" / "chart" / "crds"
-    for file in (*(api / name for name in _API_FILES), *sorted(crds.glob("*.yaml"))):
+    for file in (*(api / name for name in FILES["operator_hub"]), *sorted(crds.glob("*.yaml"))):
         shutil.copyfile(file, definitions / file.name)
     bundle = toolchain.module_folder(OPENDATAHUB, _OPERATOR) / "bundle" / "manifests"
     manifests = [yaml.load(file.read_text(), Loader=yaml.CSafeLoader) for file in sorted(bundle.glob("*.yaml"))]
     _as_openshift_ai(next(each for each in manifests if each["kind"] == _VERSION_KIND))
     (catalog / "catalog.json").write_text(_catalog(PACKAGE, VERSION, CHANNELS, manifests))
-    played = _catalog(certified.PACKAGE, certified.VERSION, certified.CHANNELS, certified.manifests())
-    (other / "catalog.json").write_text(played)
+    policies = json.loads((STUBS / "gpu-operator" / "crds" / "clusterpolicies.nvidia.com.json").read_text())
+    gpu_operator = yaml.safe_load(_CERTIFIED.read_text())
+    (other / "catalog.json").write_text(
+        _catalog("gpu-operator-certified", gpu_operator["spec"]["version"], ("v26.3",), [gpu_operator, policies])
+    )
     operand_manifests.write(unfinished / "manifests", toolchain)
 
 
@@ -130,25 +123,14 @@ def _as_openshift_ai(csv: Object) -> None:
 
 def _empty() -> Iterator[Object]:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    for group, kinds in _AGGREGATED.items():
-        for kind, scope in kinds.items():
-            plural = f"{kind.lower()}s"
-            yield {
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "CustomResourceDefinition",
-                "metadata": {
-                    "name": f"{plural}.{group}",
-                    "annotations": {"api-approved.kubernetes.io": "https://github.com/openshift/api"},
-                },
-                "spec": {
-                    "group": group,
-                    "names": {
-                        "kind": kind,
-                        "listKind": f"{kind}List",
-                        "plural": plural,
-                        "singular": kind.lower(),
-                    },
-                    "scope": scope,
-                    "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-                },
-            }
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    approved = {"api-approved.kubernetes.io": "https://github.com/openshift/api"}
+    for name, (kind, scope) in FILES["aggregated"].items():
+        plural, _, group = name.partition(".")
+        names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+        yield {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": name, "annotations": approved},
+            "spec": {"group": group, "names": names, "scope": scope, "versions": [version]},
+        }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from components import catalogue
 from components.nodes import certified_gpu_operator
 from components.openshift_ai import installation
 from emulator.cluster import images
-from emulator.openshift import operand_manifests, operator_hub
+from emulator.openshift import operator_hub
 from emulator.paths import Paths
 from emulator.toolchain import Toolchain
 
@@ -89,9 +90,10 @@ def test_the_files_that_mlbatch_replaces_are_there(mirror: Path) -> None:
 
 
 def test_each_image_has_a_program(mirror: Path) -> None:
-    assert all(images.known(image) for image in operand_manifests.IMAGES.values())
-    overlay = yaml.safe_load((mirror / "manifests" / "ray" / "openshift" / "kustomization.yaml").read_text())
-    assert overlay["configMapGenerator"][0]["literals"] == [f"image={operand_manifests.IMAGES['ray']}"]
+    files = [file for pattern in ("*.yaml", "*.env") for file in (mirror / "manifests").rglob(pattern)]
+    found = {image for file in files for image in re.findall(r"image=(registry\.redhat\.io/\S+)", file.read_text())}
+    assert len(found) == 4
+    assert all(images.known(image) for image in found)
 
 
 def test_appwrapper_runs_as_the_account_that_may_start_jobs(mirror: Path) -> None:
