@@ -1,4 +1,4 @@
-"""Container images that the local kubelet can run, and their programs."""
+"""Container images that the local kubelet can run, and their programs (`images.yaml`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
+
+import yaml
 
 from emulator.cluster.api import Object
 from emulator.cluster.errors import UnknownImageError
@@ -33,44 +36,8 @@ class Image:
     copies: Mapping[str, str] = field(default_factory=dict)
 
 
-_MANAGERS = {"kueue/kueue": "kueue", "ibm/appwrapper": "appwrapper"}
-_SCHEDULING = {
-    "scheduler-plugins/kube-scheduler": "scheduler-plugins-scheduler",
-    "scheduler-plugins/controller": "scheduler-plugins-controller",
-}
-_JOBS = {
-    "jobset/jobset": "jobset",
-    "kuberay/operator": "kuberay-operator",
-    "trainer/trainer-controller-manager": "trainer",
-    "training-v1/training-operator": "training-operator",
-}
-_OPERATOR_HUB = {
-    "operator-framework/olm-operator": "olm-operator",
-    "operator-framework/catalog-operator": "catalog-operator",
-    "operator-framework/opm": "opm",
-    "rhoai/odh-rhel8-operator": "opendatahub-operator",
-    "rhoai/odh-kueue-controller-rhel8": "opendatahub-kueue",
-    "rhoai/odh-codeflare-operator-rhel8": "opendatahub-appwrapper",
-    "rhoai/odh-kuberay-operator-controller-rhel8": "kuberay-operator",
-    "rhoai/odh-training-operator-rhel8": "training-operator",
-}
-_OF_OPENSHIFT_AI = {
-    "rhoai/odh-kueue-controller-rhel8": "kueue",
-    "rhoai/odh-codeflare-operator-rhel8": "appwrapper",
-}
-_RELEASED = {**_MANAGERS, "scheduler-plugins/kube-scheduler": "scheduler-plugins"}
-_BESIDE = {
-    ("kueue/kueue", "v0.18.4"): "kueue-v0.18.4",
-    ("kueue/kueue", "v0.15.2"): "kueue-v0.15.2",
-    ("ibm/appwrapper", "v1.1.2"): "appwrapper-v1.1.2",
-}
-"""Programs of other than the default versions, by repository and tag. They are built for tests of these versions."""
-_PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS, **_OPERATOR_HUB}
-_READ = {
-    "operator-framework/opm": {"/configs": "operator-hub/catalog", "/certified": "operator-hub/certified"},
-}
-_WRITTEN = {"rhoai/odh-rhel8-operator": {"/opt/manifests": "operator-hub/manifests"}}
-"""Folders of the mirror that appear in an image, by path. Those of `_WRITTEN` are writable."""
+_TABLE: Final[Mapping[str, Mapping[str, Any]]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+_PROGRAMS: Final = {**_TABLE["programs"], **_TABLE["jobs"], **_TABLE["operator_hub"]}
 _PYTHON = "library/python"
 
 
@@ -100,17 +67,17 @@ def tag(reference: str) -> str | None:
 
 def manager(reference: str) -> str | None:
     """Return the upstream of a controller of jobs for one of upstream's own images, None for any other image."""
-    return _RELEASED.get(_name(reference))
+    return _TABLE["upstream"].get(_name(reference))
 
 
 def is_built_beside(reference: str) -> bool:
     """Tell whether a program of exactly the image's version can be built in addition to the default one."""
-    return (_name(reference), tag(reference)) in _BESIDE
+    return tag(reference) in _TABLE["beside"].get(_name(reference), ())
 
 
 def of_openshift_ai(reference: str) -> str | None:
     """Return the upstream of a controller of jobs for one of OpenShift AI's images, None for any other image."""
-    return _OF_OPENSHIFT_AI.get(_name(reference))
+    return _TABLE["openshift_ai"].get(_name(reference))
 
 
 def known(reference: str) -> bool:
@@ -121,12 +88,12 @@ def known(reference: str) -> bool:
 
 def makes_pods_of_jobs(reference: str) -> bool:
     """Tell whether an image is an operator of PyTorch's or Ray's kinds."""
-    return _PROGRAMS.get(_name(reference)) in _JOBS.values()
+    return _PROGRAMS.get(_name(reference)) in _TABLE["jobs"].values()
 
 
 def of_operator_hub(reference: str) -> bool:
     """Tell whether an image belongs to OpenShift's operator hub or to an operator that it installs."""
-    return _name(reference) in _OPERATOR_HUB
+    return _name(reference) in _TABLE["operator_hub"]
 
 
 def why_simulated(pod: Object) -> str:
@@ -151,12 +118,13 @@ def resolve(reference: str, binaries_folder: Path) -> Image:
         return _python()
     if name not in _PROGRAMS:
         raise UnknownImageError(f"this machine has no program for the image {reference}")
-    binary = binaries_folder / _BESIDE.get((name, tag(reference) or ""), _PROGRAMS[name])
+    binary = binaries_folder / _TABLE["beside"].get(name, {}).get(tag(reference), _PROGRAMS[name])
     if not os.access(binary, os.X_OK):
         raise UnknownImageError(f"the local kubelet has no {binary} for {reference}. Build the tools again")
     mirror = binaries_folder.parent / "mirror"
     read, written = (
-        {path: str(mirror / folder) for path, folder in content.get(name, {}).items()} for content in (_READ, _WRITTEN)
+        {path: str(mirror / folder) for path, folder in _TABLE[sort].get(name, {}).items()}
+        for sort in ("read", "written")
     )
     return Image({"/manager": str(binary.resolve()), **read}, {}, ("/manager",), _SYSTEM_PATH, written)
 
