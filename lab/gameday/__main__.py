@@ -131,19 +131,7 @@ def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: fl
         f"{size.nodes} nodes with {size.gpus} GPUs, in {today.seconds / 60:.0f} minutes"
         f"{'' if today.is_whole else ', interrupted'}"
     )
-    return (
-        Report(
-            title=title,
-            ledger=today.ledger,
-            seconds=today.seconds,
-            time_scale=time_scale,
-            events=today.happened,
-            to_come=len(today.to_come),
-            refused=today.refused,
-            is_whole=today.is_whole,
-        ),
-        began,
-    )
+    return today.report(title, time_scale), began
 
 
 def submissions(

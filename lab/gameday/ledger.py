@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from components.workloads.synthetic import SyntheticJob
-from lab.soak.judge import Judge
+from lab.soak.judge import Claim, Judge
 
 
 class Phase(StrEnum):
@@ -47,14 +47,6 @@ class Seen:
     gpus: int = 0
     nodes: frozenset[str] = frozenset()
     evicted: str = ""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A job's share of its team's quota."""
-
-    team: str
-    gpus: int
 
 
 @dataclass
@@ -193,12 +185,11 @@ class Ledger:
         tale.wasted, tale.useful, tale.attempt = tale.wasted + again, tale.useful + tale.attempt - again, 0.0
 
     def _judge(self, now: float, elapsed: float, well: int, free: int) -> None:
-        """Check the teams' waiting jobs against their quotas. A crashed job waits only for its next attempt."""
-        is_owed = {
-            name: not tale.is_up and (tale.phase in _WITHOUT_QUOTA or tale.lost_at is not None or tale.started is None)
-            for name, tale in self.tales.items()
-            if tale.ended is None
-        }
+        """Check the teams' waiting jobs against their quotas. A crashed job waits only for its next attempt.
+
+        A job on a lost node waits too, although its pods still run.
+        """
+        is_owed = {name: _is_owed(tale) for name, tale in self.tales.items() if tale.ended is None}
         served = {name for name, owed in is_owed.items() if not owed}
         self.judge.look(now, open_jobs=list(is_owed), running=served, healthy_gpus=well)
         use = Counter[str]()
@@ -231,6 +222,12 @@ def _is_lost(tale: Tale, was: str, found: Seen) -> bool:
         return True
     begins_anew = was in _UNDONE or found.phase == Phase.RESUMING or not found.gpus
     return tale.is_lost and not begins_anew
+
+
+def _is_owed(tale: Tale) -> bool:
+    if tale.is_up:
+        return tale.marked_at is not None
+    return tale.phase in _WITHOUT_QUOTA or tale.lost_at is not None or tale.started is None
 
 
 def _due(tale: Tale) -> float:

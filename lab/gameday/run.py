@@ -14,6 +14,7 @@ from urllib3.exceptions import HTTPError
 from components.workloads.synthetic import SyntheticJob
 from emulator.paths import Paths
 from lab.gameday.ledger import OVER, Ledger, Phase, Seen
+from lab.gameday.report import Report
 from lab.gameday.size import RECOVERY, USERS, Size
 from lab.pods import OF_JOB, held, is_up
 from lab.scenarios.size import GPUS_PER_NODE
@@ -65,6 +66,19 @@ class Day:
         self.seconds = self.now
         for event in self._ends:
             self._answered(lambda event=event: self._breaking.end(event))
+
+    def report(self, title: str, time_scale: float) -> Report:
+        """Return the results. time_scale: seconds of the day in one second of the clock."""
+        return Report(
+            title=title,
+            ledger=self.ledger,
+            seconds=self.seconds,
+            time_scale=time_scale,
+            events=self.happened,
+            to_come=len(self.to_come),
+            refused=self.refused,
+            is_whole=self.is_whole,
+        )
 
     def _play(self) -> None:
         told = 0.0

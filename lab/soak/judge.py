@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from lab.soak.trace import QUOTAS
 
 
-class Claim(Protocol):
+@dataclass(frozen=True)
+class Claim:
     """A job's share of its team's quota. gpus: of all its pods."""
 
-    @property
-    def team(self) -> str: ...
-
-    @property
-    def gpus(self) -> int: ...
+    team: str
+    gpus: int
 
 
 @dataclass

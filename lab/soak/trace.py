@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from components import names
+from components.workloads.synthetic import SyntheticJob
+
 GPUS_PER_NODE = 8
 QUOTAS: Mapping[str, int] = {"blue": 16, "red": 16, "green": 8}
 """GPUs of each team, in whole nodes."""
@@ -33,21 +36,6 @@ OF_CONTROLLERS = (Fault.KUEUE, Fault.APPWRAPPER, Fault.SLACK_CONTROLLER)
 
 
 @dataclass(frozen=True)
-class Job:
-    """A job whose pods use all GPUs of a node each. at, seconds: submission time and run time."""
-
-    at: float
-    team: str
-    name: str
-    pods: int
-    seconds: int
-
-    @property
-    def gpus(self) -> int:
-        return self.pods * GPUS_PER_NODE
-
-
-@dataclass(frozen=True)
 class Event:
     """A fault between two seconds of the run: of a node by its position, or of a controller without an end."""
 
@@ -57,20 +45,29 @@ class Event:
     until: float = 0.0
 
 
-def trace(seed: int, count: int) -> tuple[list[Job], list[Event]]:
-    """Return the jobs and the faults of a run, ordered by time.
+def trace(seed: int, count: int) -> tuple[list[SyntheticJob], list[Event]]:
+    """Return the jobs and the faults of a run, ordered by time. Each pod uses all GPUs of a node.
 
     Teams submit in bursts, so that they borrow from each other and reclaim. Jobs arrive about as fast as all nodes
     together can run them.
     """
     chance = random.Random(seed)  # noqa: S311 - a trace, no secret
-    jobs: list[Job] = []
+    jobs: list[SyntheticJob] = []
     now = 0.0
     while len(jobs) < count:
         team = chance.choice(list(QUOTAS))
         for _ in range(min(chance.randint(1, 6), count - len(jobs))):
             pods = chance.choice([1, 1, 1, 2]) if QUOTAS[team] > GPUS_PER_NODE else 1
-            jobs.append(Job(now, team, f"job-{len(jobs)}", pods, chance.randint(30, 240)))
+            job = SyntheticJob(
+                name=f"job-{len(jobs)}",
+                team=team,
+                arrival=now,
+                pods=pods,
+                gpus=GPUS_PER_NODE,
+                seconds=chance.randint(30, 240),
+                priority_class=names.DEFAULT_PRIORITY,
+            )
+            jobs.append(job)
             now += chance.uniform(0, 3)
         now += chance.uniform(50, 160)
     return jobs, faults(chance, now)

@@ -18,16 +18,18 @@ from lab.soak.__main__ import main as runs_jobs
 from lab.soak.__main__ import most_jobs
 from lab.soak.answers.__main__ import main as asks
 from lab.soak.answers.cost import main as costs
-from lab.soak.judge import Judge
+from lab.soak.judge import Claim, Judge
 from lab.soak.kills import LONGEST_DELAY, moments
 from lab.soak.kills import main as kills_updates
-from lab.soak.trace import MOST_LOST, NODES, QUOTAS, Job, trace
+from lab.soak.trace import MOST_LOST, NODES, QUOTAS, trace
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN = Job(0, "red", "own", pods=2, seconds=60)
-LOAN = Job(0, "blue", "loan", pods=1, seconds=60)
-HELD = [Job(0, "blue", f"held-{number}", pods=1, seconds=60) for number in range(2)]
-JOBS = {job.name: job for job in (OWN, LOAN, *HELD)}
+JOBS = {
+    "own": Claim("red", 16),
+    "loan": Claim("blue", 8),
+    "held-0": Claim("blue", 8),
+    "held-1": Claim("blue", 8),
+}
 
 
 def judged(open_jobs: list[str], running: list[str], healthy: int, seconds: int = 101) -> Judge:
