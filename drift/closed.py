@@ -13,7 +13,7 @@ from typing import Final
 
 from components.ownership import RUNTIME_FIELDS
 from components.tables import Table
-from review.paths import Path, contains, parse
+from runner.properties import Path, contains, parse  # noqa: TID251 - a notation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from urllib3.exceptions import HTTPError
 from drift.controllers import CHECK, RESTARTED
 from drift.fields import ENGINE
 from drift.state import Declared, Manifest
-from review.paths import parse
+from runner.properties import parse  # noqa: TID251 - a notation
 
 _SECONDS: Final = (5, 65)
 """Seconds to connect and to wait for an answer. The API server ends a request after 60 s."""

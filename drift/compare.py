@@ -17,8 +17,8 @@ from drift.controllers import CHECK
 from drift.fields import Entry, Tree, Writer
 from drift.lists import names_of, pairs
 from drift.state import SECRET, Declared, Manifest
-from review.paths import WILDCARD
-from review.paths import Path as Names
+from runner.properties import WILDCARD  # noqa: TID251 - a notation
+from runner.properties import Path as Names  # noqa: TID251 - a notation
 
 
 @dataclass(frozen=True)

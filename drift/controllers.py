@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from components.tables import Table
-from review.paths import Path, parse
+from runner.properties import Path, parse  # noqa: TID251 - a notation
 
 CHECK: Final = "mlbatch-drift"
 """Field manager of this check. It applies in dry runs, so the stack's manager keeps all its fields. It restarts

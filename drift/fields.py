@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from drift.controllers import CHECK, tasks
-from review.paths import WILDCARD, Path
+from runner.properties import WILDCARD, Path  # noqa: TID251 - a notation
 
 Tree = Mapping[str, Any]
 

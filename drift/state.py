@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from review.paths import Path as PropertyPath
-from review.paths import parse
+from runner import properties  # noqa: TID251 - a notation
+from runner.properties import parse  # noqa: TID251 - a notation
 
 Manifest = dict[str, Any]
 
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
 _OBJECT: Final = "kubernetes:"
-_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-"""Marks values of a state that are not plain data (Pulumi SDK, `go/common/resource/sig/sig.go`)."""
-_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
 _DASHED: Final = "x_kubernetes_"
 """Prefix of the provider's names for the `x-kubernetes-*` fields in the schemas of definitions."""
 
@@ -49,7 +46,7 @@ class Declared:
     manifest: Manifest
     uid: str | None
     partial: bool = False
-    ignored: tuple[PropertyPath, ...] = ()
+    ignored: tuple[properties.Path, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -147,7 +144,7 @@ def _spelled(key: str) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        if value.get(_SIGNATURE) == _SECRET:
+        if value.get(properties.SIGNATURE) == properties.SECRET:
             return SECRET
         return {_spelled(key): _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

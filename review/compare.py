@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from review import paths, replacement
-from review.paths import Path
+from review import replacement
 from review.plan import UNKNOWN, Plan, Resource
+from runner.properties import Path, render
 
 ABSENT: Final = object()
 """Value of a property on the side that does not have it."""
@@ -113,7 +113,7 @@ def shown(path: Path, *sides: Any) -> str:
     for at, part in enumerate(path):
         items = [_at(side, path[: at + 1]) for side in sides] if isinstance(part, int) else []
         names = [item["name"] for item in items if isinstance(item, Mapping) and isinstance(item.get("name"), str)]
-        rendered = f"[{names[0]}]" if names and names[0] != UNKNOWN else paths.render(part)
+        rendered = f"[{names[0]}]" if names and names[0] != UNKNOWN else render((part,))
         text += rendered if not text or rendered.startswith("[") else f".{rendered}"
     return text
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from components.tables import Table  # noqa: TID251 - reads a file, without components
-from review.paths import Path, parse
+from runner.properties import Path, parse
 
 _Inputs = Mapping[str, tuple[str, ...]]
 

@@ -9,28 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runner import placeholders
+from runner.properties import SIGNATURE, UNKNOWNS
 
 SECRET: Final = "[secret]"
 """Replaces a secret. The engine uses the same word."""
 
 UNKNOWN: Final = "[known after the update]"
 """Replaces a value that is known only after the update."""
-
-_UNKNOWN_MARKS: Final = frozenset(
-    {
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
-        "030794c1-ac77-496b-92df-f27374a8bd58",
-        "e48ece36-62e2-4504-bad9-02848725956a",
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
-    }
-)
-"""How the engine writes unknown values of each type (Pulumi SDK, `go/common/resource/plugin/rpc.go`)."""
-
-_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-"""Key of an object that represents a secret or the like (Pulumi SDK, `go/common/resource/properties.go`)."""
 
 _SECRET_NAMES: Final = re.compile(
     r"(password|passwd|passphrase|token|secret|kubeconfig|credentials?|connection_?string"
@@ -157,13 +142,13 @@ def hidden(value: Any, name: str = "") -> Any:
     usually have, and text that contains a placeholder of a secret.
     """
     if isinstance(value, Mapping):
-        if _SIGNATURE in value:
+        if SIGNATURE in value:
             return SECRET
         return _hidden_object(value)
     if isinstance(value, list | tuple):
         return [hidden(item, name) for item in value]
     if isinstance(value, str):
-        if value in _UNKNOWN_MARKS:
+        if value in UNKNOWNS:
             return UNKNOWN
         if placeholders.MARK in value:
             return SECRET

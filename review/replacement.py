@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from review import immutable, paths
-from review.paths import Path
+from review import immutable
+from runner.properties import WILDCARD, Path, contains, parse
 
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _KUBERNETES: Final = "kubernetes:"
@@ -62,19 +62,36 @@ def forces(token: str, path: Path, value: Any, inputs: Mapping[str, Any], provid
         )
     else:
         return False
-    return any(paths.touches(path, value, each) for each in forcing)
+    return any(touches(path, value, each) for each in forcing)
+
+
+def touches(changed: Path, value: Any, path: Path) -> bool:
+    """Return whether setting `changed` changes a path: at it, below it, or above it if the value contains it."""
+    for mine, theirs in zip(changed, path, strict=False):
+        if not (isinstance(mine, int) if theirs == WILDCARD else mine == theirs):
+            return False
+    return len(changed) >= len(path) or _has(value, path[len(changed) :])
 
 
 def overlaps(pattern: str, path: Path) -> bool:
     """Return whether a changed path is at, below or above a property path of the engine's options."""
-    listed = paths.parse(pattern)
-    return paths.contains(listed, path) or paths.contains(path, listed)
+    listed = parse(pattern)
+    return contains(listed, path) or contains(path, listed)
 
 
 def covers(pattern: str, path: Path) -> bool:
     """Return whether a changed path is at or below a property path of the engine's options."""
-    return paths.contains(paths.parse(pattern), path)
+    return contains(parse(pattern), path)
 
 
 def _is_true(value: Any) -> bool:
     return str(value).lower() == "true"
+
+
+def _has(value: Any, path: Path) -> bool:
+    if not path:
+        return True
+    head, rest = path[0], path[1:]
+    if head == WILDCARD:
+        return isinstance(value, list) and any(_has(item, rest) for item in value)
+    return isinstance(value, dict) and head in value and _has(value[head], rest)

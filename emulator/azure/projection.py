@@ -14,8 +14,8 @@ from emulator.azure.schema import Field, Shape
 from emulator.azure.services.base import Kind
 from emulator.azure.store import Properties
 from emulator.plugin.diffing import Change, differences, not_ignored
-from emulator.plugin.paths import Path
 from emulator.plugin.wire import UNKNOWN
+from runner.properties import Path
 
 
 def previewed(inputs: Mapping[str, Any], outputs: Mapping[str, Field]) -> Properties:

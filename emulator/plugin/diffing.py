@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.plugin import paths
-from emulator.plugin.paths import Path
+from emulator.plugin.errors import ProviderError
+from runner.properties import Path, contains, parse, render
 
 ADD, DELETE, UPDATE = "ADD", "DELETE", "UPDATE"
 
@@ -63,10 +63,14 @@ def differences(
 
 
 def not_ignored(changes: Mapping[Path, Change], ignore: Sequence[str]) -> dict[str, Change]:
-    """Return the changes by rendered path, without those covered by paths of `ignoreChanges`."""
-    ignored = [paths.parse(path) for path in ignore]
+    """Return the changes by rendered path, without those covered by paths of `ignoreChanges`.
+
+    Raises ProviderError for a malformed path.
+    """
+    try:
+        ignored = [parse(path) for path in ignore]
+    except ValueError as error:
+        raise ProviderError(f"ignoreChanges: {error}") from None
     return {
-        paths.render(path): change
-        for path, change in changes.items()
-        if not any(paths.contains(outer, path) for outer in ignored)
+        render(path): change for path, change in changes.items() if not any(contains(outer, path) for outer in ignored)
     }

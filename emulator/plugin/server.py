@@ -21,13 +21,13 @@ from grpc import ServicerContext as Context
 from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc, status_pb2
 from pulumi.runtime.proto import provider_pb2 as protocol
 
-from emulator.plugin import paths
 from emulator.plugin.connections import Connections
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import PartialError, ProviderError
 from emulator.plugin.operation import Operation
 from emulator.plugin.provider import Failure, Plugin, Resources
 from emulator.plugin.wire import decode, encode
+from runner.properties import parse
 
 _LOG = logging.getLogger(__name__)
 _LARGEST_MESSAGE = 400 * 1024 * 1024  # the engine's limit in both directions
@@ -194,7 +194,7 @@ def _diff_response(difference: Difference) -> protocol.DiffResponse:
     response = protocol.DiffResponse(
         changes=some if difference.changes else none,
         # The engine's summary of a step lists these properties.
-        diffs=list(dict.fromkeys(str(paths.parse(path)[0]) for path in difference.changes)),
+        diffs=list(dict.fromkeys(str(parse(path)[0]) for path in difference.changes)),
         replaces=difference.replaces,
         deleteBeforeReplace=difference.delete_before_replace,
         hasDetailedDiff=True,

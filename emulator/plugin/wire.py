@@ -14,23 +14,11 @@ from typing import Any
 from google.protobuf.struct_pb2 import NULL_VALUE, Struct, Value
 
 from emulator.plugin.errors import ProviderError
+from runner import properties
+from runner.properties import SECRET, SIGNATURE
 
-SIGNATURE = "4dabf18193072939515e22adb298388d"
-SECRET = "1b47061264138c4ac30d75fd1eb44270"
 ASSET = "c44067f5952c0a294b673a41bacd8c17"
 ARCHIVE = "0def7320c3a5731c473e5ecbe6d01bc7"
-UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-_UNKNOWNS = frozenset(
-    {
-        UNKNOWN_STRING,
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # boolean
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
-        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
-        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
-    }
-)
 
 
 class _Unknown(Enum):
@@ -55,7 +43,7 @@ def decode(message: Struct) -> dict[str, Any]:
 def _value(item: Value) -> Any:
     kind = item.WhichOneof("kind")
     if kind == "string_value":
-        return UNKNOWN if item.string_value in _UNKNOWNS else item.string_value
+        return UNKNOWN if item.string_value in properties.UNKNOWNS else item.string_value
     if kind == "struct_value":
         inner = item.struct_value
         return _marked(inner) if SIGNATURE in inner.fields else decode(inner)
@@ -105,6 +93,6 @@ def _set(target: Value, item: Any) -> None:
     elif item is None:
         target.null_value = NULL_VALUE
     elif item is UNKNOWN:
-        target.string_value = UNKNOWN_STRING
+        target.string_value = properties.UNKNOWN
     else:
         raise TypeError(f"a {kind.__name__} is not a property value")

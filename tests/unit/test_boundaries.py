@@ -47,7 +47,7 @@ ALLOWED = {
     "stacks/targets/cpouta": (*OPENSTACK, "stacks.platform"),
     "cli": ("ask", "attack", "drift", "emulator", "reference", "repair", "review", "runner", "stacks"),
     "repair": ("components.health", "runner"),
-    "drift": ("components.ownership", "review.paths"),
+    "drift": ("components.ownership", "review"),
     "emulator": ("emulator.azure", "runner"),
     "reference": ("stacks.targets",),
     "review": ("runner",),

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from review import paths, quotas
+from review import quotas
 from review.compare import Operation, PropertyChange, compare
 from review.losses import losses
 from review.markdown import LIMIT, MARKER, Review, StackReview, render
 from review.plan import SECRET, UNKNOWN, Plan, PlanError, hidden, read
+from runner import properties
 from runner.placeholders import MARK
 
 STACK = "urn:pulumi:dev::mlbatch::pulumi:pulumi:Stack::mlbatch-dev"
 PROVIDER = "urn:pulumi:dev::mlbatch::pulumi:providers:kubernetes::cluster"
-UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 State = dict[str, Any]
 
@@ -35,7 +35,7 @@ def manifest(kind: str, name: str, body: Mapping[str, Any] | None = None, **more
     version = module.removeprefix("core/")
     metadata = {"name": name, **more.pop("metadata", {})}
     inputs = {"apiVersion": version, "kind": short, "metadata": metadata, **(body or {})}
-    return state(f"kubernetes:{kind}", name, inputs, provider=f"{PROVIDER}::{UNKNOWN_STRING}", **more)
+    return state(f"kubernetes:{kind}", name, inputs, provider=f"{PROVIDER}::{properties.UNKNOWN}", **more)
 
 
 def printed(*states: State, **more: Any) -> str:
@@ -269,7 +269,7 @@ SECRETS: tuple[tuple[str, Any, Any], ...] = (
     ("a secret's name is none", {"secretName": "tls", "secretRef": {"name": "x"}},
      {"secretName": "tls", "secretRef": {"name": "x"}}),
     ("a switch is none", {"automountServiceAccountToken": False}, {"automountServiceAccountToken": False}),
-    ("unknown", {"id": UNKNOWN_STRING}, {"id": UNKNOWN}),
+    ("unknown", {"id": properties.UNKNOWN}, {"id": UNKNOWN}),
     ("a placeholder that lost its mark", {"args": [f"--pin={MARK}-abc"], "a": "x"}, {"args": [SECRET], "a": "x"}),
 )  # fmt: skip
 
@@ -418,11 +418,12 @@ def test_what_is_no_preview_is_an_error(text: str) -> None:
         ("spec.*.y", ("spec", "*", "y")),
     ],
 )
-def test_property_paths_are_read_as_the_engine_writes_them(text: str, path: paths.Path) -> None:
-    assert paths.parse(text) == path
+def test_property_paths_are_read_as_the_engine_writes_them(text: str, path: properties.Path) -> None:
+    assert properties.parse(text) == path
+    assert "*" in path or properties.render(path) == text
 
 
 @pytest.mark.parametrize("text", ["a..b", "a[x]", 'a["b', "a[1", "a.b.", "[0]x"])
 def test_what_is_no_property_path_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="not a property path"):
-        paths.parse(text)
+        properties.parse(text)

@@ -6,7 +6,8 @@ from typing import Any
 
 from review.compare import compare
 from review.plan import Plan
-from tests.unit.test_review import CONFIG, PROVIDER, UNKNOWN_STRING, cluster, manifest, plan, provider, shown, state
+from runner.properties import UNKNOWN
+from tests.unit.test_review import CONFIG, PROVIDER, cluster, manifest, plan, provider, shown, state
 
 
 def test_what_is_replaced_with_a_cluster_has_it_as_its_cause() -> None:
@@ -48,7 +49,7 @@ def test_what_is_deleted_with_its_owner_has_it_as_its_cause() -> None:
 
 def test_a_provider_of_another_name_is_the_cause_unless_it_is_an_alias() -> None:
     other = {**provider(), "urn": PROVIDER.replace("::cluster", "::other")}
-    moved = {**manifest(CONFIG, "a"), "provider": f"{other['urn']}::{UNKNOWN_STRING}"}
+    moved = {**manifest(CONFIG, "a"), "provider": f"{other['urn']}::{UNKNOWN}"}
     before = plan(provider(), manifest(CONFIG, "a"))
     changes = {each.resource.name: each for each in compare(before, plan(other, moved)).changes}
     assert {name: str(each.operation) for name, each in changes.items()} == {
