@@ -7,15 +7,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from emulator import cluster as local_cluster
-from emulator import mirror
 from emulator.paths import Paths
-from emulator.progress import Progress
-from emulator.toolchain import CLUSTER, Toolchain
 from lab.bench import admission, packing, slack, start, teams
 from lab.bench.budget import Budget
 from tests.local import official
-from tests.local.environment import ROOT
+from tests.local.environment import local_environment
 
 BENCHMARKS = ("slack", "start", "teams", "admission", "packing")
 SHORT = ("slack", "start", "teams", "admission")
@@ -30,17 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     options = _parser().parse_args(arguments)
     budget = Budget(60 * options.minutes)
-    with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder:
-        paths = Paths.of(root=ROOT, state=Path(folder) / "state")
-        toolchain = Toolchain(paths)
-        toolchain.install(CLUSTER, Progress(0))
-        mirror.fill(paths, toolchain)
-        local_cluster.start(paths, print)
-        try:
-            for line in figures(paths, Path(folder), options, budget):
-                print(line, flush=True)
-        finally:
-            local_cluster.stop(paths)
+    with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder, local_environment() as paths:
+        for line in figures(paths, Path(folder), options, budget):
+            print(line, flush=True)
     print(budget.report())
 
 

@@ -74,9 +74,7 @@ def lines(paths: Paths, folder: Path, jobs: int, budget: Budget) -> Iterator[str
     expected = _SECONDS
     if not budget.allows("admission", expected):
         return
-    work = folder / "admission"
-    work.mkdir()
-    project = Project(work, paths, "admission")
+    project = Project(folder / "admission", paths, "admission")
     project.configure(bench_settings(project.mirror, jobs))
     began = time.monotonic()
     project.up()

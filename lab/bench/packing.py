@@ -51,9 +51,7 @@ HEADER: Final = f"{_HEADER}| {'sick node: up again after':24} | and cordoned: up
 def lines(paths: Paths, folder: Path, budget: Budget) -> Iterator[str]:
     """Run the trace with each way of packing; yield a table, row by row."""
     expected = _SECONDS
-    work = folder / "packing"
-    work.mkdir()
-    project = Project(work, paths, "packing")
+    project = Project(folder / "packing", paths, "packing")
     cluster = Cluster(paths.kubeconfig)
     yield HEADER
     for packing in WAYS:

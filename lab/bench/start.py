@@ -58,9 +58,7 @@ def lines(paths: Paths, folder: Path, repeats: int, budget: Budget) -> Iterator[
     if not budget.allows("start of the aks stack", _SECONDS):
         return
     empty = empty_program(folder / "empty", paths)
-    aks = folder / "start"
-    aks.mkdir()
-    project = Project(aks, paths, "start")
+    project = Project(folder / "start", paths, "start")
     project.configure(stack_settings("aks"))
     with progress.step("previews of the empty program"):
         base = statistics.median(first_resource(empty, folder, lambda kind: True) for _ in range(repeats))

@@ -80,9 +80,7 @@ def lines(paths: Paths, folder: Path, counts: Sequence[int], repeats: int, budge
 
 def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Progress) -> Sample:
     """Measure one number of teams on a new stack, and delete it."""
-    work = folder / f"teams-{teams}"
-    work.mkdir()
-    project = Project(work, paths, f"bench{teams}")
+    project = Project(folder / f"teams-{teams}", paths, f"bench{teams}")
     settings = bench_settings(project.mirror, teams)
 
     def stage(title: str, *command: str, allowed: Sequence[int] = (0,)) -> tuple[float, float]:
@@ -105,8 +103,8 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
     previews = [stage("pulumi preview", "pulumi", "preview", "--expect-no-changes")[0] for _ in range(repeats)]
 
     declared = [r for r in project.resources() if r["type"].startswith("kubernetes:")]
-    everything = manifest(work / "everything.json", declared)
-    tenancy = manifest(work / "tenancy.json", [r for r in declared if r["urn"] not in base])
+    everything = manifest(project.folder / "everything.json", declared)
+    tenancy = manifest(project.folder / "tenancy.json", [r for r in declared if r["urn"] not in base])
     diff_command = ("kubectl", "diff", "--server-side", "--force-conflicts", "-f", everything)
     diffs = [stage("kubectl diff", *diff_command, allowed=(0, 1))[0] for _ in range(repeats)]
     project.configure({**settings, "teams": []})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -30,7 +29,7 @@ from stacks.config.inputs import interpret
 from stacks.job_manifests import wanted_load
 from stacks.layers.jobs import load
 from tests.commands import Parser, ended, number, whole
-from tests.local.environment import Project, local_environment
+from tests.local.environment import local_project
 
 HOURS, MOST_HOURS = 24, 7 * 24
 KINDS = (Fault.SICK, Fault.SICK, Fault.CORDONED, *OF_CONTROLLERS, Fault.API_SERVER)
@@ -116,14 +115,13 @@ def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: fl
     end = lines[-1].arrival / time_scale
     weather = Weather(kinds=KINDS, nodes=size.nodes, most_lost=2 if size.nodes > 4 else 1)
     events = faults(random.Random(seed), end, weather)  # noqa: S311 - a day, no secret
-    with tempfile.TemporaryDirectory(prefix="mlbatch-gameday-") as folder, local_environment() as paths:
-        file = Path(folder) / "day.csv"
+    with local_project() as (paths, project):
+        file = project.folder / "day.csv"
         file.write_text(trace.write(lines))
-        project = Project(Path(folder), paths, "dev")
         wanted = settings(project, size, {"trace": str(file), "timeScale": time_scale})
         project.configure(wanted)
         project.up()
-        jobs = submissions(wanted, Path(folder), {"KUBECONFIG": str(paths.kubeconfig)})
+        jobs = submissions(wanted, project.folder, {"KUBECONFIG": str(paths.kubeconfig)})
         began, today = datetime.now().astimezone(), Day(paths, size, jobs, events)
         today.go()
     title = (

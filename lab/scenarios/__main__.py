@@ -7,7 +7,6 @@ python -m lab.scenarios --break [NAME ...]     each without its mechanism; each 
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from lab.scenarios.size import FEWEST, Size, scenario_settings
 from lab.scenarios.stage import settle
 from stacks.config.errors import listed, nearest
 from tests.commands import Parser, ended, whole
-from tests.local.environment import Cluster, Project, local_environment
+from tests.local.environment import Cluster, local_project
 
 PATIENCE, SHORT = 180, 45
 """Seconds until a promise counts as not kept. With --break, the shorter time applies to the step that the disabled
@@ -64,8 +63,7 @@ def known(names: Sequence[str]) -> list[str]:
 def run(names: Sequence[str], size: Size, pictures: Path, *, is_broken: bool) -> list[Outcome]:
     """Run scenarios one after the other on one cluster."""
     outcomes = []
-    with tempfile.TemporaryDirectory(prefix="mlbatch-scenarios-") as folder, local_environment() as paths:
-        project = Project(Path(folder), paths, "dev")
+    with local_project() as (paths, project):
         project.configure(scenario_settings(project, size))
         project.up()
         cluster = Cluster(paths.kubeconfig)

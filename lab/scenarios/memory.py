@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from emulator.paths import Paths
 from lab.scenarios.size import FEWEST, TEAMS, Size, settings
 from stacks.settings.limits import MOST_NODES
 from tests.commands import Parser, whole
-from tests.local.environment import Cluster, Project, eventually, gang, local_environment
+from tests.local.environment import Cluster, eventually, gang, local_project
 
 
 class TooLargeError(ValueError):
@@ -82,8 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--nodes", type=whole("--nodes", FEWEST + 1, MOST_NODES), default=100)
     parser.add_argument("--jobs", type=whole("--jobs", 1, MOST_JOBS), default=200, help="of one GPU, and of one team")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="mlbatch-memory-") as folder, local_environment() as paths:
-        project = Project(Path(folder), paths, "dev")
+    with local_project() as (paths, project):
         measured = []
         for nodes in (FEWEST, options.nodes):
             project.configure(settings(project, Size(nodes)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
+from lab.periodic import every
 from lab.pods import OF_JOB, held
 from lab.scenarios.size import TEAMS
 from tests.local.environment import Cluster
@@ -96,32 +96,19 @@ class Record:
         self.losses += [Loss(node, now) for node in sorted(nodes - lost.keys())]
 
 
-class Recorder:
-    """Observes a cluster in a thread, during a context."""
+@contextlib.contextmanager
+def recorded(cluster: Cluster, record: Record) -> Iterator[None]:
+    """Observe a cluster in a thread, for the length of the context."""
 
-    def __init__(self, cluster: Cluster, record: Record) -> None:
-        self._cluster, self.record = cluster, record
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="record", daemon=True)
-
-    def __enter__(self) -> Record:
-        self._look()
-        self._thread.start()
-        return self.record
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._look()
-
-    def _run(self) -> None:
-        while not self._over.wait(EVERY):
-            self._look()
-
-    def _look(self) -> None:
+    def observe() -> None:
         # A failed observation is repeated and does not end the record.
         with contextlib.suppress(ApiException, HTTPError):
-            look(self._cluster, self.record)
+            look(cluster, record)
+
+    observe()
+    with every(EVERY, observe):
+        yield
+    observe()
 
 
 def look(cluster: Cluster, record: Record) -> None:

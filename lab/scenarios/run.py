@@ -9,7 +9,7 @@ from pathlib import Path
 from emulator.paths import Paths
 from lab.scenarios.gantt import svg
 from lab.scenarios.plays import Scenario
-from lab.scenarios.record import Record, Recorder
+from lab.scenarios.record import Record, recorded
 from lab.scenarios.size import Size
 from lab.scenarios.stage import Stage
 from tests.local.environment import Cluster
@@ -59,7 +59,7 @@ def play(
     cluster, record = Cluster(paths.kubeconfig), Record()
     stage = Stage(paths, size, record, patience, None if hopeless is None else (scenario.hopeless, hopeless))
     try:
-        with Recorder(cluster, record):
+        with recorded(cluster, record):
             found = broken(scenario, stage)
         record.say("✓ kept" if found is None else f"✗ {found}")
         outcome = Outcome(scenario, found, record.now)

@@ -7,10 +7,8 @@ seed decides when events happen.
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from components.tenancy.bounds import MOST_JOBS
 from components.workloads.synthetic import SyntheticJob
@@ -19,7 +17,7 @@ from lab.gameday.run import Day
 from lab.gameday.size import Size, settings
 from lab.soak.trace import NODES, QUOTAS, trace
 from tests.commands import Parser, whole
-from tests.local.environment import Project, gang, local_environment
+from tests.local.environment import gang, local_project
 
 
 def most_jobs(jobs: Sequence[SyntheticJob]) -> int:
@@ -47,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     title = f"seed {options.seed}: {len(jobs)} jobs in {jobs[-1].arrival:.0f} s, {len(events)} faults"
     print(title, flush=True)
-    with tempfile.TemporaryDirectory(prefix="mlbatch-soak-") as folder, local_environment() as paths:
-        project, size = Project(Path(folder), paths, "dev"), Size(NODES)
+    with local_project() as (paths, project):
+        size = Size(NODES)
         project.configure(settings(project, size))
         project.up()
         wrapped = [(job, gang(job.name, job.team, job.pods, job.gpus, job.seconds)) for job in jobs]

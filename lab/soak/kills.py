@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from tests.commands import Parser, whole
-from tests.local.environment import Cluster, Project, dev_settings, local_environment
+from tests.local.environment import Cluster, dev_settings, local_project
 from tests.local.killed import Killed
 
 LONGEST_DELAY = 1.0
@@ -47,8 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.check:
         return 0
-    with local_environment() as paths, tempfile.TemporaryDirectory() as folder:
-        project = Project(Path(folder), paths, "dev")
+    with local_project() as (paths, project):
         project.configure(dev_settings(project.mirror))
         stack = Killed(project, Cluster(paths.kubeconfig))
         project.up()

@@ -185,6 +185,7 @@ class Project:
     def __init__(self, folder: Path, paths: Paths, stack: str, *, as_written: bool = False) -> None:
         self.folder = folder
         self.stack = stack
+        folder.mkdir(exist_ok=True)
         for name in PROGRAM:
             (folder / name).symlink_to(ROOT / name)
         self._paths = paths
@@ -281,6 +282,16 @@ class Project:
         done = self.run(command, *arguments)
         assert done.returncode == 0, f"pulumi {command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout
+
+
+@contextlib.contextmanager
+def local_project(**parts: bool) -> Iterator[tuple[Paths, Project]]:
+    """Yield a running local cluster and a project with the stack dev on it. Both are deleted at the end.
+
+    parts: see `local_environment`.
+    """
+    with tempfile.TemporaryDirectory(prefix="mlbatch-project-") as folder, local_environment(**parts) as paths:
+        yield paths, Project(Path(folder), paths, "dev")
 
 
 def drift(project: Project, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -25,13 +25,13 @@ from lab.bench.scale import load
 from lab.bench.scale.__main__ import JOBS, NODES, TEAMS
 from lab.bench.scale.load import plain_documents
 from lab.bench.scale.memory import table
-from lab.bench.scale.periodic import every
 from lab.bench.scale.plan import Job, Scale, best, waves
 from lab.bench.scale.plot import svg, ticks
 from lab.bench.scale.requests import Asked, parse
 from lab.bench.scale.result import Result, percentile
 from lab.bench.scale.rows import PLAIN, PLATFORM, ROWS, Row, rows_for
 from lab.bench.scale.watching import Jobs, Watch
+from lab.periodic import every
 from runner.report import Client
 from tests.commands import ended
 from tests.unit.servers import Handler, serving
@@ -324,16 +324,15 @@ def test_who_interrupts_a_run_gets_the_rows_that_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     @contextlib.contextmanager
-    def local() -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(kubeconfig="")
+    def local() -> Iterator[tuple[SimpleNamespace, SimpleNamespace]]:
+        yield SimpleNamespace(kubeconfig=""), SimpleNamespace(configure=lambda _: None, up=lambda: None)
 
     def measure(_: Any, row: Row, __: Any, ___: Any, tell: Any) -> None:
         tell(result(row.title, 5.0, 160, waves=(1, 1 if row is PLATFORM else 2)))
         if row is not PLATFORM:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "local_environment", local)
-    monkeypatch.setattr(command, "Project", lambda *_: SimpleNamespace(configure=lambda _: None, up=lambda: None))
+    monkeypatch.setattr(command, "local_project", local)
     monkeypatch.setattr(command, "settings", lambda *_: {})
     monkeypatch.setattr(command, "measure", measure)
     plot = tmp_path / "plot.svg"

@@ -19,7 +19,7 @@ from lab.scenarios.__main__ import main
 from lab.scenarios.gantt import lanes, svg
 from lab.scenarios.mechanisms import MECHANISMS
 from lab.scenarios.plays import SCENARIOS
-from lab.scenarios.record import Loss, Record, Recorder, Use, look
+from lab.scenarios.record import Loss, Record, Use, look, recorded
 from lab.scenarios.run import Outcome
 from lab.scenarios.size import Size
 from lab.scenarios.stage import asked
@@ -138,7 +138,7 @@ def test_a_look_without_an_answer_does_not_end_the_record(monkeypatch: pytest.Mo
             later.set()
 
     monkeypatch.setattr("lab.scenarios.record.look", look)
-    with Recorder(object(), Record()):
+    with recorded(object(), Record()):
         assert later.wait(10)
 
 
@@ -151,7 +151,7 @@ def test_neither_does_one_before_or_after_the_play(monkeypatch: pytest.MonkeyPat
         raise ApiException(status=500)
 
     monkeypatch.setattr("lab.scenarios.record.look", look)
-    with Recorder("a cluster", Record()):
+    with recorded("a cluster", Record()):
         pass
     assert len(asked_for) >= 2
 

@@ -179,5 +179,5 @@ def test_make_hands_over_the_sizes_of_the_large_benchmark() -> None:
 
 
 def test_who_only_looks_at_the_options_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lab.soak.kills.local_environment", lambda: pytest.fail("a cluster was started"))
+    monkeypatch.setattr("lab.soak.kills.local_project", lambda: pytest.fail("a cluster was started"))
     assert kills_updates(["--kills=5", "--check"]) == 0

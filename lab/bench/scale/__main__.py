@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from lab.bench.scale.result import HEADER, Result
 from lab.bench.scale.rows import ROWS, TOPOLOGY, Row, member, rows_for, team_name
 from lab.scenarios.size import quota, sized
 from tests.commands import Parser, ended, whole
-from tests.local.environment import Project, local_environment
+from tests.local.environment import Project, local_project
 
 NODES, TEAMS, JOBS = 60, 10, 130
 LONG_SECONDS = 15 * 60
@@ -53,8 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(result.lines(results[0])), flush=True)
         draw(options.plot, scale, results)
 
-    with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder, local_environment() as paths:
-        project = Project(Path(folder), paths, "scale")
+    with local_project() as (paths, project):
         placed = {"scheduling": {"packing": "topology"}} if options.topology else {}
         project.configure({**settings(project, scale), **placed})
         began = time.monotonic()

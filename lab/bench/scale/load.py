@@ -26,11 +26,11 @@ from emulator.progress import duration
 from lab.bench.admission import configure, started_anew
 from lab.bench.scale import requests
 from lab.bench.scale.memory import watched
-from lab.bench.scale.periodic import every
 from lab.bench.scale.plan import Job, best
 from lab.bench.scale.result import Result
 from lab.bench.scale.rows import Row, member, team_name
 from lab.bench.scale.watching import PODS, WORKLOADS, Jobs, Watch
+from lab.periodic import every
 from lab.scenarios import stage
 from runner.report import connect
 from tests.local.admission import unbound

@@ -11,7 +11,7 @@ from typing import Final
 from emulator.cluster import processes
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
-from lab.bench.scale.periodic import every
+from lab.periodic import every
 from lab.scenarios.memory import parents
 
 CONTROL_PLANE: Final = ("kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kwok")

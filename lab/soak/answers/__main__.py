@@ -32,7 +32,7 @@ from lab.soak.answers.live import Live, Outcome
 from lab.soak.answers.verdict import NO_JOB, difference
 from runner.report import condition
 from tests.commands import Parser, whole
-from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_environment
+from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_project
 from tests.local.jobs import KUEUE, phase, pods_of
 from tests.local.member import as_member
 from tests.local.submission import submitted
@@ -54,11 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = []
     with (
         tempfile.TemporaryDirectory(prefix="mlbatch-answers-") as folder,
-        local_environment(job_operators=True) as paths,
+        local_project(job_operators=True) as (paths, project),
     ):
-        place = Path(folder) / "project"
-        place.mkdir()
-        project = Project(place, paths, "dev")
         project.configure(settings(project))
         project.up()
         replica = Replica(Paths.of(root=ROOT, state=Path(folder) / "replica"))

@@ -26,7 +26,7 @@ from lab.scenarios.memory import taken
 from lab.scenarios.size import FEWEST, TEAMS, Size, settings
 from stacks.settings.limits import MOST_NODES
 from tests.commands import Parser, whole
-from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_environment
+from tests.local.environment import ROOT, Cluster, eventually, gang, local_project
 from tests.local.jobs import KUEUE
 
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--questions", type=whole("--questions", 1, 1000), default=5)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="mlbatch-cost-") as folder:
-        found = filled(Path(folder), Size(options.nodes), options.jobs)
+        found = filled(Size(options.nodes), options.jobs)
         asked = [("blue", 1), ("red", 2), ("blue", options.nodes // 2), ("red", options.nodes + 1)]
         replica = Replica(Paths.of(root=ROOT, state=Path(folder) / "replica"))
         try:
@@ -70,12 +70,9 @@ def told(what: str, began: float, own: float) -> None:
     print(f"{seconds:7.1f} s, {time.process_time() - own:5.1f} of them in this process:  {what}", flush=True)
 
 
-def filled(folder: Path, size: Size, jobs: int) -> source.Source:
+def filled(size: Size, jobs: int) -> source.Source:
     """Return the content of a cluster of a size with these jobs of both teams. The cluster is deleted afterwards."""
-    with local_environment() as paths:
-        place = folder / "project"
-        place.mkdir()
-        project = Project(place, paths, "dev")
+    with local_project() as (paths, project):
         project.configure(settings(project, size))
         project.up()
         cluster = Cluster(paths.kubeconfig)
