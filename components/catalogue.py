@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from components.images import Reference
 from components.tables import Table
@@ -253,6 +253,7 @@ class _Catalogue(Table):
 _CATALOGUE: Final = _Catalogue.load(__name__)
 ARTIFACTS: Final = _CATALOGUE.artifacts
 OPENSHIFT_AI: Final = _CATALOGUE.openshift_ai
+RED_HAT_OPERATORS: Final = _CATALOGUE.red_hat_operators
 CERTIFIED_GPU_OPERATORS: Final = _CATALOGUE.certified_gpu_operators
 DASHBOARDS: Final = _CATALOGUE.dashboards
 CHARTS: Final = _CATALOGUE.charts
@@ -293,6 +294,17 @@ PIPELINES: Final = REPOSITORIES["pipelines"]
 MOVED_IMAGES: Final = _CATALOGUE.moved_images
 
 
+Entry = TypeVar("Entry")
+
+
+def entry(entries: Iterable[Entry], **wanted: str) -> Entry:
+    """Return the first entry whose fields have these values. Raises KeyError if there is none."""
+    for each in entries:
+        if all(getattr(each, name) == value for name, value in wanted.items()):
+            return each
+    raise KeyError(f"{' '.join(wanted.values())} is not in the catalogue")
+
+
 def versions(name: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> tuple[str, ...]:
     """Return the versions of an upstream that a catalogue knows, newest first."""
     return tuple(artifact.version for artifact in artifacts if artifact.name == name)
@@ -300,10 +312,7 @@ def versions(name: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> tuple[str,
 
 def find(name: str, version: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> Artifact:
     """Return the entry of an upstream's version. Raises KeyError if it does not exist."""
-    for artifact in artifacts:
-        if (artifact.name, artifact.version) == (name, version):
-            return artifact
-    raise KeyError(f"{name} {version} is not in the catalogue")
+    return entry(artifacts, name=name, version=version)
 
 
 def chart_versions(name: str, charts: Sequence[Chart] = CHARTS) -> tuple[str, ...]:
@@ -313,44 +322,9 @@ def chart_versions(name: str, charts: Sequence[Chart] = CHARTS) -> tuple[str, ..
 
 def find_chart(name: str, version: str | None = None, charts: Sequence[Chart] = CHARTS) -> Chart:
     """Return the entry of a chart, by default of its default version. Raises KeyError if it does not exist."""
-    for chart in charts:
-        if chart.name == name and version in (None, chart.version):
-            return chart
-    raise KeyError(f"the chart {name} {version or ''} is not in the catalogue")
+    return entry(charts, name=name, **({"version": version} if version is not None else {}))
 
 
 def hub_revision(name: str) -> str:
     """Return the default revision of a model or data set: its pinned commit, or the default branch."""
     return HUB_COMMITS.get(name, HUB_BRANCH)
-
-
-def find_openshift_ai(version: str) -> OpenShiftAi:
-    """Return a release of OpenShift AI; raises KeyError for one that is not in the catalogue."""
-    for release in OPENSHIFT_AI:
-        if release.version == version:
-            return release
-    raise KeyError(f"OpenShift AI {version} is not in the catalogue")
-
-
-def find_red_hat_operator(package: str) -> RedHatOperator:
-    """Return an operator of Red Hat's catalog; raises KeyError for one that is not in the catalogue."""
-    for operator in _CATALOGUE.red_hat_operators:
-        if operator.package == package:
-            return operator
-    raise KeyError(f"the operator {package} is not in the catalogue")
-
-
-def find_certified_gpu_operator(version: str) -> CertifiedGpuOperator:
-    """Return a certified release of the GPU operator; raises KeyError for one that is not in the catalogue."""
-    for release in CERTIFIED_GPU_OPERATORS:
-        if release.version == version:
-            return release
-    raise KeyError(f"no certified bundle of GPU operator {version} is in the catalogue")
-
-
-def find_nic_software(operator: str) -> NicSoftware:
-    """Return what a version of the network operator is released with; raises KeyError when it is not known."""
-    for software in NIC_SOFTWARE:
-        if software.operator == operator:
-            return software
-    raise KeyError(f"the images of network operator {operator} are not in the catalogue")

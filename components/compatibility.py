@@ -6,7 +6,7 @@ only cause a warning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -78,16 +78,6 @@ class Row:
         return (first <= _minor(combination.kubernetes) <= last) != self.outside
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assessment:
-    """The verdict on a combination, with reason, fix and source."""
-
-    verdict: Verdict
-    reason: str
-    fix: str
-    source: str
-
-
 class _Compatibility(Table):
     rows: tuple[Row, ...]
     without_cdi: frozenset[str]
@@ -109,23 +99,20 @@ SAKKARA_KUBERNETES: Final = _COMPATIBILITY.sakkara
 _RECLAIMS_WHILE_BORROWING: Final = (0, 19)
 
 
-def assess(
-    combination: Combination, rows: Sequence[Row] = ROWS, *, kubernetes: str = "the Kubernetes version"
-) -> Assessment:
+def assess(combination: Combination, *, kubernetes: str = "the Kubernetes version") -> Row:
     """Return what is known about a combination. A "broken" row overrides a "works" row.
 
     Without InfiniBand, a row's network operator is ignored for the verdict "works".
     kubernetes: the setting of the cluster's version, for the fix.
     """
-    for row in rows:
+    for row in ROWS:
         if row.verdict is Verdict.BROKEN and row.covers(combination):
-            fix = row.fix.format(kubernetes=kubernetes)
-            return Assessment(verdict=Verdict.BROKEN, reason=row.reason, fix=fix, source=row.source)
-    works = [row for row in rows if row.verdict is Verdict.WORKS]
+            return replace(row, fix=row.fix.format(kubernetes=kubernetes))
+    works = [row for row in ROWS if row.verdict is Verdict.WORKS]
     for row in works:
         if row.covers(_with_known_network(combination, row)):
-            return Assessment(verdict=Verdict.WORKS, reason="", fix="", source=row.source)
-    return Assessment(
+            return row
+    return Row(
         verdict=Verdict.UNKNOWN,
         reason="no source says that these versions work together",
         fix=f"known to work: {'; '.join(_formatted(row) for row in works)}",

@@ -6,7 +6,7 @@ from typing import Final
 
 from components.azure.catalogue import BLOBFUSE, CHARTS
 from components.catalogue import find_chart
-from components.compatibility import Assessment, Verdict, numbers
+from components.compatibility import Row, Verdict, numbers
 
 _FIRST_CLEANING: Final = (2, 5, 0)
 _FIRST_DOWNGRADING: Final = (1, 26, 7)
@@ -16,7 +16,7 @@ _ON_NODES: Final = "2.5.1"
 _DRIVER: Final = find_chart("blob-csi-driver", charts=CHARTS).version
 
 
-def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
+def blobfuse_fault(driver: str, blobfuse: str | None) -> Row | None:
     """Return why a version of blobfuse2 cannot mount the volumes or be installed on the nodes, or None.
 
     Before 2.5.0 `--cleanup-on-start` applies to another cache, and a volume cannot be mounted again after a crash. Up
@@ -24,7 +24,7 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
     a newer version, so the installer's pods fail on every node.
     """
     if blobfuse is not None and numbers(blobfuse) < _FIRST_CLEANING:
-        return Assessment(
+        return Row(
             verdict=Verdict.BROKEN,
             reason=f"blobfuse2 {blobfuse} does not empty its block cache when it starts, and mounts no volume after a "
             "crash, for the cache is not empty then",
@@ -33,7 +33,7 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
         )
     if blobfuse is None or numbers(driver) >= _FIRST_DOWNGRADING or numbers(blobfuse) >= numbers(_ON_NODES):
         return None
-    return Assessment(
+    return Row(
         verdict=Verdict.BROKEN,
         reason=f"the nodes come with blobfuse2 {_ON_NODES} or later, and the installer of blob-csi-driver {driver} "
         "cannot go back to an older one",
@@ -44,7 +44,7 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
     )
 
 
-def identity_fault(driver: str) -> Assessment | None:
+def identity_fault(driver: str) -> Row | None:
     """Return why a version of the Blob driver cannot mount with a pod's identity, or None.
 
     Before 1.27.0 it uses a pod's token only to fetch the account's key, which grants all rights. Up to 1.27.7 it lists
@@ -53,7 +53,7 @@ def identity_fault(driver: str) -> Assessment | None:
     """
     if numbers(driver) >= _FIRST_KEEPING_MOUNTS:
         return None
-    return Assessment(
+    return Row(
         verdict=Verdict.BROKEN,
         reason=f"blob-csi-driver {driver} does not mount as a workload identity, or loses such mounts while pods run",
         fix=f"set mlbatch:storage.blobDriver.version to {_DRIVER}, or access to managedIdentity",

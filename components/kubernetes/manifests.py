@@ -32,8 +32,8 @@ _VERSIONS = {names.KUEUE_GROUP: ("v1beta1", "v1beta2")}
 """API groups whose objects keep their identity when the program declares them in another of these versions."""
 
 _FIRST = frozenset({"Namespace", "CustomResourceDefinition"})
-_WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
-_LAST = frozenset({"APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job"})
+LAST = frozenset({"APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 
 
 class Manifest(pulumi.CustomResource):
@@ -108,10 +108,10 @@ class Manifests(Layer):
         super().__init__("mlbatch:kubernetes:Manifests", name, None, opts)
         ranks: tuple[list[pulumi.Resource], ...] = ([], [], [], [])
         for document in ordered(edited(args.text, args.edit)):
-            rank = _rank(document)
-            needs = list(chain.from_iterable(ranks[:rank])) if rank == 2 else ranks[2] if rank == 3 else []
+            at = rank(document)
+            needs = list(chain.from_iterable(ranks[:at])) if at == 2 else ranks[2] if at == 3 else []
             options = pulumi.ResourceOptions(parent=self, depends_on=needs)
-            ranks[rank].append(Manifest(f"{name}/{identity(document)}", document, options))
+            ranks[at].append(Manifest(f"{name}/{identity(document)}", document, options))
         self.definitions = ranks[0]
         self.ready = [*ranks[2], *ranks[3]] or [*ranks[0], *ranks[1]]
         self.register_outputs({})
@@ -126,7 +126,7 @@ def edited(text: str, edit: Edit) -> Iterator[Document]:
 
 def ordered(documents: Iterator[Document]) -> list[Document]:
     """Return documents in the order of installation. Documents of the same rank keep the file's order."""
-    return sorted(documents, key=_rank)
+    return sorted(documents, key=rank)
 
 
 def identity(document: Document) -> str:
@@ -140,6 +140,7 @@ def _token(group: str, version: str, body: Mapping[str, Any]) -> str:
     return f"kubernetes:{group or 'core'}/{version}:{body['kind']}"
 
 
-def _rank(document: Document) -> int:
+def rank(document: Document) -> int:
+    """Return the place of a document in the order of installation, from 0 to 3."""
     kind = document["kind"]
-    return 0 if kind in _FIRST else 2 if kind in _WORKLOADS else 3 if kind in _LAST else 1
+    return 0 if kind in _FIRST else 2 if kind in WORKLOADS else 3 if kind in LAST else 1

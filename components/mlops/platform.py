@@ -9,7 +9,7 @@ from typing import Any, Final
 import pulumi
 
 from components import catalogue
-from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest, edited, identity
+from components.kubernetes.manifests import LAST, SKIP_AWAIT, WORKLOADS, Document, Manifest, edited, identity, rank
 from components.kubernetes.objects import config_map
 from components.layer import Layer
 from components.mlops import boundary, passwords
@@ -22,15 +22,12 @@ REGISTRY: Final = "127.0.0.1:5001"
 """Address of the registry that a kind cluster's nodes pull from (kind.sigs.k8s.io, user/local-registry)."""
 
 _DEFINITION: Final = "CustomResourceDefinition"
-_FIRST: Final = frozenset({"Namespace", _DEFINITION})
-_WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job"})
-_LAST: Final = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"})
 _ROLES: Final = frozenset({"ClusterRole", "Role"})
 _ON_NODES: Final = frozenset({"LoadBalancer", "NodePort"})
 """Types of Services with a port on each node."""
 _OF_THESE: Final = ("externalTrafficPolicy", "healthCheckNodePort", "loadBalancerIP", "loadBalancerSourceRanges")
 """Fields that the API server accepts only for these types."""
-_UNAWAITED: Final = _WORKLOADS | {"Service", "PersistentVolumeClaim"}
+_UNAWAITED: Final = WORKLOADS | {"Service", "PersistentVolumeClaim"}
 _PLACEHOLDER: Final = "Cg=="
 """A line feed, upstream's placeholder for the certificate authority that cert-manager writes later."""
 _FORWARDERS: Final = frozenset({FORWARDER, "celery-role", "celery-binding"})
@@ -189,7 +186,7 @@ def _keep_inside(document: Document) -> None:
 
 def containers(document: Document) -> Iterator[dict[str, Any]]:
     """Yield the containers of a workload, also those that initialize it. Other objects have none."""
-    if document["kind"] in _WORKLOADS:
+    if document["kind"] in WORKLOADS:
         pod = document["spec"]["template"]["spec"]
         yield from (*pod["containers"], *(pod.get("initContainers") or ()))
 
@@ -202,7 +199,7 @@ def _called(document: Document) -> Iterator[dict[str, Any]]:
     """
     if document["kind"] == _DEFINITION:
         yield ((document["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
-    if document["kind"] in _LAST:
+    if document["kind"] in LAST:
         yield from (webhook["clientConfig"] for webhook in document.get("webhooks") or ())
 
 
@@ -224,6 +221,5 @@ def _secret(document: Document) -> Mapping[str, Any]:
 def _ranked(found: Iterable[Document]) -> list[list[Document]]:
     ranks: list[list[Document]] = [[], [], [], []]
     for document in found:
-        kind = document["kind"]
-        ranks[0 if kind in _FIRST else 2 if kind in _WORKLOADS else 3 if kind in _LAST else 1].append(document)
+        ranks[rank(document)].append(document)
     return ranks

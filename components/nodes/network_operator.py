@@ -17,6 +17,7 @@ import pulumi
 
 from components import names
 from components.artifacts import LocatedChart
+from components.catalogue import NicSoftware
 from components.images import Reference
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
@@ -47,20 +48,11 @@ class DevicePlugin(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NicImages:
-    """The images of a NicClusterPolicy, as nodes pull them: `<registry path>/<name>:<tag>[@<digest>]`."""
-
-    driver: str
-    sriov_plugin: str
-    shared_plugin: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class NetworkOperatorArgs:
     """The arguments of the operator.
 
     chart: network-operator, 24.10 or later.
-    images: the images of the same release.
+    images: the software of the same release, with the images as nodes pull them.
     namespace: must exist and allow privileged pods.
     device_plugin: only one, because both would offer the same ports.
     wait: wait until the policy is ready. Each node compiles the driver. Without any node with such a port, a policy
@@ -72,7 +64,7 @@ class NetworkOperatorArgs:
     """
 
     chart: LocatedChart
-    images: NicImages
+    images: NicSoftware
     namespace: pulumi.Input[str]
     placement: Placement
     device_plugin: DevicePlugin = DevicePlugin.SRIOV

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from components import names
@@ -53,17 +54,5 @@ AUTOPILOT_METRICS: Final = _METRICS.autopilot
 SLACK_METRICS: Final = _METRICS.slack
 OBJECT_METRICS: Final = _METRICS.objects
 RECORDED: Final = _METRICS.recorded
-KNOWN: Final = frozenset(
-    {
-        *(field.name for field in DCGM_FIELDS),
-        *KUEUE_METRICS,
-        *APPWRAPPER_METRICS,
-        *_METRICS.infiniband,
-        *AUTOPILOT_METRICS,
-        *SLACK_METRICS,
-        *_METRICS.cluster,
-        *OBJECT_METRICS,
-        *RECORDED,
-    }
-)
+KNOWN: Final = frozenset(chain((field.name for field in DCGM_FIELDS), *_METRICS.model_dump(exclude={"dcgm"}).values()))
 """Everything that a dashboard or an alert may use."""

@@ -88,7 +88,7 @@ class RedHatLayer(OlmLayer):
         """Register an operator of the catalogue, unless the cluster has it. Return what tells that it runs."""
         if package in args.existing:
             return []
-        found = catalogue.find_red_hat_operator(package)
+        found = catalogue.entry(catalogue.RED_HAT_OPERATORS, package=package)
         source = Source(
             channel=found.channel, catalog=args.source.catalog, catalog_namespace=args.source.catalog_namespace
         )
@@ -152,7 +152,7 @@ class OpenShiftAi3(RedHatLayer):
 
 def running_kueue(release: OpenShiftAi) -> RunningKueue:
     """Return Red Hat's Kueue as the platform uses it. Its operator cannot exclude resources from quotas."""
-    namespace = catalogue.find_red_hat_operator(KUEUE).namespace
+    namespace = catalogue.entry(catalogue.RED_HAT_OPERATORS, package=KUEUE).namespace
     return RunningKueue(
         version=release.kueue,
         account=f"system:serviceaccount:{namespace}:kueue-controller-manager",

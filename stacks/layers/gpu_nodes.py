@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pulumi
@@ -14,7 +15,7 @@ from components.kubernetes.placement import Placement
 from components.nodes import node_agent, nvshare
 from components.nodes.feature_discovery import OPERATOR_NAMESPACE, FeatureDiscovery, FeatureDiscoveryArgs
 from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, HandOut
-from components.nodes.network_operator import NetworkOperator, NetworkOperatorArgs, NicImages
+from components.nodes.network_operator import NetworkOperator, NetworkOperatorArgs
 from components.nodes.nvme_scratch import NvmeScratch, NvmeScratchArgs
 from components.nodes.nvshare import Nvshare, NvshareArgs, NvshareImages
 from components.nodes.nvshare_verification import NvshareVerification, NvshareVerificationArgs
@@ -60,10 +61,11 @@ def _operators(
         )
         stands = [FeatureDiscovery("feature-discovery", discovery, cluster.options())]
     if has_ports:
-        software = catalogue.find_nic_software(gpu.fabric.operator_version)
+        software = catalogue.entry(catalogue.NIC_SOFTWARE, operator=gpu.fabric.operator_version)
         network = NetworkOperatorArgs(
             chart=mirror.chart(catalogue.find_chart("network-operator", gpu.fabric.operator_version)),
-            images=NicImages(
+            images=replace(
+                software,
                 driver=mirror.image(software.with_driver(gpu.fabric.driver_version)),
                 sriov_plugin=mirror.image(software.sriov_plugin),
                 shared_plugin=mirror.image(software.shared_plugin),

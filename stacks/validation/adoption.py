@@ -107,7 +107,7 @@ def _queue_appwrappers(kueue: ExistingKueue) -> str:
 
     Sources: openshift/kueue-operator, pkg/apis/kueueoperator/v1; kubernetes-sigs/kueue, charts/kueue.
     """
-    if kueue.namespace == catalogue.find_red_hat_operator("kueue-operator").namespace:
+    if kueue.namespace == catalogue.entry(catalogue.RED_HAT_OPERATORS, package="kueue-operator").namespace:
         return f"add {APPWRAPPER.kind} to spec.config.integrations.frameworks of kueues.kueue.openshift.io cluster"
     added = f"add {APPWRAPPER.framework} to integrations.frameworks in "
     if kueue.owner.startswith(HELM_RELEASE):

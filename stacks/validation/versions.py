@@ -9,8 +9,8 @@ from components.compatibility import (
     KUEUE_KUBERNETES,
     MONITORING_KUBERNETES,
     VOLCANO_KUBERNETES,
-    Assessment,
     Combination,
+    Row,
     Verdict,
     assess,
     is_older,
@@ -50,7 +50,7 @@ def _unknown(partial: PartialSettings) -> Iterator[str]:
 def _network_driver(partial: PartialSettings, gpu: GpuSettings) -> Iterator[str]:
     if not gpu.fabric.enabled or gpu.fabric.driver_version is None:
         return
-    own = Reference.parse(catalogue.find_nic_software(gpu.fabric.operator_version).driver).tag
+    own = Reference.parse(catalogue.entry(catalogue.NIC_SOFTWARE, operator=gpu.fabric.operator_version).driver).tag
     if gpu.fabric.driver_version != own:
         yield (
             f"network operator {gpu.fabric.operator_version} was released with driver {own} and is untested with "
@@ -99,7 +99,7 @@ def _too_old_for_monitoring(partial: PartialSettings, monitoring: MonitoringSett
         )
 
 
-def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None:
+def _assessed(partial: PartialSettings) -> tuple[Combination, Row] | None:
     """Return the versions that the stack installs and their assessment, or None if sections are missing.
 
     None also on a target with certified operators.

@@ -38,7 +38,7 @@ def chosen(sections: Mapping[str, Any] = {}, **gpu: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=[release.version for release in catalogue.CERTIFIED_GPU_OPERATORS])
 def release(request: pytest.FixtureRequest) -> catalogue.CertifiedGpuOperator:
-    return catalogue.find_certified_gpu_operator(request.param)
+    return catalogue.entry(catalogue.CERTIFIED_GPU_OPERATORS, version=request.param)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,6 @@ from components.nodes.gpu_operator import GpuOperatorArgs, HandOut, dcgm_metrics
 from components.nodes.network_operator import (
     DevicePlugin,
     NetworkOperatorArgs,
-    NicImages,
     nic_cluster_policy,
 )
 from components.nodes.nvme_scratch import FOLDER, POOL_LABEL, Filesystem, NvmeScratch, NvmeScratchArgs, scratch
@@ -37,18 +36,14 @@ from stacks.targets.spec import RESERVED
 from tests.unit.harness import Record, build
 
 IMAGE = catalogue.PYTHON.reference
+IMAGES = catalogue.entry(catalogue.NIC_SOFTWARE, operator="26.1.0")
 PLACEMENT = Placement(system=aks.SYSTEM_NODES, gpus=aks.gpu_nodes(taint=True))
-
-
-def images() -> NicImages:
-    software = catalogue.find_nic_software("26.1.0")
-    return NicImages(driver=software.driver, sriov_plugin=software.sriov_plugin, shared_plugin=software.shared_plugin)
 
 
 def network_args(**changes: Any) -> NetworkOperatorArgs:
     chart = Mirror().chart(catalogue.find_chart("network-operator"))
     return NetworkOperatorArgs(
-        **{"chart": chart, "images": images(), "namespace": OPERATOR_NAMESPACE, "placement": PLACEMENT, **changes}
+        **{"chart": chart, "images": IMAGES, "namespace": OPERATOR_NAMESPACE, "placement": PLACEMENT, **changes}
     )
 
 

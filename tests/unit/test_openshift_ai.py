@@ -48,7 +48,7 @@ def record(same_kubeconfig: Path) -> Record:
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def release(request: pytest.FixtureRequest) -> catalogue.OpenShiftAi:
-    return catalogue.find_openshift_ai(request.param)
+    return catalogue.entry(catalogue.OPENSHIFT_AI, version=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ class TestDefinitions:
             assert list(unknown(made.inputs["spec"], DEFINED[digest])) == [], kind
 
     def test_a_field_that_another_version_has_is_found(self) -> None:
-        older, newer = (catalogue.find_openshift_ai(version) for version in ("2.16", "2.25"))
+        older, newer = (catalogue.entry(catalogue.OPENSHIFT_AI, version=version) for version in ("2.16", "2.25"))
         spec = {"components": {"feastoperator": {"managementState": "Removed"}}}
         assert list(unknown(spec, DEFINED[newer.cluster_digest])) == []
         assert list(unknown(spec, DEFINED[older.cluster_digest])) == ["spec.components.feastoperator"]

@@ -103,7 +103,7 @@ def test_the_example_works_on_each_supported_openshift(
     stack = loaded(raw, mirror, kubeconfig, openshift=f"{version}.1", version=kubernetes)
     assert stack.resolved.scheduler_version == scheduler
     for name, works in zip(("2.25", "3.4"), with_ai, strict=True):
-        release = catalogue.find_openshift_ai(name)
+        release = catalogue.entry(catalogue.OPENSHIFT_AI, version=name)
         assert (works == "yes") is goes_with(release.openshift, version), name
 
 

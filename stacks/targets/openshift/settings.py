@@ -160,7 +160,7 @@ class OperatorsSettings(SettingsModel):
     @property
     def release(self) -> OpenShiftAi:
         """What the catalogue knows of the version."""
-        return catalogue.find_openshift_ai(self.version)
+        return catalogue.entry(catalogue.OPENSHIFT_AI, version=self.version)
 
     @property
     def chosen_channel(self) -> str:
@@ -235,7 +235,7 @@ class OpenShiftGpuSettings(ProvidedGpuSettings):
     @property
     def release(self) -> CertifiedGpuOperator:
         """What the catalogue knows of the version."""
-        return catalogue.find_certified_gpu_operator(self.operator_version)
+        return catalogue.entry(catalogue.CERTIFIED_GPU_OPERATORS, version=self.operator_version)
 
     @property
     def brings_metrics(self) -> bool:

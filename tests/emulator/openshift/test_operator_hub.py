@@ -45,7 +45,7 @@ def carried(documents: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def test_each_channel_of_the_programs_catalogue_leads_to_its_version(documents: list[dict[str, Any]]) -> None:
-    release = catalogue.find_openshift_ai("2.16")
+    release = catalogue.entry(catalogue.OPENSHIFT_AI, version="2.16")
     channels = {each["name"]: each["entries"] for each in documents if each["schema"] == "olm.channel"}
     assert channels == {channel: [{"name": release.csv}] for channel in release.channels}
 
