@@ -20,7 +20,7 @@ from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.volumes import AccessMode
 from components.workbench import authority
-from components.workloads.interface import volume_claim
+from components.workloads.interface import Storage
 
 PORT: Final = 8888
 FILES: Final = "/opt/app-root/src"
@@ -79,15 +79,8 @@ class NotebookArgs:
 
 def files_claim(name: str, namespace: pulumi.Input[str], args: NotebookArgs) -> Document:
     """Return the PVC of the notebook's files."""
-    return volume_claim(
-        name,
-        namespace,
-        storage_class=args.storage_class,
-        size=args.storage,
-        mode=AccessMode.ONE_NODE,
-        labels={DASHBOARD: "true"},
-        annotations={DISPLAY_NAME: name},
-    )
+    storage = Storage(storage_class=args.storage_class, size=args.storage, access=AccessMode.ONE_NODE)
+    return storage.claim(name, namespace, labels={DASHBOARD: "true"}, annotations={DISPLAY_NAME: name})
 
 
 def notebook(name: str, namespace: pulumi.Input[str], connection: pulumi.Input[str], args: NotebookArgs) -> Document:

@@ -26,7 +26,7 @@ from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import AccessMode
 from components.layer import Layer
 from components.workbench import authority
-from components.workloads.interface import USER, one_replica, volume_claim
+from components.workloads.interface import USER, Storage, one_replica
 
 LABEL: Final = "app.kubernetes.io/name"
 _DATA: Final = "/data"
@@ -98,12 +98,10 @@ class ObjectStore(Layer):
             objects.secret(kind, namespace.name, credentials(args)),
             pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
         )
-        claim = volume_claim(
-            kind, namespace.name, storage_class=args.storage_class, size=args.storage, mode=AccessMode.ONE_NODE
-        )
+        storage = Storage(storage_class=args.storage_class, size=args.storage, access=AccessMode.ONE_NODE)
         needs = [
             secret,
-            Manifest(f"{name}/PersistentVolumeClaim", claim, child),
+            Manifest(f"{name}/PersistentVolumeClaim", storage.claim(kind, namespace.name), child),
             Manifest(f"{name}/NetworkPolicy", boundary(args, namespace.name), child),
         ]
         # The Service requests the certificate that the pod waits for.

@@ -31,10 +31,10 @@ from components.kubernetes.objects import with_namespace
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.programs import Program
 from components.kubernetes.security import UNPRIVILEGED
-from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
+from components.kubernetes.volumes import Volume, claim, volumes
 from components.scheduling import pod_group
 from components.workloads.indexed_job import files_name
-from components.workloads.interface import USER, pod_security, ray_token, volume_claim
+from components.workloads.interface import USER, Storage, pod_security, ray_token
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
 from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, SubmittedJob
 
@@ -80,9 +80,6 @@ class FinetuningArgs:
     context: the most tokens of a text.
     placement: the GPU nodes.
     claim: name of the PVC with weights, checkpoints and result. All pods mount it.
-    storage_class: of the PVC. None for the cluster's default.
-    storage: size of the PVC.
-    access: how many nodes may mount it.
     deadline_seconds: limit for each attempt. A job that exceeds it is not retried.
     user: UID in the pods. None if the cluster assigns UIDs to each namespace (OpenShift).
     signs_in: OpenShift AI adds a sign-in in front of Ray's dashboard.
@@ -108,9 +105,7 @@ class FinetuningArgs:
     checkpoint_every: int
     placement: NodeGroup = ANYWHERE
     claim: str
-    storage_class: str | None
-    storage: str
-    access: AccessMode = AccessMode.MANY_NODES
+    storage: Storage
     deadline_seconds: int
     user: int | None = USER
     signs_in: bool = False
@@ -126,7 +121,7 @@ class Finetuning(SubmittedJob):
 def documents(name: str, args: FinetuningArgs) -> list[Document]:
     """Return the PVC, the program, the PodGroup if the cluster has PodGroups, and the job."""
     namespace = args.submission.namespace
-    folder = volume_claim(args.claim, namespace, storage_class=args.storage_class, size=args.storage, mode=args.access)
+    folder = args.storage.claim(args.claim, namespace)
     program = PROGRAM.config_map(files_name(name), namespace, {WORKLOAD_LABEL: name})
     gang = [with_namespace(group(name, args), namespace)] if _is_gang(args) else []
     return [folder, program, *gang, job(name, args)]

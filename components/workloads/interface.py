@@ -70,27 +70,41 @@ def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, 
     return document
 
 
-def volume_claim(
-    name: str,
-    namespace: pulumi.Input[str],
-    *,
-    storage_class: str | None,
-    size: str,
-    mode: AccessMode = AccessMode.MANY_NODES,
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-) -> Document:
-    """Return a PVC. The provider does not wait for it, because some storage classes bind it only when a pod uses it."""
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": metadata(name, namespace, labels=labels, annotations={**SKIP_AWAIT, **(annotations or {})}),
-        "spec": {
-            "accessModes": [mode.value],
-            **({"storageClassName": storage_class} if storage_class is not None else {}),
-            "resources": {"requests": {"storage": size}},
-        },
-    }
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """The volume of a PVC.
+
+    storage_class: supports the access mode. None for the cluster's default.
+    size: a canonical quantity.
+    access: how many nodes may mount it.
+    """
+
+    storage_class: str | None
+    size: str
+    access: AccessMode = AccessMode.MANY_NODES
+
+    def claim(
+        self,
+        name: str,
+        namespace: pulumi.Input[str],
+        *,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> Document:
+        """Return the PVC.
+
+        The provider does not wait for it, because some storage classes bind it only when a pod uses it.
+        """
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": metadata(name, namespace, labels=labels, annotations={**SKIP_AWAIT, **(annotations or {})}),
+            "spec": {
+                "accessModes": [self.access.value],
+                **({"storageClassName": self.storage_class} if self.storage_class is not None else {}),
+                "resources": {"requests": {"storage": self.size}},
+            },
+        }
 
 
 def user_of(pod_security: PodSecurity, user: int = USER) -> int | None:
@@ -219,18 +233,10 @@ def log_viewer(name: str, args: LogViewerArgs, command: Sequence[str], port: int
 
 @dataclass(frozen=True, kw_only=True)
 class LogVolumeArgs:
-    """A volume that many pods write logs to.
-
-    namespace: of the pods.
-    storage_class: supports the access mode. None for the cluster's default.
-    size: a quantity.
-    access: how many nodes may mount it.
-    """
+    """A volume that many pods write logs to. namespace: of the pods."""
 
     namespace: pulumi.Input[str]
-    storage_class: str | None
-    size: str
-    access: AccessMode = AccessMode.MANY_NODES
+    storage: Storage
 
 
 class LogVolume(pulumi.ComponentResource):
@@ -240,8 +246,6 @@ class LogVolume(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: LogVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:LogVolume", name, None, opts)
-        document = volume_claim(
-            name, args.namespace, storage_class=args.storage_class, size=args.size, mode=args.access
-        )
+        document = args.storage.claim(name, args.namespace)
         self.name = Manifest(name, document, pulumi.ResourceOptions(parent=self)).object_name
         self.register_outputs({"name": self.name})

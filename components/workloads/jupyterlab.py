@@ -13,18 +13,17 @@ from typing import Final
 import pulumi
 
 from components.kubernetes import objects, workloads
-from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.manifests import Document, Manifest, register_all
 from components.kubernetes.network import opening
 from components.kubernetes.objects import with_namespace
 from components.kubernetes.security import UNPRIVILEGED
-from components.kubernetes.volumes import AccessMode, Volume, claim
+from components.kubernetes.volumes import Volume, claim
 from components.workloads.disruption import disruption_budget
-from components.workloads.interface import USER, Exposure, Reach, pod_security, service, volume_claim
+from components.workloads.interface import USER, Exposure, Reach, Storage, pod_security, service
 from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, capabilities, pod_spec, scratch
 from components.workloads.submission import Submission, SubmissionMode, app_wrapper
 
 PORT: Final = 8888
-SERVICE_PORT: Final = 80
 SHARED_MEMORY: Final = "128Gi"
 FILES: Final = "/mnt/home"
 """The users' files, which outlive the pod."""
@@ -50,8 +49,7 @@ class JupyterLabArgs:
     submission: with gang `mlbatch`, a team's queue admits the server, and may preempt it for a job of higher priority.
     With `none` it keeps its node until it is deleted, and no quota counts it. Volcano is not supported.
     token: users log in with it. Kept secret.
-    storage_class, storage: of the volume with the users' files.
-    access: how many nodes may mount it.
+    storage: of the users' files.
     user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
     scratch: mount a folder on the node's local disks, which is deleted with the pod.
     closed: its namespace allows no connections by default. A policy then has to allow those from a load balancer.
@@ -60,9 +58,7 @@ class JupyterLabArgs:
     submission: Submission
     pods: NodePods
     token: pulumi.Input[str]
-    storage_class: str | None
-    storage: str
-    access: AccessMode = AccessMode.MANY_NODES
+    storage: Storage
     reach: Reach = field(default_factory=Reach)
     user: int | None = USER
     scratch: bool = True
@@ -74,25 +70,21 @@ class JupyterLab(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: JupyterLabArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:JupyterLab", name, None, opts)
-        namespace = args.submission.namespace
-        foundation = [
-            Manifest(
-                f"{name}/token",
-                objects.secret(f"{name}-token", namespace, {TOKEN_KEY: args.token}, labels={WORKLOAD_LABEL: name}),
-                pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
-            ),
-            Manifest(f"{name}/volume", home_claim(name, args), pulumi.ResourceOptions(parent=self)),
-            Manifest(
-                f"{name}/Service",
-                service(name, namespace, port=SERVICE_PORT, target=PORT, reach=args.reach),
-                pulumi.ResourceOptions(parent=self),
-            ),
-        ]
+        namespace, labels, child = (
+            args.submission.namespace,
+            {WORKLOAD_LABEL: name},
+            pulumi.ResourceOptions(parent=self),
+        )
+        token = objects.secret(f"{name}-token", namespace, {TOKEN_KEY: args.token}, labels=labels)
+        secret = pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"])
+        served = [service(name, namespace, port=80, target=PORT, reach=args.reach)]
         if args.closed and args.reach.exposure is not Exposure.CLUSTER:
-            let_in = opening(name, namespace, labels={WORKLOAD_LABEL: name}, port=PORT, addresses=args.reach.ranges)
-            foundation.append(Manifest(f"{name}/NetworkPolicy", let_in, pulumi.ResourceOptions(parent=self)))
-        kept = disruption_budget(name, namespace, 1)
-        foundation.append(Manifest(f"{name}/{kept['kind']}", kept, pulumi.ResourceOptions(parent=self)))
+            served.append(opening(name, namespace, labels=labels, port=PORT, addresses=args.reach.ranges))
+        foundation = [
+            Manifest(f"{name}/token", token, secret),
+            Manifest(f"{name}/volume", args.storage.claim(f"{name}-home", namespace), child),
+            *register_all(name, [*served, disruption_budget(name, namespace, 1)], child),
+        ]
         document = server(name, args)
         wrapped = document["kind"] == "AppWrapper"
         Manifest(
@@ -106,17 +98,6 @@ class JupyterLab(pulumi.ComponentResource):
             ),
         )
         self.register_outputs({"port": PORT})
-
-
-def home_claim(name: str, args: JupyterLabArgs) -> Document:
-    """Return the PVC for the users' files."""
-    return volume_claim(
-        f"{name}-home",
-        args.submission.namespace,
-        storage_class=args.storage_class,
-        size=args.storage,
-        mode=args.access,
-    )
 
 
 def server(name: str, args: JupyterLabArgs) -> Document:

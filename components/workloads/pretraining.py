@@ -25,12 +25,12 @@ from components.kubernetes import programs
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import with_namespace
 from components.kubernetes.programs import Program
-from components.kubernetes.volumes import AccessMode, Volume, claim
+from components.kubernetes.volumes import Volume, claim
 from components.kubernetes.volumes import volumes as pod_volumes
 from components.queueing import trainer
 from components.scheduling.topology import preference
 from components.workloads.indexed_job import files_name
-from components.workloads.interface import volume_claim
+from components.workloads.interface import Storage
 from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, pod_spec
 from components.workloads.pods import variables as container_variables
 from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, SubmittedJob, app_wrapper
@@ -97,9 +97,6 @@ class PretrainingArgs:
     steps: of the optimizer.
     checkpoint_every: number of steps.
     checkpoints: PVC of the volume for checkpoints. All pods mount it.
-    storage_class: of the PVC. None for the cluster's default.
-    storage: size of the PVC.
-    access: how many nodes may mount it.
     data: PVC of the volume with the training texts. None for generated texts.
     """
 
@@ -112,9 +109,7 @@ class PretrainingArgs:
     learning_rate: float
     checkpoint_every: int
     checkpoints: str
-    storage_class: str | None
-    storage: str
-    access: AccessMode = AccessMode.MANY_NODES
+    storage: Storage
     data: pulumi.Input[str] | None = None
 
 
@@ -128,13 +123,7 @@ class Pretraining(SubmittedJob):
 def documents(name: str, args: PretrainingArgs) -> list[Document]:
     """Return the PVC for checkpoints, the program, and the objects that submit the training."""
     submission = args.submission
-    folder = volume_claim(
-        args.checkpoints,
-        submission.namespace,
-        storage_class=args.storage_class,
-        size=args.storage,
-        mode=args.access,
-    )
+    folder = args.storage.claim(args.checkpoints, submission.namespace)
     program = PROGRAM.config_map(files_name(name), submission.namespace, {WORKLOAD_LABEL: name})
     if args.kind is Kind.TRAIN_JOB:
         return [folder, program, train_job(name, args)]

@@ -26,9 +26,9 @@ from components import names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.security import UNPRIVILEGED
-from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
+from components.kubernetes.volumes import Volume, claim, volumes
 from components.scripts import script
-from components.workloads.interface import USER, pod_security, volume_claim
+from components.workloads.interface import USER, Storage, pod_security
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
 from components.workloads.submission import Submission, SubmittedJob, submitted_alone
 
@@ -79,9 +79,6 @@ class VllmArgs:
     generator_cpu, generator_memory: of the load generator, as canonical quantities.
     placement: the GPU nodes.
     claim: name of the PVC with the weights.
-    storage_class: supports the access mode. None for the cluster's default.
-    storage: size of the PVC.
-    access: how many nodes may mount it.
     bounded: the batch ends with the server and has time limits.
     start_seconds: limit until the server answers.
     deadline_seconds: limit for the whole job.
@@ -105,9 +102,7 @@ class VllmArgs:
     generator_memory: str
     placement: NodeGroup = ANYWHERE
     claim: str
-    storage_class: str | None
-    storage: str
-    access: AccessMode = AccessMode.MANY_NODES
+    storage: Storage
     bounded: bool = True
     start_seconds: int
     deadline_seconds: int
@@ -123,15 +118,8 @@ class Vllm(SubmittedJob):
 
 def documents(name: str, args: VllmArgs) -> list[Document]:
     """Return the PVC for the weights, and the objects that submit the batch."""
-    submission = args.submission
-    weights = volume_claim(
-        args.claim,
-        submission.namespace,
-        storage_class=args.storage_class,
-        size=args.storage,
-        mode=args.access,
-    )
-    return [weights, submitted_alone(name, submission, job(name, args))]
+    weights = args.storage.claim(args.claim, args.submission.namespace)
+    return [weights, submitted_alone(name, args.submission, job(name, args))]
 
 
 def job(name: str, args: VllmArgs) -> Document:

@@ -11,13 +11,14 @@ import pulumi
 from components import catalogue, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
 from components.kubernetes.volumes import AccessMode
 from components.scheduling.topology import narrowest
 from components.tenancy.user_queues import queue_name
 from components.workloads import finetuning, metaseq, nccl, olmo, pretraining, synthetic, vllm
 from components.workloads.finetuning import FinetuningArgs
-from components.workloads.interface import user_of
+from components.workloads.interface import Storage, user_of
 from components.workloads.metaseq import MetaseqArgs
 from components.workloads.nccl import NcclArgs
 from components.workloads.olmo import OlmoArgs
@@ -116,9 +117,7 @@ class Jobs:
             generator_memory=str(job.generator_memory),
             placement=self.gpus,
             claim=job.claim,
-            storage_class=job.cache.storage_class or storage_class,
-            storage=str(job.cache.size),
-            access=self.shared,
+            storage=self._storage(job.cache.storage_class or storage_class, job.cache.size),
             bounded=job.bounded,
             start_seconds=job.start_seconds,
             deadline_seconds=job.deadline_seconds,
@@ -141,9 +140,7 @@ class Jobs:
             learning_rate=job.learning_rate,
             checkpoint_every=job.checkpoint_every,
             checkpoints=job.claim,
-            storage_class=job.checkpoints.storage_class or storage_class,
-            storage=str(job.checkpoints.size),
-            access=self.shared,
+            storage=self._storage(job.checkpoints.storage_class or storage_class, job.checkpoints.size),
             data=data,
         )
 
@@ -171,9 +168,7 @@ class Jobs:
             checkpoint_every=job.checkpoint_every,
             placement=self.gpus,
             claim=job.claim,
-            storage_class=job.result.storage_class or storage_class,
-            storage=str(job.result.size),
-            access=self.shared,
+            storage=self._storage(job.result.storage_class or storage_class, job.result.size),
             deadline_seconds=job.deadline_seconds,
             user=user_of(self.pod_security),
             signs_in=not self.inputs.resolved.installs_operators or "kuberay" in self.inputs.resolved.brings,
@@ -228,6 +223,9 @@ class Jobs:
             deadline_seconds=deadline,
             scratch=self.inputs.settings.gpu.nvme_scratch.folder,
         )
+
+    def _storage(self, storage_class: str | None, size: Quantity) -> Storage:
+        return Storage(storage_class=storage_class, size=str(size), access=self.shared)
 
     def _job_pods(self, key: str, job: JobSettings, shared_memory: str) -> NodePods:
         return self.pods(job, self.inputs.resolved.images[key], shared_memory, job.deadline_seconds)

@@ -21,7 +21,7 @@ from components.workloads import gang as sample
 from components.workloads import jupyterlab
 from components.workloads.aim import Aim
 from components.workloads.finetuning import Finetuning
-from components.workloads.interface import LogViewerArgs, LogVolume, LogVolumeArgs, Reach, user_of
+from components.workloads.interface import LogViewerArgs, LogVolume, LogVolumeArgs, Reach, Storage, user_of
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import Metaseq
 from components.workloads.nccl import Nccl
@@ -157,9 +157,11 @@ class _Workloads:
             submission=self.jobs.submission(lab.submission, namespace),
             pods=self.jobs.pods(lab, image, jupyterlab.SHARED_MEMORY, 0),
             token=password(lab.name, self.inputs.secrets.get(JUPYTER_TOKEN)),
-            storage_class=lab.storage_class or self.cluster.storage.files,
-            storage=f"{lab.fs_size}Ti",
-            access=self.cluster.storage.shared,
+            storage=Storage(
+                storage_class=lab.storage_class or self.cluster.storage.files,
+                size=f"{lab.fs_size}Ti",
+                access=self.cluster.storage.shared,
+            ),
             reach=Reach(exposure=lab.exposure, ranges=lab.source_ranges, internal=self.cluster.load_balancer),
             user=user_of(self.cluster.pod_security, lab.user),
             scratch=lab.scratch,
@@ -171,14 +173,12 @@ class _Workloads:
         if not settings.logs_needed():
             return None
         namespace, options = self._namespace(settings.metaseq.submission)
-        storage_class = settings.logs.storage_class or self.cluster.storage.logs
-        args = LogVolumeArgs(
-            namespace=namespace,
-            storage_class=storage_class,
+        storage = Storage(
+            storage_class=settings.logs.storage_class or self.cluster.storage.logs,
             size=str(settings.logs.size),
             access=self.cluster.storage.shared,
         )
-        return LogVolume(settings.logs.name, args, options)
+        return LogVolume(settings.logs.name, LogVolumeArgs(namespace=namespace, storage=storage), options)
 
     def _viewers(self, logs: LogVolume) -> None:
         settings, images = self.inputs.settings.workloads, self.inputs.resolved.images

@@ -25,7 +25,7 @@ from components.tenancy import own_volumes, pod_policy
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, quotas
 from components.tenancy.pod_policy import PodRules
 from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard, vllm
-from components.workloads.interface import LogViewerArgs
+from components.workloads.interface import LogViewerArgs, Storage
 from components.workloads.pods import NodePods
 from components.workloads.submission import Submission, SubmissionMode
 from emulator.paths import Paths
@@ -254,7 +254,7 @@ class TestPlatformsOwnPods:
         team = Submission(mode=SubmissionMode.MLBATCH, namespace=where, priority_class="default-priority")
         pods = self.node_pods(fabric)
         lab = jupyterlab.JupyterLabArgs(
-            submission=team, pods=pods, token="t", storage_class=None, storage="1Ti", scratch=scratch
+            submission=team, pods=pods, token="t", storage=Storage(storage_class=None, size="1Ti"), scratch=scratch
         )
         batch = vllm.VllmArgs(
             submission=team,
@@ -265,8 +265,7 @@ class TestPlatformsOwnPods:
             generator_memory="4Gi",
             placement=pods.placement,
             claim="weights",
-            storage_class=None,
-            storage="50Gi",
+            storage=Storage(storage_class=None, size="50Gi"),
             start_seconds=3600,
             deadline_seconds=7200,
         )

@@ -19,6 +19,7 @@ from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.workloads import finetuning
 from components.workloads.finetuning import Finetuning, FinetuningArgs
+from components.workloads.interface import Storage
 from components.workloads.submission import Submission
 from stacks.config.errors import SettingsError
 from stacks.layers.jobs import documents
@@ -49,8 +50,7 @@ ARGS = FinetuningArgs(
     checkpoint_every=50,
     placement=NodeGroup(tolerations=[GPU_TOLERATION]),
     claim="tune-result",
-    storage_class="shared",
-    storage="50Gi",
+    storage=Storage(storage_class="shared", size="50Gi"),
     deadline_seconds=3600,
 )
 

@@ -13,6 +13,7 @@ from components.azure.fabric import SRIOV
 from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.manifests import Document
 from components.workloads import nccl, pretraining
+from components.workloads.interface import Storage
 from components.workloads.nccl import NcclArgs
 from components.workloads.pretraining import Kind, Model, Pretraining, PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
@@ -33,8 +34,7 @@ ARGS = PretrainingArgs(
     learning_rate=3e-4,
     checkpoint_every=100,
     checkpoints="train-checkpoints",
-    storage_class="shared",
-    storage="200Gi",
+    storage=Storage(storage_class="shared", size="200Gi"),
 )
 
 

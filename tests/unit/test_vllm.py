@@ -20,6 +20,7 @@ from components.kubernetes.manifests import Document
 from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
 from components.workloads import vllm
+from components.workloads.interface import Storage
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.vllm import Vllm, VllmArgs
 from lab.dashboards.ports import free_port
@@ -37,8 +38,7 @@ SAFE = VllmArgs(
     generator_memory="4Gi",
     placement=NodeGroup(tolerations=[GPU_TOLERATION]),
     claim="granite-3.2-8b-instruct",
-    storage_class="nfs-client-pokprod",
-    storage="50Gi",
+    storage=Storage(storage_class="nfs-client-pokprod", size="50Gi"),
     start_seconds=3600,
     deadline_seconds=21600,
 )

@@ -20,7 +20,7 @@ from components.kubernetes.manifests import Document
 from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
 from components.workloads import jupyterlab, metaseq, nccl, olmo
-from components.workloads.interface import Exposure, Reach
+from components.workloads.interface import Exposure, Reach, Storage
 from components.workloads.metaseq import SIZES, Metaseq, MetaseqArgs, Size, fewest_nodes, layout
 from components.workloads.nccl import NcclArgs
 from components.workloads.olmo import OlmoArgs
@@ -340,7 +340,7 @@ class TestOlmo:
 
 def lab(submission: Submission = PLAIN, **values: Any) -> jupyterlab.JupyterLabArgs:
     one = pods(1, shared_memory="128Gi")
-    common = {"token": "correct-horse", "storage_class": "azurefile-csi-premium", "storage": "1Ti"}
+    common = {"token": "correct-horse", "storage": Storage(storage_class="azurefile-csi-premium", size="1Ti")}
     return jupyterlab.JupyterLabArgs(**{"submission": submission, "pods": one, **common, **values})
 
 
