@@ -15,7 +15,7 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.queueing.running_kueue import RunningKueue
 from components.tenancy.quota import Quota
 from stacks.config.cluster_facts import comes_with_admission_policies
-from stacks.config.errors import Path
+from stacks.config.errors import Path, key
 from stacks.config.sections import Sections
 from stacks.derived.borrowing import borrowing_limits
 from stacks.derived.quotas import slack_quota, team_quotas
@@ -125,6 +125,12 @@ class PartialSettings(Sections):
     @cached_property
     def kubernetes_version(self) -> str | None:
         return self.target.kubernetes_version(self) if self.target is not None else None
+
+    @property
+    def version_key(self) -> str:
+        """The key of the cluster's version, or a description without such a key."""
+        path = self.target.version_path if self.target is not None else ()
+        return key(path) if path else "the cluster's Kubernetes version"
 
     @cached_property
     def scheduler_version(self) -> str:

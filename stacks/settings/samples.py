@@ -9,6 +9,7 @@ from pydantic import Field
 
 from components import names
 from components.kubernetes.quantity import Quantity
+from components.scheduling.priorities import PRIORITIES
 from stacks.config.errors import ConfigError, Path
 from stacks.settings.limits import MOST_GPUS
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
@@ -37,9 +38,7 @@ class GangSettings(SettingsModel):
     """Memory of each pod in bytes."""
     seconds: Annotated[int, Field(ge=1, le=7 * 24 * 3600)] = 3600
     """Seconds that the job runs."""
-    priority_class: Annotated[
-        str, choice("priority class", (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY))
-    ] = names.DEFAULT_PRIORITY
+    priority_class: Annotated[str, choice("priority class", tuple(PRIORITIES))] = names.DEFAULT_PRIORITY
     """Priority class of the pods."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:

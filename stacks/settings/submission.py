@@ -8,13 +8,12 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import BeforeValidator
 
-from components import names
+from components.scheduling.priorities import PRIORITIES
 from components.workloads.submission import SubmissionMode
 from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, choice, reject
 
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
-_PRIORITIES: Final = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 
 
 def _one_gang(value: object) -> object:
@@ -38,7 +37,7 @@ class SubmissionSettings(SettingsModel):
     """Team that submits the job. Only for `mlbatch`."""
     user: str | None = None
     """User of the team on whose behalf the job is submitted. Only for `mlbatch`."""
-    priority_class: Annotated[str, choice("priority class", _PRIORITIES)] | None = None
+    priority_class: Annotated[str, choice("priority class", tuple(PRIORITIES))] | None = None
     """Priority class of the pods."""
 
 

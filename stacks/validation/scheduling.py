@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from components.compatibility import SAKKARA_KUBERNETES, SCHEDULER_PLUGINS_KUBERNETES, goes_with
 from components.scheduling.packing import Packing
 from components.scheduling.priorities import PRIORITIES
-from stacks.config.errors import ConfigError, key, listed
+from stacks.config.errors import ConfigError, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
-from stacks.targets.spec import TargetSpec
 
 
 def check(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
@@ -88,11 +87,10 @@ def _version(partial: PartialSettings) -> Iterator[ConfigError]:
         if suited
         else f"set mlbatch:scheduling.packing to {Packing.TOPOLOGY} or {Packing.NONE}"
     )
-    target = partial.target or TargetSpec
-    upgraded = next((known for known in target.kubernetes_versions if goes_with((first, last), known)), None)
-    kubernetes_key = key(target.version_path) if target.version_path else "the cluster's Kubernetes version"
-    if upgraded is not None or not target.kubernetes_versions:
-        other += f", or {kubernetes_key} to {upgraded or last}"
+    offered = partial.target.kubernetes_versions if partial.target is not None else ()
+    upgraded = next((known for known in offered if goes_with((first, last), known)), None)
+    if upgraded is not None or not offered:
+        other += f", or {partial.version_key} to {upgraded or last}"
     yield ConfigError(
         ("scheduling", "schedulerVersion"),
         f"scheduler-plugins {version} supports Kubernetes {first} to {last}, this cluster has {kubernetes}",

@@ -18,15 +18,13 @@ from components.compatibility import (
 )
 from components.images import Reference
 from components.nodes.network_operator import DevicePlugin
-from stacks.config.errors import MISSING, ConfigError, key, listed
+from stacks.config.errors import MISSING, ConfigError, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings, QuotaSettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.validation.walk import apply, sections
-
-_VERSION = "the cluster's Kubernetes version"
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -116,8 +114,7 @@ def _assessed(partial: PartialSettings) -> tuple[Combination, Row] | None:
         kubernetes=partial.kubernetes_version,
         gpu=partial.pool.shape.gpu_product if partial.pool is not None else "",
     )
-    path = partial.target.version_path if partial.target is not None else ()
-    return combination, assess(combination, kubernetes=key(path) if path else _VERSION)
+    return combination, assess(combination, kubernetes=partial.version_key)
 
 
 def _format(combination: Combination) -> str:

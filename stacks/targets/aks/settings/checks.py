@@ -17,7 +17,7 @@ from stacks.targets.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_T
 
 _SUBNET_RESERVED: Final = 5
 """Number of addresses that Azure reserves in each subnet."""
-_PRIVATE: Final = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+_PRIVATE: Final = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 """Private networks (RFC 1918)."""
 _TAKEN: Final = (
     "127.0.0.0/8",
@@ -344,7 +344,7 @@ def _ranges(azure: AzureOptions) -> Iterator[ConfigError]:
                 "write single addresses, or a larger network" if network.prefixlen else "list your own networks",
                 expected="public networks with a prefix length from 1 to 30, or of one address (/32)",
             )
-        elif cidr.within(text, cidr.NOT_PUBLIC) or any(network.overlaps(private) for private in _PRIVATE):
+        elif cidr.within(text, cidr.NOT_PUBLIC) or cidr.overlapping(network, _PRIVATE):
             yield ConfigError(
                 path,
                 "a storage account's firewall accepts only public networks",
@@ -391,31 +391,23 @@ def _names(azure: AzureOptions) -> Iterator[ConfigError]:
 
 def _redundancy(azure: AzureOptions) -> Iterator[ConfigError]:
     """Reject copies in zones, or in a paired region, that the region does not have."""
-    storage = azure.storage
-    if storage is None:
-        return
-    lacks = []
-    if "ZRS" in storage.sku and azure.location in REGIONS_WITHOUT_ZONES:
-        lacks.append(f"it keeps copies in several zones, and region {azure.location} has none")
-    if _is_geo_redundant(storage.sku) and azure.location in REGIONS_WITHOUT_PAIR:
-        lacks.append(f"it keeps copies in the region's pair, and region {azure.location} has none")
-    good = [
-        sku
-        for sku in STORAGE_SKUS
-        if not ("ZRS" in sku and azure.location in REGIONS_WITHOUT_ZONES)
-        and not (_is_geo_redundant(sku) and azure.location in REGIONS_WITHOUT_PAIR)
-    ]
-    if lacks:
+    if azure.storage is not None and (lacks := _lacking(azure.storage.sku, azure.location)):
         yield ConfigError(
             ("azure", "storage", "sku"),
-            "; ".join(lacks),
+            "; ".join(f"{where}, and region {azure.location} has none" for where in lacks),
             "set it to one of these, or mlbatch:azure.location to another region",
-            expected=listed(good),
+            expected=listed(sku for sku in STORAGE_SKUS if not _lacking(sku, azure.location)),
         )
 
 
-def _is_geo_redundant(sku: str) -> bool:
-    return sku.endswith(("GRS", "GZRS"))
+def _lacking(sku: str, region: str) -> list[str]:
+    """Return where an SKU keeps copies and the region cannot."""
+    found = []
+    if "ZRS" in sku and region in REGIONS_WITHOUT_ZONES:
+        found.append("it keeps copies in several zones")
+    if sku.endswith(("GRS", "GZRS")) and region in REGIONS_WITHOUT_PAIR:
+        found.append("it keeps copies in the region's pair")
+    return found
 
 
 def _tags(azure: AzureOptions) -> Iterator[ConfigError]:
