@@ -16,20 +16,6 @@ from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice, matching, one_of
 from stacks.settings.pools import FurtherPoolSettings
 from stacks.targets.aks.settings import values
-from stacks.targets.aks.settings.values import (
-    AccountName,
-    AdminName,
-    Cidr,
-    ClusterName,
-    ContainerName,
-    Guid,
-    PoolName,
-    RegistryName,
-    ReservationGroupId,
-    ResourceGroupName,
-    WorkspaceId,
-    Zones,
-)
 
 SUPPORT_PLANS: Final = {"official": "KubernetesOfficial", values.LONG_TERM: "AKSLongTermSupport"}
 TIERS: Final = ("Free", "Standard", "Premium")
@@ -47,7 +33,7 @@ NODE_OS_CHANNELS: Final = ("NodeImage", "SecurityPatch", "Unmanaged", "None")
 class RegistrySettings(SettingsModel):
     """The container registry."""
 
-    name: RegistryName
+    name: values.RegistryName
     """First part of `<name>.azurecr.io`."""
     sku: Annotated[str, choice("registry SKU", REGISTRY_SKUS)] = "Standard"
     """Size and speed. Basic includes 10 GiB, Standard 100 GiB, Premium 500 GiB."""
@@ -60,13 +46,13 @@ class RegistrySettings(SettingsModel):
 class NetworkSettings(SettingsModel):
     """Address ranges and network policies."""
 
-    vnet_cidr: Cidr = "10.128.0.0/20"
+    vnet_cidr: values.Cidr = "10.128.0.0/20"
     """Range of the virtual network. Default: as in edwardsp/ai-on-aks (deploy)."""
-    node_cidr: Cidr = "10.128.4.0/22"
+    node_cidr: values.Cidr = "10.128.4.0/22"
     """Range of the nodes' subnet in the virtual network. Default: as in edwardsp/ai-on-aks (deploy)."""
-    pod_cidr: Cidr = "10.244.0.0/16"
+    pod_cidr: values.Cidr = "10.244.0.0/16"
     """Range of the pod overlay. Each node takes a /24. Default: that of AKS."""
-    service_cidr: Cidr = "10.0.0.0/16"
+    service_cidr: values.Cidr = "10.0.0.0/16"
     """Range of Services. Default: that of AKS."""
     policy: Annotated[str, choice("network policy", NETWORK_POLICIES)] = "cilium"
     """Engine that enforces NetworkPolicies. With `none`, each pod can connect to all others."""
@@ -75,7 +61,7 @@ class NetworkSettings(SettingsModel):
 class ApiServerSettings(SettingsModel):
     """Access to the API server. Set exactly one of authorizedRanges, private and public."""
 
-    authorized_ranges: Annotated[tuple[Cidr, ...], AfterValidator(values.ranges)] = ()
+    authorized_ranges: Annotated[tuple[values.Cidr, ...], AfterValidator(values.ranges)] = ()
     """Public networks of users and of the machine that deploys the stack. AKS adds the nodes' addresses."""
     private: bool = False
     """Use only an address in the virtual network. Deploy the stack from there."""
@@ -90,7 +76,7 @@ class ApiServerSettings(SettingsModel):
 class AccessSettings(SettingsModel):
     """Administrators of the cluster."""
 
-    admin_groups: tuple[Guid, ...] = ()
+    admin_groups: tuple[values.Guid, ...] = ()
     """Object IDs of Entra groups. The account that deploys the stack must be a member of one."""
     login: Annotated[str, choice("login", LOGINS)] = "azurecli"
     """How the deployment signs in: with a method of kubelogin, or `local` with the cluster's certificate."""
@@ -145,7 +131,7 @@ class SystemPoolSettings(SettingsModel):
     An update changes `count` in place. Other changes need a new pool, and the program prints the commands.
     """
 
-    name: PoolName = "system"
+    name: values.PoolName = "system"
     """Name of the node pool."""
     count: Annotated[int, Field(ge=2, le=MOST_NODES)] = 2
     """Number of nodes. With two, one can fail."""
@@ -153,7 +139,7 @@ class SystemPoolSettings(SettingsModel):
     """Machine type with at least 4 vCPUs, not a GPU (N...) or burstable (B...) type."""
     os_disk_gib: Annotated[int, Field(ge=30, le=2048)] = 128
     """Disk size of a node in GiB."""
-    zones: Zones = ("1", "2", "3")
+    zones: values.Zones = ("1", "2", "3")
     """Availability zones of the nodes. [] in regions without zones."""
 
 
@@ -171,7 +157,7 @@ class AutoscaleSettings(SettingsModel):
 class GpuPoolSettings(SettingsModel):
     """The GPU nodes."""
 
-    name: PoolName = "ndv5"
+    name: values.PoolName = "ndv5"
     """Name of the node pool."""
     vm_size: Annotated[str, one_of(values.gpu_size, tuple(GPU_SIZES))] = "Standard_ND96isr_H100_v5"
     """Machine type with NVIDIA GPUs."""
@@ -181,11 +167,11 @@ class GpuPoolSettings(SettingsModel):
     """Limits of the cluster autoscaler. Default: a fixed number of nodes."""
     os_disk_gib: Annotated[int, Field(ge=64, le=2048)] = 128
     """Disk size of a node in GiB. Default: as in edwardsp/ai-on-aks."""
-    zones: Zones = ()
+    zones: values.Zones = ()
     """Availability zones of the nodes. Default: none, because few zones have these machines."""
     proximity_placement_group: bool = False
     """Keep the nodes in one data centre. Azure then has capacity less often."""
-    capacity_reservation_group_id: ReservationGroupId | None = None
+    capacity_reservation_group_id: values.ReservationGroupId | None = None
     """Resource ID of a group with a capacity reservation of this machine type. Azure has them for few GPU types.
     The identity `<clusterName>-cluster` needs Contributor on its resource group. A change replaces the pool.
     """
@@ -230,7 +216,7 @@ class GpuPoolSettings(SettingsModel):
 class MoreGpuPoolSettings(GpuPoolSettings, FurtherPoolSettings):
     """GPU nodes of another size or price. The keys are those of `gpuPool`."""
 
-    name: PoolName
+    name: values.PoolName
     """Name of the node pool and of its ResourceFlavor (with a suffix if `packing` is `topology`). Teams use it in
     `pools`."""
     spot: bool = False
@@ -247,13 +233,13 @@ class MoreGpuPoolSettings(GpuPoolSettings, FurtherPoolSettings):
 class BlobStorageSettings(SettingsModel):
     """Storage account for data sets."""
 
-    account: AccountName
+    account: values.AccountName
     """Name of the storage account."""
-    container: ContainerName = "data"
+    container: values.ContainerName = "data"
     """Name of the container in it."""
     sku: Annotated[str, choice("storage SKU", STORAGE_SKUS)] = "Standard_LRS"
     """Redundancy. Standard_LRS keeps three copies in one data centre."""
-    allowed_ranges: tuple[Cidr, ...] = ()
+    allowed_ranges: tuple[values.Cidr, ...] = ()
     """Public networks with access, in addition to the nodes, such as the source of the data."""
     shared_key: bool = False
     """Accept the account's key, and SAS tokens made from it. Access is then not tied to an identity: the key gives full
@@ -270,7 +256,7 @@ class DiagnosticsSettings(SettingsModel):
     """Logs. `kube-audit-admin`: each change in the cluster, with its user. `kube-audit`: also each read, which is much
     more. `guard`: sign-ins.
     """
-    workspace_id: WorkspaceId | None = None
+    workspace_id: values.WorkspaceId | None = None
     """Resource ID of an existing workspace. Default: the stack creates `<clusterName>-logs`."""
     retention_days: Annotated[int, Field(ge=aks.LOG_DAYS[0], le=aks.LOG_DAYS[1])] = aks.LOG_DAYS[0]
     """Days that the created workspace keeps logs. The first 31 are free."""
@@ -298,15 +284,15 @@ class FeatureSettings(SettingsModel):
 class AzureOptions(SettingsModel):
     """Resources in Azure."""
 
-    subscription_id: Guid | None = None
+    subscription_id: values.Guid | None = None
     """Subscription. Default: that of ARM_SUBSCRIPTION_ID or the Azure CLI."""
     location: Annotated[str, choice("region", tuple(sorted(REGIONS)))]
     """Azure region."""
-    resource_group: ResourceGroupName = "mlbatch"
+    resource_group: values.ResourceGroupName = "mlbatch"
     """Resource group that the stack creates for all its resources."""
-    node_resource_group: ResourceGroupName | None = None
+    node_resource_group: values.ResourceGroupName | None = None
     """Resource group that AKS creates for the nodes. Default: `<resourceGroup>-nrg`."""
-    cluster_name: ClusterName = "mlbatch"
+    cluster_name: values.ClusterName = "mlbatch"
     """Name of the AKS cluster."""
     kubernetes_version: values.KubernetesVersion = versions.DEFAULT
     """Minor version that AKS supports (its newest patch is used), or a patch version. The program warns before support
@@ -318,7 +304,7 @@ class AzureOptions(SettingsModel):
     """Pricing tier of the cluster. Free has no SLA and is for up to about ten nodes."""
     os_sku: Annotated[str, choice("OS SKU", OS_SKUS)] = OS_SKUS[0]
     """Operating system of all nodes. From Kubernetes 1.35 on, Ubuntu is 24.04."""
-    admin_user: AdminName = "azureuser"
+    admin_user: values.AdminName = "azureuser"
     """User name of the nodes' administrator."""
     ssh_public_key: Annotated[str, matching(values.ssh_public_key, values.SSH_KEY, values.SSH_KEYS)]
     """SSH key of the nodes' administrator. `az aks update --ssh-key-value` changes it on an existing cluster."""
