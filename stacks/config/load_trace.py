@@ -25,8 +25,12 @@ def read(partial: PartialSettings, base: Path) -> tuple[Sequence[SyntheticJob], 
     load = samples.synthetic if samples is not None else None
     if load is None or not load.enabled:
         return (), []
+    room, teams = None, [team.name for team in partial.known_teams]
+    if partial.pool is not None and len(teams) == len(partial.team_names):
+        gpus = int(str(partial.pool.shape.resources[names.GPU]))
+        room = trace.Room(teams=teams, nodes=partial.pool.count, gpus=gpus)
     try:
-        lines = trace.read(resolve_path(load.trace, base), _room(partial))
+        lines = trace.read(resolve_path(load.trace, base), room)
     except trace.TraceError as error:
         return (), [_wrong(str(error), "correct the line")]
     except (OSError, RuntimeError, ValueError) as error:
@@ -35,15 +39,6 @@ def read(partial: PartialSettings, base: Path) -> tuple[Sequence[SyntheticJob], 
     if problem := _never_runs(partial, load, lines):
         return (), [problem]
     return trace.jobs(lines, load.name, load.time_scale), []
-
-
-def _room(partial: PartialSettings) -> trace.Room | None:
-    """Return what the jobs are to run in, None while a part of it could not be read."""
-    teams = [team.name for team in partial.teams if team is not None]
-    if partial.pool is None or len(teams) < len(partial.team_names):
-        return None
-    gpus = int(str(partial.pool.shape.resources[names.GPU]))
-    return trace.Room(teams=teams, nodes=partial.pool.count, gpus=gpus)
 
 
 def _wrong(message: str, hint: str) -> ConfigError:

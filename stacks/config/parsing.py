@@ -134,7 +134,9 @@ def _sections(owners: list[TargetSpec[Any]]) -> Mapping[str, FieldInfo]:
 def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[ConfigError]:
     """Return the error of a key that the target does not have: it belongs to another target, or is unknown."""
     if ":" in name:
-        return [_other_namespace(name)]
+        own = name.partition(":")[2]
+        wrong = f"the configuration has {name}, which is ignored: this project is {NAMESPACE}"
+        return [ConfigError((own,), wrong, f"rename {name} to {NAMESPACE}:{own}")]
     owners = [owner.name for owner in TARGETS.values() if name in owner.sections]
     if target is None or not owners:
         every = [target] if target is not None else TARGETS.values()
@@ -151,15 +153,6 @@ def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[
             value=form(value),
         )
     ]
-
-
-def _other_namespace(name: str) -> ConfigError:
-    """Return the error of a key whose namespace is similar to the project's name. name: the key with its namespace."""
-    return ConfigError(
-        (name.partition(":")[2],),
-        f"the configuration has {name}, which is ignored: this project is {NAMESPACE}",
-        f"rename {name} to {NAMESPACE}:{name.partition(':')[2]}",
-    )
 
 
 def _foreign_secrets(given: frozenset[str], target: TargetSpec[Any]) -> Iterator[ConfigError]:

@@ -52,7 +52,13 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         alert_readers=[Pods(namespace=names.SYSTEM_NAMESPACE, labels=repair.LABELS)] if site.has_repairs else [],
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
-    watched = _watched(inputs, releases, cluster)
+    watched = Watched(
+        gpu_resource=cluster.gpu_resource,
+        has_gpu_metrics=settings.has_gpu_metrics(inputs.settings.gpu),
+        gpus_per_node=_gpus(cluster),
+        has_autoscaler=any(pool.minimum is not None for pool in cluster.pools),
+        controllers=tuple(_controllers(inputs, releases)),
+    )
     if settings.dashboards or releases.dashboards:
         shown = DashboardsArgs(
             namespace=monitoring.namespace,
@@ -72,17 +78,6 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         )
         Alerts("alerts", alerts, cluster.options(monitoring))
     return monitoring
-
-
-def _watched(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> Watched:
-    """Return what of the stack there is to watch."""
-    return Watched(
-        gpu_resource=cluster.gpu_resource,
-        has_gpu_metrics=inputs.settings.monitoring.has_gpu_metrics(inputs.settings.gpu),
-        gpus_per_node=_gpus(cluster),
-        has_autoscaler=any(pool.minimum is not None for pool in cluster.pools),
-        controllers=tuple(_controllers(inputs, releases)),
-    )
 
 
 def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:

@@ -44,6 +44,7 @@ def install(
         return None
     connection, store = _connection(settings, cluster, mirror, secret_key)
     queue = settings.queue
+    jobs = _ray(settings.ray_jobs, catalogue.RAY_TRAIN, settings, cluster, mirror)
     args = WorkbenchArgs(
         namespace=settings.namespace,
         notebook=NotebookArgs(
@@ -67,7 +68,7 @@ def install(
             kueue_api=cluster.kueue_api,
         ),
         ray=_ray(settings.ray_clusters, catalogue.RAY, settings, cluster, mirror),
-        ray_jobs=_ray_jobs(settings, cluster, mirror),
+        ray_jobs=RayJobsArgs(clusters=jobs, packages=catalogue.DEMO_PACKAGES) if jobs is not None else None,
         edit_for_group=settings.edit_for_group,
     )
     return Workbench(settings.name, args, cluster.options(*needs, *([store] if store is not None else [])))
@@ -86,11 +87,6 @@ def _ray(
         user=user_of(cluster.pod_security),
         trusts=settings.object_store.certified,
     )
-
-
-def _ray_jobs(settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror) -> RayJobsArgs | None:
-    clusters = _ray(settings.ray_jobs, catalogue.RAY_TRAIN, settings, cluster, mirror)
-    return RayJobsArgs(clusters=clusters, packages=catalogue.DEMO_PACKAGES) if clusters is not None else None
 
 
 def _connection(

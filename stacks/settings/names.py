@@ -67,12 +67,6 @@ RuntimeClassName: TypeAlias = Annotated[str, _class("RuntimeClass", "runtimeclas
 """A RuntimeClass's name."""
 
 
-def annotation_errors(path: Path, annotations: Mapping[str, str]) -> Iterator[ConfigError]:
-    """Yield errors of annotations with invalid names."""
-    for name in annotations:
-        yield from qualified_errors((*path, name), name)
-
-
 def qualified_errors(path: Path, name: str, value: object = MISSING) -> Iterator[ConfigError]:
     """Yield the error of an invalid name of a label, taint or annotation. value: of that key, if it has one."""
     prefix, _, own = name.rpartition("/")

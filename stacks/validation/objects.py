@@ -45,11 +45,18 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     first: dict[tuple[str, str, str], Path] = {}
     told: set[Path] = set()
     for item in planned(partial):
-        taken = first.setdefault(item.identity, item.path)
-        if taken == item.path or item.path in told:
+        by = first.setdefault(item.identity, item.path)
+        if by == item.path or item.path in told:
             continue
         told.add(item.path)
-        yield _taken(item, taken)
+        whose = "of the platform's own" if by == PLATFORM else f"that {key(by)} names"
+        where = f" in namespace {item.namespace}" if item.namespace else ""
+        yield ConfigError(
+            item.path,
+            f"there would be two objects of kind {item.kind} with the name {item.name}{where}: "
+            f"this one and one {whose}",
+            "give one of the two another name",
+        )
 
 
 def planned(partial: PartialSettings) -> Iterator[Planned]:
@@ -57,16 +64,6 @@ def planned(partial: PartialSettings) -> Iterator[Planned]:
     yield from apply(partial, _platform, _members, _workloads, _viewers, _sample)
     if partial.target is not None:
         yield from partial.target.planned(partial)
-
-
-def _taken(item: Planned, by: Path) -> ConfigError:
-    whose = "of the platform's own" if by == PLATFORM else f"that {key(by)} names"
-    where = f" in namespace {item.namespace}" if item.namespace else ""
-    return ConfigError(
-        item.path,
-        f"there would be two objects of kind {item.kind} with the name {item.name}{where}: this one and one " + whose,
-        "give one of the two another name",
-    )
 
 
 def _platform(partial: PartialSettings) -> Iterator[Planned]:

@@ -20,7 +20,6 @@ from stacks.settings.machines import MACHINES
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
 from stacks.settings.names import (
     ClassName,
-    annotation_errors,
     is_label_value,
     label_errors,
     qualified_errors,
@@ -241,7 +240,8 @@ class ClusterSettings(SettingsModel):
         yield from pools.check((*path, "morePools"), self.more_pools)
         groups = {path_of(which): pool.nodes for which, pool in enumerate(self.pools)}
         yield from pools.overlapping(groups)
-        yield from annotation_errors((*path, "internalLoadBalancer"), self.internal_load_balancer)
+        for name in self.internal_load_balancer:
+            yield from qualified_errors((*path, "internalLoadBalancer", name), name)
         names_of = [claim.name for claim in self.volumes]
         for index, name in enumerate(names_of):
             if name in names_of[:index]:
