@@ -1,7 +1,5 @@
 """Deploys the platform on a stack's target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any

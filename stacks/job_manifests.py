@@ -4,8 +4,6 @@ The job does not have to be enabled in the stack. This module only reads: the se
 API server.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path

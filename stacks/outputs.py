@@ -1,7 +1,5 @@
 """A stack's outputs, for users and for reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

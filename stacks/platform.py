@@ -1,7 +1,5 @@
 """The platform on a cluster, whichever it is: its table of contents, from the ground up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

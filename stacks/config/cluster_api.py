@@ -1,7 +1,5 @@
 """Requests to the API server while the settings are read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Facts that a cluster reports: its identity, its version and its GPU nodes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 PyYAML reads YAML 1.1: `no` is false, `22:00` is a number, and the last of two equal keys wins.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import re

@@ -1,7 +1,5 @@
 """Errors in a stack's settings, with key, value, problem and fix."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Secrets in plain text, and empty secrets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ All configuration errors are reported together, before any resource is registere
 files, the kubeconfig and its cluster. A preview also needs a cluster that answers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The cluster that a kubeconfig names, and whether it answers."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import os

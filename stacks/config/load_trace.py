@@ -1,7 +1,5 @@
 """The trace of the synthetic load, checked against the teams, nodes and queues."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """What others than a stack have installed on a cluster: operators, definitions of jobs and queues, and a Kueue."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

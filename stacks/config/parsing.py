@@ -3,8 +3,6 @@
 Each section and each team is parsed separately, so that an error in one does not hide errors in another.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Secrets of a stack: each has a separate key and is encrypted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from enum import Enum

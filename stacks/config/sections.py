@@ -1,7 +1,5 @@
 """The sections of a configuration that could be read, and facts about the cluster and the cloud."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

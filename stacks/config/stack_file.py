@@ -1,7 +1,5 @@
 """Reads a stack's `Pulumi.<stack>.yaml` for programs that run without the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

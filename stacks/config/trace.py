@@ -1,7 +1,5 @@
 """Traces: jobs of given size, length, priority and failure, one a line of a CSV file (docs/workloads/synthetic.md)."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """What each team may borrow: its own limits, and where Kueue would hold it against the team, bounds by default."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from components import names

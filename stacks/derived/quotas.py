@@ -1,7 +1,5 @@
 """What each queue may use: given amounts, or shares of what the GPU nodes have."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

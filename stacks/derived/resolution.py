@@ -1,7 +1,5 @@
 """Values derived from a stack's settings, once, after the checks, for composition and outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Installs the admission policies that isolate teams, as settings and cluster require."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What makes the GPU nodes usable: feature discovery, RDMA, drivers, labels, local disks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of the GPU nodes, what they report through, and the repair of nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

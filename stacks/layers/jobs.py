@@ -1,7 +1,5 @@
 """The batch jobs of the settings: as components take them, and as the documents that a member submits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The OSS MLOps platform on a cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from components.kubernetes.cluster import Cluster

@@ -1,7 +1,5 @@
 """Prometheus, dashboards, alerts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

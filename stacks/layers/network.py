@@ -1,7 +1,5 @@
 """Network rules of a namespace's pods, from the settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from components.kubernetes.network import Network, Peers, Pods, Resolvers

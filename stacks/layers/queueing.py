@@ -1,7 +1,5 @@
 """The operators that admit jobs: Kueue and AppWrapper."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Upstream's files that the layers install, read before anything is registered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

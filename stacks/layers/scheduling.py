@@ -1,7 +1,5 @@
 """How pods are ranked, and which scheduler places those of jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

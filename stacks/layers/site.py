@@ -1,7 +1,5 @@
 """What only one kind of cluster has, between the layers that all have."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Teams that share the cluster: flavor, slack queue and its controller, role, a queue for each team."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

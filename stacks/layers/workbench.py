@@ -1,7 +1,5 @@
 """The workbench of OpenShift AI, with the object store that it writes to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

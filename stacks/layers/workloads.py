@@ -1,7 +1,5 @@
 """The workloads that the settings switch on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

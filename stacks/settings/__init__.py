@@ -5,8 +5,6 @@ boolean is not a number, a number is not a string) and unknown keys are errors. 
 values. `stacks.validation` or the target that owns the sections checks what spans several sections.
 """
 
-from __future__ import annotations
-
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings
 from stacks.settings.kubernetes import ApiSettings

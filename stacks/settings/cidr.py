@@ -1,7 +1,5 @@
 """Networks in CIDR notation, alone and as lists: which of them settings refuse, and whom they let in."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction

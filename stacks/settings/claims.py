@@ -1,7 +1,5 @@
 """PersistentVolumeClaims: of workloads, which remain when the workload is removed, and existing ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Fine-tuning with Ray."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 

@@ -1,7 +1,5 @@
 """What makes GPUs, InfiniBand ports and local disks of the nodes usable."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Annotated, Final, TypeAlias

@@ -1,7 +1,5 @@
 """Checks of the GPU nodes, run when their trigger changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What Hugging Face's hub calls its models, and the states of what it holds."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Final, TypeAlias
 

@@ -1,7 +1,5 @@
 """Names of images, as container runtimes take them (distribution/reference, reference.go and regexp.go)."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Final, TypeAlias
 

@@ -1,7 +1,5 @@
 """Limits for the contents and timeouts of members' jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Final
 

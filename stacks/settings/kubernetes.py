@@ -1,7 +1,5 @@
 """The cluster that a stack installs on, and how the engine asks its API server."""
 
-from __future__ import annotations
-
 import base64
 import re
 from typing import Annotated, Final

@@ -1,7 +1,5 @@
 """Whether upstream's support of a version has ended or ends soon."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from typing import Final
 

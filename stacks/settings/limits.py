@@ -1,7 +1,5 @@
 """Bounds of numbers that several sections have."""
 
-from __future__ import annotations
-
 from typing import Final
 
 MOST_NODES: Final = 1000

@@ -1,7 +1,5 @@
 """The machine types that a stack may name, and what is known of them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from components.azure import sizes  # noqa: TID251 - a simulated or an existing cluster may have any cloud's machines

@@ -1,7 +1,5 @@
 """Names of a team's members, users and groups, as an identity provider gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A site's own copies of what upstreams publish."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from components.artifacts import Mirror

@@ -1,7 +1,5 @@
 """The OSS MLOps platform."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Annotated, TypeAlias
 

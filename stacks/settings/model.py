@@ -1,7 +1,5 @@
 """What all sections of a stack's settings have in common."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Metrics, dashboards and alerts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Final, TypeAlias
 

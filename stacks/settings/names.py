@@ -1,7 +1,5 @@
 """Names as Kubernetes takes them."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Connections from and to teams' pods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Sharing each GPU among several pods."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What the settings of each node pool but the first have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

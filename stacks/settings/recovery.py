@@ -1,7 +1,5 @@
 """How long things may take that have to work again after a node is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Jobs that show the platform at work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 

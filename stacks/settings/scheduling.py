@@ -1,7 +1,5 @@
 """Priorities and placement of pods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Final

@@ -1,7 +1,5 @@
 """The common keys of all workloads: name, switch and submission."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Final

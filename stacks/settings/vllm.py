@@ -1,7 +1,5 @@
 """Batch inference with vLLM."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar

@@ -1,7 +1,5 @@
 """Volcano, the gang scheduler for jobs without a team."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Final
 

@@ -1,7 +1,5 @@
 """The workbench of OpenShift AI."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias

@@ -1,7 +1,5 @@
 """What every target says about itself: data, and functions of the sections that could be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar

@@ -1,7 +1,5 @@
 """Rejects jobs that could never run: on the existing nodes, in the team's queue, or with their volumes."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

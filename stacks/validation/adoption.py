@@ -1,7 +1,5 @@
 """Checks of a Kueue that the settings adopt: what the platform needs of it, and what its configuration lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Checks that the stack's own objects in a team's namespace are within the team's bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from components.kubernetes.quantity import ZERO, Quantity

@@ -1,7 +1,5 @@
 """Checks quotas against nodes, limits against quotas, and teams against queues."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Texts that YAML reads as dates, such as 2026-01-05 without quotes."""
 
-from __future__ import annotations
-
 from stacks.config.engine_yaml import date_hint
 from stacks.config.errors import key
 from stacks.config.sections import texts

@@ -1,7 +1,5 @@
 """Checks that the health checks can pass: existing nodes, and thresholds that nodes can reach."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from components import names

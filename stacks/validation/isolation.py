@@ -1,7 +1,5 @@
 """Checks that the cluster has the admission policies that enforce the promises to teams."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from components.job_kinds import JOB_SET, PYTORCH_JOB, RAY_CLUSTER, TRAIN_JOB

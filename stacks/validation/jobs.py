@@ -1,7 +1,5 @@
 """Checks the bounds of members' jobs against the platform's own timeouts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stacks.config.errors import ConfigError

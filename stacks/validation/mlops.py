@@ -1,7 +1,5 @@
 """Checks that the OSS MLOps platform is compatible with the rest of the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

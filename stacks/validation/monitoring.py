@@ -1,7 +1,5 @@
 """Checks that monitoring has its sources, once each, and that receivers of alerts have their secrets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from components import names

@@ -1,7 +1,5 @@
 """Checks that names do not collide: of teams, their namespaces and queues, and the stack's own objects."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Final
 

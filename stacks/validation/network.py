@@ -1,7 +1,5 @@
 """Checks the network settings of teams, and warns about promises that they give up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from ipaddress import ip_network
 

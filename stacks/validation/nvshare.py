@@ -1,7 +1,5 @@
 """Checks that NVshare can share the GPUs, and that jobs and quotas use the resource that it offers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from components import names

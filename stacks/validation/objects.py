@@ -4,8 +4,6 @@ Kind, namespace and name identify an object. The list includes objects that AppW
 that Volcano's plugins create for a job. Tests compare it with the program's registered objects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from components.kubernetes.network import NAME as BOUNDARY

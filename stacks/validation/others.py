@@ -1,7 +1,5 @@
 """Checks that the stack does not install what somebody else has installed on the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

@@ -3,8 +3,6 @@
 Checks skip invalid sections.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import ModuleType

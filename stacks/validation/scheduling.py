@@ -1,7 +1,5 @@
 """Checks priority classes and packing against the cluster's classes, version and autoscaler."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from components.compatibility import SAKKARA_KUBERNETES, SCHEDULER_PLUGINS_KUBERNETES, goes_with

@@ -1,7 +1,5 @@
 """Warns about options of disabled features, which have no effect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Checks that each GPU node has a place in the topology."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from components.scheduling.packing import Packing

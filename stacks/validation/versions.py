@@ -1,7 +1,5 @@
 """Checks that versions of operators, drivers and Kubernetes are compatible, and that quotas match them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from components import catalogue, names

@@ -1,7 +1,5 @@
 """Walks through the sections of a configuration, and applies rules to those that they need."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar, get_type_hints
 

@@ -1,7 +1,5 @@
 """Target `aks`: a cluster on Azure Kubernetes Service, and the platform on it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Creates the Azure resources of target `aks`, in the order of their dependencies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

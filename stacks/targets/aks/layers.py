@@ -1,7 +1,5 @@
 """What the platform has on AKS alone: labels of physical hosts, blob containers as volumes, Azure's node checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

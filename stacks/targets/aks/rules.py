@@ -1,7 +1,5 @@
 """Rules between sections of target `aks`: volumes, namespaces, accounts and tokens, and checks of machines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Target `aks`: a cluster of Azure Kubernetes Service, which the stack makes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

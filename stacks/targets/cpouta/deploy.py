@@ -1,7 +1,5 @@
 """Target `cpouta`: a VM on OpenStack, and the platform on it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rules of the VM's firewall: allowed networks by port."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final

@@ -1,7 +1,5 @@
 """Creates the OpenStack resources of target `cpouta`, in the order of their dependencies."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 

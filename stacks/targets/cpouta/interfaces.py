@@ -1,7 +1,5 @@
 """User interfaces in the VM's cluster, which are reachable only through SSH."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Checks, before a VM is created, that the machine that runs Pulumi has the private key."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass

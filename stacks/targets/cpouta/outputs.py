@@ -1,7 +1,5 @@
 """The outputs of target `cpouta`: access to the VM, and its costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Checks that two stacks of a project do not use the same VM name, which has a default."""
 
-from __future__ import annotations
-
 import pulumi
 
 from stacks.config.errors import ConfigError, SettingsError

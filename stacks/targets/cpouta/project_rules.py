@@ -1,7 +1,5 @@
 """Checks that the project has the flavor, image, network, pool and quotas, before anything is created."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Rules of target `cpouta`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stacks.config.errors import ConfigError

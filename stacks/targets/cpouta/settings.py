@@ -1,7 +1,5 @@
 """The configuration of target `cpouta`: the VM, who may reach it, its volume, and the cluster on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Final

@@ -3,8 +3,6 @@
 The end is a warning and not an error, because the VM may exist: an error would block its updates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import date
 

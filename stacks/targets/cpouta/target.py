@@ -1,7 +1,5 @@
 """Target `cpouta`: a VM on CSC's OpenStack cloud, with a cluster of kind on it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final

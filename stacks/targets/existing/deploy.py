@@ -1,7 +1,5 @@
 """Target `existing`: the cluster as the settings and the API server describe it, and the platform on it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Checks of the cluster's own GPU operator: GPUs without a request, and health checks that see no GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

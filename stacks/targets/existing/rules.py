@@ -1,7 +1,5 @@
 """Rules of target `existing`, and common rules of all targets on an existing cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The configuration of target `existing`: the cluster, and facts that the program cannot detect."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal

@@ -1,7 +1,5 @@
 """Target `existing`, and the common facts of all targets on an existing cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Target `openshift`: its storage, and the platform on the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Rules for the operators of jobs on OpenShift: the platform's own or those of OpenShift AI."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Rules of target `openshift`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The configuration of target `openshift`: that of an existing cluster, and what OpenShift's guides add to it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Target `openshift`: an existing OpenShift cluster, with its own operators."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any, Final

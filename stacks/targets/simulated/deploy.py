@@ -1,7 +1,5 @@
 """Target `simulated`: nodes and volumes for the cluster that the kubeconfig names, and the platform on it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

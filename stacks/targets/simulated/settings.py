@@ -1,7 +1,5 @@
 """The configuration of target `simulated`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Target `simulated`: a cluster whose GPU nodes KWOK simulates."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from components.kubernetes.fabric import Fabric

@@ -1,7 +1,5 @@
 """The configuration of target `aks`."""
 
-from __future__ import annotations
-
 from components.azure.aks import LOCAL_DISKS
 from stacks.settings import PlatformSettings
 from stacks.settings.gpu import DiskModel, GpuSettings, ScratchSettings

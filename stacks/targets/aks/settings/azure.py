@@ -1,7 +1,5 @@
 """Section `azure` of target `aks`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stacks.config.errors import ConfigError, Path

@@ -1,7 +1,5 @@
 """Checks options of target `aks` against each other, and against the features of the region and of AKS."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from ipaddress import IPv4Network
 from typing import Final

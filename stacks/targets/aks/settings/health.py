@@ -1,7 +1,5 @@
 """Azure's checks of the GPU nodes, in addition to those of every target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from components.azure import catalogue

@@ -1,7 +1,5 @@
 """What target `aks` creates in Azure: the keys of section azure, without the rules between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final
 

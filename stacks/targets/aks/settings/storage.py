@@ -1,7 +1,5 @@
 """Volumes: data sets in blob containers, and shares for notebooks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias

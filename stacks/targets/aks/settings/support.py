@@ -6,8 +6,6 @@ cluster exists. The end of support therefore causes a warning and does not block
 that AKS did not support when the calendar was recorded, or does not have yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date
 from typing import Final

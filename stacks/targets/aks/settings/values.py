@@ -4,8 +4,6 @@ Names follow Azure's rules (learn.microsoft.com/azure/azure-resource-manager/man
 checked here, because Azure reports an invalid name only in the middle of a deployment.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, NetmaskValueError, ip_network
