@@ -77,4 +77,9 @@ class Sections:
     @property
     def known_teams(self) -> list[TeamSettings]:
         """The teams that could be read."""
-        return [team for team in self.teams if team is not None]
+        return [team for _, team in self.numbered_teams]
+
+    @property
+    def numbered_teams(self) -> list[tuple[int, TeamSettings]]:
+        """The teams that could be read, each with its position in the configuration."""
+        return [(index, team) for index, team in enumerate(self.teams) if team is not None]

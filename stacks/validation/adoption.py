@@ -91,8 +91,8 @@ def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
             f"Kueue in {kueue.namespace} manages namespaces by name, without those of teams",
             f"select namespaces by a label in its managedJobsNamespaceSelector, such as {names.TEAM_LABEL}",
         )
-    for index, team in enumerate(partial.teams):
-        if team is not None and team.user_fair_sharing and "admissionFairSharing" not in kueue.configuration:
+    for index, team in partial.numbered_teams:
+        if team.user_fair_sharing and "admissionFairSharing" not in kueue.configuration:
             yield ConfigError(
                 ("teams", index, "userFairSharing"),
                 f"Kueue in {kueue.namespace} does not record the usage of users",

@@ -16,11 +16,10 @@ from stacks.validation import objects
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of objects that the API server would reject because of a team's bounds."""
     claims = list(_claims(partial))
-    for index, team in enumerate(partial.teams):
-        if team is not None:
-            yield from _exposure(partial, index, team)
-            yield from _storage(index, team, [claim for claim in claims if claim.namespace == team.name])
-            yield from _services(partial, index, team)
+    for index, team in partial.numbered_teams:
+        yield from _exposure(partial, index, team)
+        yield from _storage(index, team, [claim for claim in claims if claim.namespace == team.name])
+        yield from _services(partial, index, team)
 
 
 def _exposure(partial: PartialSettings, index: int, team: TeamSettings) -> Iterator[ConfigError]:

@@ -61,10 +61,6 @@ def _into_reserve(partial: PartialSettings, pool: NodePool, undivided: Quota) ->
             )
 
 
-def _teams(partial: PartialSettings) -> Iterator[tuple[int, TeamSettings]]:
-    return ((index, team) for index, team in enumerate(partial.teams) if team is not None)
-
-
 def _layers(partial: PartialSettings) -> Iterator[ConfigError]:
     layers = (
         (QueueingSettings, "queueing", "there are teams, and they need queues to share the cluster"),
@@ -81,7 +77,7 @@ def _pools(partial: PartialSettings) -> Iterator[ConfigError]:
     if partial.target is None:
         return
     known = [pool.name for pool in partial.target.further(partial)]
-    for index, team in _teams(partial):
+    for index, team in partial.numbered_teams:
         named = [pool.name for pool in team.pools]
         for position, name in enumerate(named):
             if name in known and name not in named[:position]:
@@ -123,7 +119,7 @@ def _reserve(partial: PartialSettings, pool: NodePool) -> Iterator[ConfigError]:
 
 
 def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
-    for index, team in _teams(partial):
+    for index, team in partial.numbered_teams:
         if team.name not in partial.quotas:
             continue
         quota = partial.quotas[team.name]
@@ -166,7 +162,7 @@ def _capacity(partial: PartialSettings, pool: NodePool, queueing: QueueingSettin
     """Enforce MLBatch's rule that nominal quotas do not exceed the cluster (QUOTA_MAINTENANCE.md)."""
     if partial.slack is None:
         return
-    teams = [(index, team) for index, team in _teams(partial) if team.name in partial.quotas]
+    teams = [(index, team) for index, team in partial.numbered_teams if team.name in partial.quotas]
     quotas: list[tuple[str, Quota]] = [(names.SLACK_TEAM, partial.slack), *partial.queues.items()]
     quotas += [(team.name, partial.quotas[team.name]) for _, team in teams]
     given: list[tuple[Path, Quota]] = [(partial.slack_key, partial.slack)]

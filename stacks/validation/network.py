@@ -38,9 +38,8 @@ def _denied(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[Conf
     """Reject networks that are both allowed and denied: NetworkPolicies only allow, so the denial has no effect."""
     egress = tenancy.network.egress
     allowed: list[tuple[Path, tuple[str, ...]]] = [(("tenancy", "network", "egress", "addresses"), egress.addresses)]
-    for index, team in enumerate(partial.teams):
-        if team is not None:
-            allowed.append((("teams", index, "network", "egress", "addresses"), team.network.egress.addresses))
+    for index, team in partial.numbered_teams:
+        allowed.append((("teams", index, "network", "egress", "addresses"), team.network.egress.addresses))
     for path, texts in allowed:
         for position, text in enumerate(texts):
             found = overlapping(ip_network(text), egress.denied)

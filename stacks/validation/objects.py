@@ -86,9 +86,7 @@ def _members(partial: PartialSettings) -> Iterator[Planned]:
     """Yield the members' bindings."""
     if not network.has_teams(partial):
         return
-    for index, team in enumerate(partial.teams):
-        if team is None:
-            continue
+    for index, team in partial.numbered_teams:
         for field, kind, members in (("users", Subject.USER, team.users), ("groups", Subject.GROUP, team.groups)):
             for position, member in enumerate(dict.fromkeys(members)):
                 path: Path = ("teams", index, field, position)

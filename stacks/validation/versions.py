@@ -140,8 +140,8 @@ def _older_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
     if partial.target is None or version is None or reclaims_while_borrowing(version):
         return
     hint = "remove it, or use a newer Kueue (mlbatch:queueing.kueueVersion)"
-    for index, team in enumerate(partial.teams):
-        if team is not None and team.user_fair_sharing:
+    for index, team in partial.numbered_teams:
+        if team.user_fair_sharing:
             yield ConfigError(
                 ("teams", index, "userFairSharing"),
                 f"Kueue {version} does not record the usage of users correctly",

@@ -96,7 +96,7 @@ def _members(partial: PartialSettings, azure: AzureSettings) -> Iterator[str]:
     """
     if not azure.access.admin_groups:
         return
-    for index, team in enumerate(partial.known_teams):
+    for index, team in partial.numbered_teams:
         for field, unknown, presented in (
             (
                 "users",
