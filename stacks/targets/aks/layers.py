@@ -46,7 +46,6 @@ class AksLayers(SiteLayers):
         self.scratch_nodes = replace(cluster.placement.gpus, node_selector=POOL_LABEL, any_of=())
 
     def node_agents(self, namespace: Namespace) -> None:
-        """Register the labeler of physical hosts."""
         if self._inputs.settings.gpu.node_labels:
             image = self._inputs.mirror.image(catalogue.PYTHON.reference)
             nodes = self.kept_usable(self._cluster.placement.gpus)
@@ -96,7 +95,6 @@ class AksLayers(SiteLayers):
         return ManagedIdentity(client_id=self._azure.kubelet_client)
 
     def checks(self, reporter: Layer) -> None:
-        """Register Azure's node health checks."""
         check, image = self._inputs.settings.health.node_check, self._inputs.resolved.gate_image
         if not check.enabled or image is None:
             return

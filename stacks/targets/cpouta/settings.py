@@ -78,7 +78,6 @@ class GpuStackSettings(SettingsModel):
 
     @property
     def stack(self) -> GpuStackArgs:
-        """The combination."""
         return GpuStackArgs(driver=self.driver, cuda=self.cuda, toolkit=self.toolkit)
 
 
@@ -99,7 +98,6 @@ class KindSettings(SettingsModel):
 
     @property
     def node_image(self) -> str:
-        """The image of the node."""
         return NODE_IMAGES[self.kubernetes]
 
     @property
@@ -124,7 +122,6 @@ class CustomFlavorSettings(SettingsModel):
 
     @property
     def flavor(self) -> Flavor:
-        """The flavor."""
         return Flavor(name=self.name, cores=self.cores, memory_gib=self.memory, gpus=self.gpus, gpu=self.gpu)
 
 
@@ -188,7 +185,6 @@ class OpenstackSettings(SettingsModel):
 
     @property
     def machine(self) -> Flavor:
-        """The flavor."""
         return self.custom_flavor.flavor if self.custom_flavor is not None else FLAVORS[self.flavor]
 
     @property
@@ -213,7 +209,6 @@ class OpenstackSettings(SettingsModel):
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules of the firewall."""
         return firewall.rules(self.ssh_from, self.ports)
 
     @property
@@ -237,7 +232,6 @@ class OpenstackSettings(SettingsModel):
         return {name: rate for name, rate in found.items() if rate is not None}
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check the sources, the volume, and that only flavors with GPUs have GPU software."""
         yield from firewall.same_names(path, self.ports)
         yield from firewall.check(
             path, self.rules, allow_any_source=self.allow_any_source, is_public=self.custom_flavor is None

@@ -84,7 +84,6 @@ class OpenShiftLayers(ExistingLayers):
         )
 
     def gpu_operator(self) -> Layer | None:
-        """Register NVIDIA's GPU operator where the stack is to install it."""
         gpu, cluster = self._inputs.settings.gpu, self._cluster
         if not gpu.operator:
             return None
@@ -111,7 +110,6 @@ class OpenShiftLayers(ExistingLayers):
         )
 
     def applications(self, queues: Sequence[Layer], flavor: pulumi.Input[str] | None) -> None:
-        """Register the workbench where it is switched on."""
         workbench.install(
             self._inputs.settings.workbench,
             self._cluster,

@@ -79,7 +79,6 @@ class NfsSettings(SettingsModel):
         return self.provisioner_name or nfs.provisioner_name(self.release)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold that an export is named whole, and names to Kubernetes' rules."""
         for name, value, missing, expected in (
             ("server", self.server, "the NFS server", _SERVERS),
             ("path", self.path, "the exported path", _PATHS),
@@ -157,7 +156,6 @@ class OperatorsSettings(SettingsModel):
 
     @property
     def release(self) -> OpenShiftAi:
-        """What the catalogue knows of the version."""
         return catalogue.entry(catalogue.OPENSHIFT_AI, version=self.version)
 
     @property
@@ -167,11 +165,9 @@ class OperatorsSettings(SettingsModel):
 
     @property
     def source(self) -> Source:
-        """Where OLM finds it."""
         return Source(channel=self.chosen_channel, catalog=self.catalog, catalog_namespace=self.catalog_namespace)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold that the section says one way, a channel that leads to the version, and names to Kubernetes' rules."""
         if self.operators is Operators.PLAIN:
             yield from self.unused(
                 path,
@@ -232,7 +228,6 @@ class OpenShiftGpuSettings(ProvidedGpuSettings):
 
     @property
     def release(self) -> CertifiedGpuOperator:
-        """What the catalogue knows of the version."""
         return catalogue.entry(catalogue.CERTIFIED_GPU_OPERATORS, version=self.operator_version)
 
     @property
@@ -242,11 +237,9 @@ class OpenShiftGpuSettings(ProvidedGpuSettings):
 
     @property
     def source(self) -> Source:
-        """Where OLM finds it."""
         return Source(channel=self.release.channel, catalog=self.catalog, catalog_namespace=self.catalog_namespace)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold that the operator is to be installed where something is said of it, with the drivers that it has."""
         if not self.operator:
             yield from self.unused(
                 path,
@@ -290,7 +283,6 @@ class OpenShiftMonitoringSettings(MonitoringSettings):
     """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject the chart's definitions: OpenShift's operators revert changes."""
         yield from super().check(path)
         if self.enabled and self.definitions:
             yield ConfigError(

@@ -11,5 +11,4 @@ class AzureSettings(AzureOptions):
     """Resources in Azure."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check the options against each other, and against what the region and AKS have."""
         return checks.check(self)

@@ -22,5 +22,4 @@ class AksHealthSettings(HealthSettings):
     node_check: NodeCheckSettings = NodeCheckSettings()
 
     def checks(self) -> Mapping[str, CheckSettings]:
-        """Return the checks by key."""
         return {"nodeCheck": self.node_check, **super().checks()}

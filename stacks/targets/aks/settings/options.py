@@ -191,7 +191,6 @@ class GpuPoolSettings(SettingsModel):
 
     @property
     def size(self) -> VmSize:
-        """The machine type."""
         return GPU_SIZES[self.vm_size]
 
     @property
@@ -224,7 +223,6 @@ class MoreGpuPoolSettings(GpuPoolSettings, FurtherPoolSettings):
 
     @property
     def is_spot(self) -> bool:
-        """Whether Azure may take the machines back."""
         return self.spot
 
 
@@ -260,7 +258,6 @@ class DiagnosticsSettings(SettingsModel):
     """Days that the created workspace keeps logs. The first 31 are free."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Reject an export without logs, and a retention for a workspace that the stack does not create."""
         if not self.categories:
             yield ConfigError((*path, "categories"), "no log is selected", "list at least one, or remove the key")
         if self.workspace_id is not None:

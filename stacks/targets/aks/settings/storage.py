@@ -110,7 +110,6 @@ class StorageSettings(SettingsModel):
     files: FilesSettings = FilesSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Check that the driver supports the nodes, and that volume names are unique."""
         driver = self.blob_driver
         if self.volumes and (fault := blobfuse_fault(driver.version, driver.blobfuse)) is not None:
             yield ConfigError(
