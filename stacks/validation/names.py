@@ -15,8 +15,9 @@ from stacks.settings.names import label_error
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation.walk import apply
 
-_OWN: Final = frozenset(
+_RESERVED: Final = frozenset(
     {
+        "default",
         names.SYSTEM_NAMESPACE,
         feature_discovery.OPERATOR_NAMESPACE,
         node_agent.NAMESPACE,
@@ -28,8 +29,7 @@ _OWN: Final = frozenset(
         volcano.NAMESPACE,
     }
 )
-"""Namespaces that the platform's layers make."""
-_RESERVED: Final = frozenset({"default", *_OWN})
+"""Kubernetes' default namespace, and those that the platform's layers make."""
 _RESERVED_PREFIXES: Final = ("kube-", "openshift-")
 
 
