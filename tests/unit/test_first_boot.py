@@ -302,10 +302,9 @@ def test_a_power_cut_anywhere_ends_like_none(ready: Machine, tmp_path: Path) -> 
     assert machine.kept() == ready.kept()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_ten_kills_at_random_moments_end_like_none(seed: int, ready: Machine, tmp_path: Path) -> None:
+def test_ten_kills_at_random_moments_end_like_none(ready: Machine, tmp_path: Path) -> None:
     """A boot may end before its moment, because a step asks for another one. The first call is that of systemd."""
-    moments = random.Random(seed)  # noqa: S311 - a test, no secret
+    moments = random.Random(0)  # noqa: S311 - a test, no secret
     machine = Machine.make(tmp_path, text(GPU), gpu=True)
     kills = 0
     while kills < 10:
@@ -512,12 +511,11 @@ def test_cuda_is_signed_and_its_repository_is_gone_afterwards(ready: Machine) ->
     assert "etc/apt/sources.list.d/cuda.list" not in kept
 
 
-@pytest.mark.parametrize(("cuda", "ubuntu"), [("12.2", "22.04"), ("12.9", "22.04")])
-def test_cuda_comes_from_the_repository_of_the_system(cuda: str, ubuntu: str, tmp_path: Path) -> None:
-    machine = Machine.make(tmp_path, text(replace(GPU, gpu=GpuStackArgs(cuda=cuda))), gpu=True)
-    machine.path("/etc/os-release").write_text(f'VERSION_ID="{ubuntu}"\nVERSION_CODENAME=jammy\n')
+def test_cuda_comes_from_the_repository_of_the_system(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(replace(GPU, gpu=GpuStackArgs(cuda="12.2"))), gpu=True)
+    machine.path("/etc/os-release").write_text('VERSION_ID="22.04"\nVERSION_CODENAME=jammy\n')
     assert machine.up()["state"] == "ready", machine.log
-    assert machine.marker["versions"]["cuda"] == f"{cuda}.86"
+    assert machine.marker["versions"]["cuda"] == "12.2.86"
 
 
 def test_cuda_for_another_system_is_refused(tmp_path: Path) -> None:
@@ -543,13 +541,12 @@ def test_a_cluster_of_other_settings_goes_where_the_settings_let_it(ready: Machi
 
 
 @pytest.mark.parametrize("began_with_gpu", [False, True])
-def test_a_cluster_goes_on_where_a_gpu_comes_or_goes(began_with_gpu: bool, tmp_path: Path) -> None:
+def test_a_cluster_goes_on_where_a_gpu_comes_or_goes(began_with_gpu: bool, ready: Machine, tmp_path: Path) -> None:
     """Users begin with standard.xxlarge, and use a flavor with a GPU after CSC has granted it."""
-    kind = KindArgs(node_image=NEWEST)
-    plain, gpu = text(replace(PLAIN, kind=kind)), text(replace(PLAIN, kind=kind, gpu=GpuStackArgs()))
-    first = Machine.make(tmp_path / "first", gpu if began_with_gpu else plain, gpu=began_with_gpu)
-    assert first.up()["state"] == "ready", first.log
-    second = Machine.make(tmp_path / "second", plain if began_with_gpu else gpu, gpu=not began_with_gpu)
+    plain = text(replace(GPU, gpu=None))
+    first = ready if began_with_gpu else Machine.make(tmp_path / "first", plain, gpu=False)
+    assert began_with_gpu or first.up()["state"] == "ready", first.log
+    second = Machine.make(tmp_path / "second", plain if began_with_gpu else text(GPU), gpu=not began_with_gpu)
     second.take_volume(first)
     assert second.up()["state"] == "ready", second.log
     assert not any(" kind create" in call or " kind delete" in call for call in second.calls)
