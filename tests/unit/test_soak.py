@@ -22,6 +22,7 @@ from lab.soak.judge import Claim, Judge
 from lab.soak.kills import LONGEST_DELAY, moments
 from lab.soak.kills import main as kills_updates
 from lab.soak.trace import MOST_LOST, NODES, QUOTAS, trace
+from tests.unit.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = {
@@ -88,56 +89,23 @@ def test_a_seed_decides_when_updates_are_killed_and_no_part_of_one_is_left_out()
     assert max(count for count, _ in moments(1, kills=20, objects=20)) < 20, "the update would be over"
 
 
-LONG = "9" * 5000
-WRONG: dict[str, tuple[Callable[[Sequence[str]], int | None], list[str], str]] = {
-    "no job": (runs_jobs, ["--jobs=0"], "argument --jobs: JOBS=0 is invalid: give a whole number from 1 to 3000"),
-    "fewer than none": (runs_jobs, ["--jobs=-1"], "JOBS=-1 is invalid: give a whole number from 1 to 3000"),
-    "nothing": (runs_jobs, ["--jobs="], "JOBS= is invalid: give a whole number from 1 to 3000"),
-    "a text": (runs_jobs, ["--jobs=many"], "JOBS=many is invalid: give a whole number from 1 to 3000"),
-    "a part of a job": (runs_jobs, ["--jobs=1.5"], "JOBS=1.5 is invalid: give a whole number from 1 to 3000"),
-    "too many": (runs_jobs, ["--jobs=1000000000"], "JOBS=1000000000 is invalid: give a whole number from 1 to 3000"),
-    "a number of pages": (runs_jobs, [f"--jobs={LONG}"], f"JOBS={'9' * 40}... is invalid: give a whole number"),
-    "more than a team's namespace holds": (
-        runs_jobs,
-        ["--jobs=3000"],
-        "JOBS=3000 are 1005 of team red, and its namespace holds 1000: give 2957 or fewer",
-    ),
-    "a seed that is none": (runs_jobs, ["--seed=x"], "SEED=x is invalid: give a whole number"),
-    "no kill": (kills_updates, ["--kills=0"], "KILLS=0 is invalid: give a whole number from 1 to 1000"),
-    "no kill, before all else": (kills_updates, ["--kills=x", "--check"], "KILLS=x is invalid: give a whole number"),
-    "fewer nodes than queues": (costs, ["--nodes=2"], "--nodes=2 is invalid: give a whole number from 3 to 1000"),
-    "no question": (costs, ["--questions=0"], "--questions=0 is invalid: give a whole number from 1 to 1000"),
-    "no seed of questions": (asks, ["--seed="], "SEED= is invalid: give a whole number"),
-    "no nodes of scenarios": (plays_scenarios, ["--nodes=many"], "NODES=many is invalid: give a whole number"),
-    "no nodes of a day": (plays_a_day, ["--nodes="], "NODES= is invalid: give a whole number"),
-    "nodes below none": (plays_a_day, ["--nodes=-1"], "-1 nodes are too few"),
-    "no seed of a day": (plays_a_day, ["--seed=monday"], "SEED=monday is invalid: give a whole number"),
-    "no hours": (plays_a_day, ["--hours=all"], "HOURS=all is invalid: give a number"),
-    "hours before the day": (plays_a_day, ["--hours=-1"], "no job arrives within -1 hours; write more"),
-    "no time scale": (plays_a_day, ["--time-scale=fast"], "TIME_SCALE=fast is invalid: give a number"),
-    "time that stands": (plays_a_day, ["--time-scale=nan"], "a time scale of nan is invalid; write a number from 1"),
-    "time that goes backwards": (
-        plays_a_day,
-        ["--time-scale=-5"],
-        "a time scale of -5 is invalid; write a number from 1",
-    ),
-    "no teams": (measures_at_scale, ["--teams=x"], "TEAMS=x is invalid: give a whole number"),
-    "teams below none": (measures_at_scale, ["--teams=-1"], "TEAMS=-1 is not measured: give 1 to 100"),
-    "no jobs at scale": (measures_at_scale, ["--jobs="], "JOBS= is invalid: give a whole number"),
-    "no seed at scale": (measures_at_scale, ["--seed=1e3"], "SEED=1e3 is invalid: give a whole number"),
-    "nodes without end": (measures_at_scale, ["--nodes=" + "9" * 30], f"NODES={'9' * 30} is not measured: give 1 to"),
-    "nothing to compare with": (
-        measures_memory,
-        ["--nodes=3"],
-        "argument --nodes: --nodes=3 is invalid: give a whole number from 4 to 1000",
-    ),
-    "no job to measure": (measures_memory, ["--jobs=0"], "--jobs=0 is invalid: give a whole number from 1 to 1000"),
+COMMANDS: dict[str, Callable[[Sequence[str]], int | None]] = {
+    "asks": asks,
+    "costs": costs,
+    "kills_updates": kills_updates,
+    "measures_at_scale": measures_at_scale,
+    "measures_memory": measures_memory,
+    "plays_a_day": plays_a_day,
+    "plays_scenarios": plays_scenarios,
+    "runs_jobs": runs_jobs,
 }
+LONG = ["runs_jobs", [f"--jobs={'9' * 5000}"], f"JOBS={'9' * 40}... is invalid: give a whole number"]
+WRONG = {**table("soak", "wrong"), "a number of pages": LONG}
 
 
 @pytest.mark.parametrize(("command", "arguments", "said"), WRONG.values(), ids=WRONG)
 def test_a_size_that_is_none_is_one_error_before_a_cluster_starts(
-    command: Callable[[Sequence[str]], int | None],
+    command: str,
     arguments: list[str],
     said: str,
     capsys: pytest.CaptureFixture[str],
@@ -150,7 +118,7 @@ def test_a_size_that_is_none_is_one_error_before_a_cluster_starts(
     monkeypatch.setattr("tests.local.environment.Toolchain", start)
     code: object = None
     try:
-        code = command(arguments)
+        code = COMMANDS[command](arguments)
     except SystemExit as end:
         code = end.code
     told = capsys.readouterr().err or f"{code}\n"
