@@ -68,13 +68,6 @@ def mounts(pod: Document) -> dict[str, Document]:
     return {item["mountPath"]: by_name[item["name"]] for item in pod["containers"][0]["volumeMounts"]}
 
 
-def own_folder(container: Document) -> tuple[str, Document]:
-    """Return the folder of the scratch space that a container mounts, and the value of its variable."""
-    (mount,) = [item for item in container["volumeMounts"] if item["name"] == "scratch"]
-    (variable,) = [item for item in container["env"] if f"$({item['name']})" == mount["subPathExpr"]]
-    return mount["subPathExpr"], variable["valueFrom"]["fieldRef"]
-
-
 class TestSubmission:
     def test_app_wrapper_may_create_all_that_is_in_it(self) -> None:
         """Its ClusterRole in v1.2.2 has pods, services and jobs, and no ConfigMaps."""
@@ -383,18 +376,7 @@ class TestJupyterLab:
         assert self.built(lab(closed=True)).of("NetworkPolicy") == []
         assert self.built(lab(reach=reach)).of("NetworkPolicy") == []
 
-    def test_its_files_outlive_the_pod_and_its_scratch_is_ready(self) -> None:
-        claim = self.built(lab()).one("PersistentVolumeClaim", "jupyterlab-home").inputs["spec"]
-        assert claim == {
-            "accessModes": ["ReadWriteMany"],
-            "storageClassName": "azurefile-csi-premium",
-            "resources": {"requests": {"storage": "1Ti"}},
-        }
-        pod = pod_of([jupyterlab.server("jupyterlab", lab())], "Deployment")
-        assert mounts(pod)["/mnt/home"]["persistentVolumeClaim"] == {"claimName": "jupyterlab-home"}
-        assert mounts(pod)["/dev/shm"]["emptyDir"]["sizeLimit"] == "128Gi"
-        assert pod["nodeSelector"] == {"mlbatch/nvme-scratch": "ready"}
-        assert own_folder(pod["containers"][0]) == ("$(POD_UID)", {"fieldPath": "metadata.uid"})
+    def test_without_scratch_space_its_nodes_need_none(self) -> None:
         without = pod_of([jupyterlab.server("jupyterlab", lab(scratch=False))], "Deployment")
         assert "nodeSelector" not in without
         assert "/scratch" not in mounts(without)
