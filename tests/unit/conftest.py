@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from hypothesis import settings
 from components import catalogue
 from components.artifacts import Mirror, Release
 from stacks.settings import lifetime
+from tests.unit.harness import Record
 from tests.unit.releases import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +50,14 @@ def scheduler_releases(mirror: Mirror) -> Sequence[Release]:
 @pytest.fixture(scope="session")
 def appwrapper_release(mirror: Mirror) -> Release:
     return mirror.release(catalogue.find(catalogue.APPWRAPPER, catalogue.versions(catalogue.APPWRAPPER)[0]))
+
+
+@pytest.fixture(scope="session")
+def whole() -> Callable[[str], Record]:
+    """The registrations of a stack of `whole_stacks.py`, built once for all tests."""
+    from tests.unit.whole_stacks import registered
+
+    return registered
 
 
 @pytest.fixture

@@ -80,8 +80,8 @@ def deployed(mirror: Mirror, raw: Mapping[str, Any], outputs: dict[str, Any] | N
 
 
 @pytest.fixture(scope="module")
-def record(mirror: Mirror) -> Record:
-    return deployed(mirror, shipped())
+def record(whole: Callable[[str], Record]) -> Record:
+    return whole("aks")
 
 
 def only(record: Record, kind: str) -> Registered:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -151,9 +151,8 @@ def test_members_data_is_protected_unless_the_settings_say_otherwise(mirror: Mir
     assert protected(protect=False) == set()
 
 
-def test_the_cluster_is_known_by_its_uid(mirror: Mirror, kubeconfig: Path) -> None:
-    record = registered(loaded(shipped(), mirror, kubeconfig))
-    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+def test_the_cluster_is_known_by_its_uid(whole: Callable[[str], Record]) -> None:
+    (provider,) = [item for item in whole("existing").resources if item.type == "pulumi:providers:kubernetes"]
     assert provider.inputs["clusterIdentifier"] == UID
 
 
@@ -273,7 +272,9 @@ def test_the_networks_resource_and_variables_are_the_sites(mirror: Mirror, kubec
     assert fabric.variables == {"NCCL_IB_HCA": "mlx5"}
 
 
-def test_a_priority_class_that_the_cluster_gives_pods_is_theirs(mirror: Mirror, kubeconfig: Path) -> None:
+def test_a_priority_class_that_the_cluster_gives_pods_is_theirs(
+    mirror: Mirror, kubeconfig: Path, whole: Callable[[str], Record]
+) -> None:
     """Priority admission writes its name into pods before policies judge them, and a cluster has one default."""
     record = registered(loaded(shipped(), mirror, kubeconfig, default_priority="site-default"))
     policy = record.one("ValidatingAdmissionPolicy", Promise.POD_ISOLATION.policy)
@@ -283,8 +284,7 @@ def test_a_priority_class_that_the_cluster_gives_pods_is_theirs(mirror: Mirror, 
     assert "'low-priority'" in rule
     assert len(record.of("PriorityClass")) == 3
     assert not [item for item in record.of("PriorityClass") if item.inputs.get("globalDefault")]
-    usual = registered(loaded(shipped(), mirror, kubeconfig))
-    assert usual.one("PriorityClass", "default-priority").inputs["globalDefault"] is True
+    assert whole("existing").one("PriorityClass", "default-priority").inputs["globalDefault"] is True
 
 
 def test_the_clusters_dns_is_what_the_settings_name(mirror: Mirror, kubeconfig: Path) -> None:
@@ -325,8 +325,8 @@ def test_kuberays_operator_asks_how_a_ray_job_does(
         assert net.denied(End(namespace=name, address="10.244.0.7"), head, 8265)
 
 
-def test_the_slack_queue_lends_after_the_nodes_of_the_pool_alone(mirror: Mirror, kubeconfig: Path) -> None:
-    record = registered(loaded(shipped(), mirror, kubeconfig))
+def test_the_slack_queue_lends_after_the_nodes_of_the_pool_alone(whole: Callable[[str], Record]) -> None:
+    record = whole("existing")
     settings = json.loads(record.one("ConfigMap", "slack-controller").inputs["data"]["settings.json"])
     assert settings["pools"][0]["labels"] == record.one("ResourceFlavor", "default-flavor").inputs["spec"]["nodeLabels"]
 
@@ -357,13 +357,15 @@ class TestMistakes:
 class TestPromisesToTeams:
     """The policies that keep them are registered, all of them before any team can submit; or none, by name."""
 
-    def test_each_promise_has_its_policy_and_each_policy_its_promise(self, mirror: Mirror, kubeconfig: Path) -> None:
-        record = registered(loaded(shipped(), mirror, kubeconfig))
+    def test_each_promise_has_its_policy_and_each_policy_its_promise(self, whole: Callable[[str], Record]) -> None:
+        record = whole("existing")
         bound = record.of("ValidatingAdmissionPolicyBinding")
         assert {item.object_name for item in record.of("ValidatingAdmissionPolicy")} == {p.policy for p in Promise}
         assert {item.object_name for item in bound} == {p.policy for p in Promise}
-        for queue in record.of("LocalQueue"):
-            assert {item.urn for item in bound} <= record.closure(queue)
+        members = [item for item in record.of("RoleBinding") if item.inputs["metadata"]["namespace"] in ("blue", "red")]
+        assert members
+        for item in (*record.of("LocalQueue"), *members):
+            assert {each.urn for each in bound} <= record.closure(item), item.urn
 
     def test_without_the_api_teams_come_by_name_and_policies_not_at_all(self, mirror: Mirror, kubeconfig: Path) -> None:
         with pytest.raises(SettingsError, match="cannot enforce these promises to teams"):

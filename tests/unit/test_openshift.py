@@ -7,7 +7,7 @@ the tutorial below), and 002, MLBatch's guide for a cluster (`setup.k8s/CLUSTER-
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,7 @@ def registered(stack: StackInputs[Any]) -> Record:
 
 
 @pytest.fixture(scope="module")
-def record() -> Record:
-    from tests.unit.whole_stacks import registered as whole
-
+def record(whole: Callable[[str], Record]) -> Record:
     return whole("openshift")
 
 

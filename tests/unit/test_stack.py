@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,8 @@ def stack(mirror: Mirror, same_kubeconfig: Path) -> StackInputs[Any]:
 
 
 @pytest.fixture(scope="module")
-def record(stack: StackInputs[Any]) -> Record:
-    return build(lambda: deploy(stack))
+def record(whole: Callable[[str], Record]) -> Record:
+    return whole("dev")
 
 
 def test_outputs_say_what_stands(stack: StackInputs[Any]) -> None:

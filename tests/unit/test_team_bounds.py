@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,19 +59,8 @@ class TestQuotas:
 
 
 class TestTeams:
-    def existing(self, mirror: Mirror, kubeconfig: Path, version: str = "1.34", **sections: Any) -> Record:
-        return registered(loaded({**shipped(), **sections}, mirror, kubeconfig, version=version))
-
-    def test_policies_are_in_force_before_members_and_queues(self, mirror: Mirror, kubeconfig: Path) -> None:
-        record = self.existing(mirror, kubeconfig)
-        bindings = {item.urn for item in record.of("ValidatingAdmissionPolicyBinding")}
-        assert len(bindings) >= 2
-        teams = [*record.of("LocalQueue"), *record.of("RoleBinding")]
-        for item in [item for item in teams if item.inputs["metadata"].get("namespace") in ("blue", "red")]:
-            assert bindings <= record.closure(item), item.urn
-
-    def test_what_is_counted_is_defined_before(self, mirror: Mirror, kubeconfig: Path) -> None:
-        record = self.existing(mirror, kubeconfig)
+    def test_what_is_counted_is_defined_before(self, whole: Callable[[str], Record]) -> None:
+        record = whole("existing")
         definitions = {
             item.urn
             for item in record.of("CustomResourceDefinition")
@@ -81,9 +71,9 @@ class TestTeams:
             assert definitions <= record.closure(record.one("ResourceQuota", kind, "blue"))
 
     def test_without_policies_what_is_left_out_is_filled_in(self, mirror: Mirror, kubeconfig: Path) -> None:
-        accepted = {"acceptUnenforced": [str(promise) for promise in Promise]}
-        packing = {"packing": "none"}  # the default's scheduler needs a newer cluster
-        record = self.existing(mirror, kubeconfig, version="1.29", tenancy=accepted, scheduling=packing)
+        raw = {**shipped(), "tenancy": {"acceptUnenforced": [str(promise) for promise in Promise]}}
+        raw["scheduling"] = {"packing": "none"}  # the default's scheduler needs a newer cluster
+        record = registered(loaded(raw, mirror, kubeconfig, version="1.29"))
         assert record.of("ValidatingAdmissionPolicy") == []
         ranges = {item.inputs["metadata"]["namespace"]: item.inputs["spec"] for item in record.of("LimitRange")}
         assert ranges == dict.fromkeys(("blue", "red"), limit_range("blue")["spec"])
