@@ -1,12 +1,6 @@
 """Command line of the local environment; the make targets call it.
 
-python -m emulator up --stack dev       start the cluster, run `pulumi up`, report
-python -m emulator preview|refresh|destroy --stack dev [-- pulumi arguments]
-python -m emulator drift --stack dev [-- arguments of mlbatch drift]
-python -m emulator status --stack dev   what runs, and what the platform holds; --html FILE draws it
-python -m emulator env --stack dev      shell exports for plain `pulumi` and `kubectl`
-python -m emulator down [--purge]       stop the local clusters; --purge also deletes their data
-python -m emulator lend --stack dev     start a new cluster and its providers; stop them when standard input ends
+`python -m emulator --help` lists the commands. Arguments for Pulumi, or for `mlbatch drift`, follow after `--`.
 
 Each stack has its own cluster, state and logs. No command acts on anything else.
 """
@@ -15,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -68,6 +63,8 @@ AGAIN = "start an empty cluster again: the first update of this stack was killed
 
 FINISHING = "finish the update that was killed"
 """An extra step, only after a killed update."""
+
+Command = Callable[[Paths, argparse.Namespace], int]
 
 QUIET = ("--suppress-permalink=true", "--suppress-progress")
 
@@ -140,20 +137,20 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     stacked = argparse.ArgumentParser(add_help=False)
     stacked.add_argument("--stack", default=DEFAULT_STACK)
-    for name, command, text in (
-        ("up", _up, "start what is missing, run `pulumi up`, report"),
-        ("preview", _preview, "run `pulumi preview`"),
-        ("refresh", _refresh, "run `pulumi refresh`"),
-        ("drift", _drift, "run `mlbatch drift`, which lists changes in the cluster and who made them"),
-        ("destroy", _destroy, "run `pulumi destroy`"),
-        ("status", _status, "show processes and platform"),
-        ("env", _env, "print shell exports"),
-        ("lend", _lend, "start a new cluster, print the engine's environment, stop at the end of standard input"),
-        ("mirror", _mirror, "fill the mirror of upstream manifests and charts"),
-        ("tools", _tools, "build what `up` needs, fill the mirror"),
-        ("build", _build, "build what `make test` needs, fill the mirror"),
+    for command, text in (
+        (_up, "start what is missing, run `pulumi up`, report"),
+        (_preview, "run `pulumi preview`"),
+        (_refresh, "run `pulumi refresh`"),
+        (_drift, "run `mlbatch drift`, which lists changes in the cluster and who made them"),
+        (_destroy, "run `pulumi destroy`"),
+        (_status, "show processes and platform"),
+        (_env, "print shell exports"),
+        (_lend, "start a new cluster, print the engine's environment, stop at the end of standard input"),
+        (_mirror, "fill the mirror of upstream manifests and charts"),
+        (_tools, "build what `up` needs, fill the mirror"),
+        (_build, "build what `make test` needs, fill the mirror"),
     ):
-        commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
+        commands.add_parser(command.__name__[1:], parents=[stacked], help=text).set_defaults(command=command)
     for name in ("up", "preview", "refresh", "drift", "destroy"):
         commands.choices[name].add_argument("pulumi", nargs="*", help="arguments for the command that is run, after --")
     commands.choices["status"].add_argument("--html", type=Path, metavar="FILE", help="also draw the platform to FILE")
@@ -176,12 +173,20 @@ def _private(paths: Paths) -> Paths:
     return paths
 
 
+def _in_turn(command: Command) -> Command:
+    """Return a command that runs alone on its stack."""
+
+    @functools.wraps(command)
+    def run(paths: Paths, options: argparse.Namespace) -> int:
+        require_stack(paths.root, options.stack)
+        with alone(paths, f"make {command.__name__[1:]}{_option(options.stack)}"):
+            return command(paths, options)
+
+    return run
+
+
+@_in_turn
 def _up(paths: Paths, options: argparse.Namespace) -> int:
-    with _alone(paths, options, "up"):
-        return _stand_up(paths, options)
-
-
-def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
     distribution.require_brought(paths.root, options.stack)
     parts = distribution.parts(paths.root, options.stack)
     openstack = distribution.has_openstack(paths.root, options.stack)
@@ -210,7 +215,7 @@ def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
         if code != 0:
             raise EngineError(_ending(engine, "up", code))
     await_settled(connect(paths.kubeconfig))
-    print(f"\n{environment_report(paths)}\n\n{_next(options.stack)}")
+    print(f"\n{environment_report(paths)}\n\n{NEXT.format(option=_option(options.stack))}")
     return 0
 
 
@@ -226,9 +231,9 @@ def _preview(paths: Paths, options: argparse.Namespace) -> int:
     return _look(paths, options, "preview", QUIET)
 
 
+@_in_turn
 def _refresh(paths: Paths, options: argparse.Namespace) -> int:
-    with _alone(paths, options, "refresh"):
-        return _look(paths, options, "refresh", ["--yes", "--skip-preview", *QUIET])
+    return _look(paths, options, "refresh", ["--yes", "--skip-preview", *QUIET])
 
 
 def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Sequence[str]) -> int:
@@ -255,12 +260,8 @@ def _drift(paths: Paths, options: argparse.Namespace) -> int:
     return subprocess.run(command, cwd=paths.root, env={**inherited(), **engine.variables()}).returncode
 
 
+@_in_turn
 def _destroy(paths: Paths, options: argparse.Namespace) -> int:
-    with _alone(paths, options, "destroy"):
-        return _tear_down(paths, options)
-
-
-def _tear_down(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
     engine.unlock()
@@ -322,11 +323,6 @@ def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) 
         )
 
 
-def _alone(paths: Paths, options: argparse.Namespace, command: str) -> contextlib.AbstractContextManager[None]:
-    require_stack(paths.root, options.stack)
-    return alone(paths, f"make {command}{_option(options.stack)}")
-
-
 def _status(paths: Paths, options: argparse.Namespace) -> int:
     state = cluster.status(paths)
     print(cluster_report(state))
@@ -342,10 +338,6 @@ def _status(paths: Paths, options: argparse.Namespace) -> int:
     except (ApiException, HTTPError) as error:
         raise EngineError(f"the cluster of {paths.kubeconfig} does not answer: {error}") from error
     return 0
-
-
-def _next(stack: str) -> str:
-    return NEXT.format(option=_option(stack))
 
 
 def _option(stack: str) -> str:
