@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import gzip
 import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from emulator import archive, toolchain
 from emulator.paths import Paths
 from emulator.progress import Progress
 from emulator.toolchain import Need, Toolchain
+from tests.unit.servers import serving
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -29,10 +29,8 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     folder = tmp_path / "served"
     folder.mkdir()
     handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield folder, f"http://127.0.0.1:{server.server_address[1]}/tools.tar.gz"
-        server.shutdown()
+    with serving(handler) as port:
+        yield folder, f"http://127.0.0.1:{port}/tools.tar.gz"
 
 
 @pytest.fixture

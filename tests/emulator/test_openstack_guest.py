@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,6 +39,7 @@ from emulator.openstack_guest import first_boot as played
 from emulator.openstack_guest.first_boot import FirstBoot
 from emulator.openstack_guest.server import Guest
 from emulator.openstack_guest.user_data import UserData, UserDataError
+from tests.unit.servers import Handler, serving
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on PATH")
 
@@ -129,26 +129,15 @@ def api(tmp_path: Path) -> Iterator[int]:
     """Yield the port of an API server that returns its version to clients with the token."""
     certificates.ensure(tmp_path)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Api(Handler):
+        def respond(self) -> None:
             known = self.headers.get("Authorization") == f"Bearer {TOKEN}"
-            body = json.dumps(VERSION if known else {"kind": "Status"}).encode()
-            self.send_response(200 if known else 401)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(200 if known else 401, VERSION if known else {"kind": "Status"})
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
-            """Keep requests out of the tests' output."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "apiserver.crt", tmp_path / "apiserver.key")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
+    with serving(Api, context) as port:
+        yield port
 
 
 @pytest.fixture
