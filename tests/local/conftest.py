@@ -50,15 +50,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(paths: Paths) -> Cluster:
+    """Return the API of the cluster in `paths`, of the tests or of a module's own."""
     return Cluster(paths.kubeconfig)
 
 
 @pytest.fixture(scope="session")
-def site_nodes(cluster: Cluster, standing: Standing) -> Iterator[list[str]]:
+def site_nodes(paths: Paths, standing: Standing) -> Iterator[list[str]]:
     """Yield a site's nodes, which exist before the platform: three with GPUs, one without."""
     standing.down()
+    cluster = Cluster(paths.kubeconfig)
     seeds = list(yaml.safe_load_all((ROOT / "local" / "seeds" / "existing.yaml").read_text()))
     created = [seed for seed in seeds if seed.get("status")]
     names = [seed["metadata"]["name"] for seed in created]

@@ -45,11 +45,6 @@ def available(cluster: Cluster) -> bool:
 
 
 @pytest.fixture(scope="module")
-def cluster(paths: Paths) -> Cluster:
-    return Cluster(paths.kubeconfig)
-
-
-@pytest.fixture(scope="module")
 def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(tmp_path_factory.mktemp("adopted"), paths, "existing")
     settings = stack_settings("existing")

@@ -56,11 +56,6 @@ def paths() -> Iterator[Paths]:
 
 
 @pytest.fixture(scope="module")
-def cluster(paths: Paths) -> Cluster:
-    return Cluster(paths.kubeconfig)
-
-
-@pytest.fixture(scope="module")
 def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("aks"), paths, "aks")
 

@@ -57,11 +57,6 @@ def test_the_unit_tests_schema_of_a_constraint_is_openshifts(paths: Paths) -> No
     assert definitions.known()[definitions.CONSTRAINTS] == upstream
 
 
-@pytest.fixture(scope="module")
-def cluster(paths: Paths) -> Cluster:
-    return Cluster(paths.kubeconfig)
-
-
 @pytest.fixture
 def project(cluster: Cluster) -> Iterator[Callable[[str], dict[str, str]]]:
     """Yield a function that creates a namespace and returns its annotations, once OpenShift has added them."""

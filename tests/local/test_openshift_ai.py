@@ -70,11 +70,6 @@ def bare(node: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def cluster(paths: Paths) -> Cluster:
-    return Cluster(paths.kubeconfig)
-
-
-@pytest.fixture(scope="module")
 def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Install the example with OpenShift AI's operators and the GPU operator."""
     project = Project(tmp_path_factory.mktemp("openshift"), paths, "openshift")

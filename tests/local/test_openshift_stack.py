@@ -40,11 +40,6 @@ def paths() -> Iterator[Paths]:
 
 
 @pytest.fixture(scope="module")
-def cluster(paths: Paths) -> Cluster:
-    return Cluster(paths.kubeconfig)
-
-
-@pytest.fixture(scope="module")
 def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(tmp_path_factory.mktemp("openshift"), paths, "openshift")
     changed = {"monitoring": {"enabled": True, "namespace": "prometheus"}, "tenancy": {"protect": False}}
