@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from emulator.cluster.api import Api, Object, path_of
+from runner.waiting import awaited
 
 VERSION: Final = "4.21.0"
 """The OpenShift version with the local cluster's Kubernetes version, 1.34."""
@@ -21,7 +21,6 @@ _HERE: Final = Path(__file__).resolve().parent
 _MANAGER: Final = "cluster-version-operator"
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ESTABLISHED_SECONDS: Final = 30.0
-_AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 
 
 def install(api: Api, definitions: Sequence[Object]) -> None:
@@ -30,7 +29,7 @@ def install(api: Api, definitions: Sequence[Object]) -> None:
     Raises ApiError if the API server rejects an object, TimeoutError if a definition is not served in time.
     """
     define(api, definitions)
-    apply(api, (*constraints(), *roles(), *_objects()))
+    apply(api, (*constraints(), *roles(), *objects()))
 
 
 def define(api: Api, definitions: Sequence[Object]) -> None:
@@ -61,41 +60,22 @@ def constraints() -> Iterator[Object]:
 
 
 def roles() -> Iterator[Object]:
-    """Yield a ClusterRole to use each constraint, and the binding of all users to restricted-v2."""
+    """Yield a ClusterRole to use each constraint."""
+    text = (_HERE / "role.yaml").read_text()
     for constraint in constraints():
-        name = constraint["metadata"]["name"]
-        rule = {
-            "apiGroups": ["security.openshift.io"],
-            "resources": ["securitycontextconstraints"],
-            "resourceNames": [name],
-            "verbs": ["use"],
-        }
-        yield {**_rbac("ClusterRole", name), "rules": [rule]}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": _role("restricted-v2")}
-    everybody = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}
-    yield {**_rbac("ClusterRoleBinding", "restricted-v2"), "roleRef": role, "subjects": [everybody]}
+        yield yaml.safe_load(text.replace("<constraint>", constraint["metadata"]["name"]))
 
 
-def _rbac(kind: str, constraint: str) -> dict[str, Any]:
-    metadata = {"name": _role(constraint), "annotations": _AUTOUPDATE}
-    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata}
-
-
-def _role(constraint: str) -> str:
-    return f"system:openshift:scc:{constraint}"
-
-
-def _objects() -> Iterator[Object]:
+def objects() -> Iterator[Object]:
+    """Yield the other objects."""
     text = (_HERE / "cluster.yaml").read_text().replace("<version>", VERSION).replace("<domain>", DOMAIN)
     yield from yaml.safe_load_all(text)
 
 
 def _await_established(api: Api, name: str) -> None:
-    deadline = time.monotonic() + _ESTABLISHED_SECONDS
-    while True:
+    def established() -> bool:
         conditions = (api.get(f"{_DEFINITIONS}/{name}").get("status") or {}).get("conditions") or ()
-        if any((item["type"], item["status"]) == ("Established", "True") for item in conditions):
-            return
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"the API server does not serve {name} after {_ESTABLISHED_SECONDS:.0f} s")
-        time.sleep(0.1)
+        return any((item["type"], item["status"]) == ("Established", "True") for item in conditions)
+
+    if not awaited(established, _ESTABLISHED_SECONDS, 0.1):
+        raise TimeoutError(f"the API server does not serve {name} after {_ESTABLISHED_SECONDS:.0f} s")

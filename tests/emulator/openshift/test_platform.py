@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from emulator.openshift import platform
@@ -81,11 +79,8 @@ def test_only_administrators_and_the_clusters_own_accounts_have_a_grant() -> Non
 
 
 def test_a_role_lets_use_each_and_everybody_has_restricted_v2() -> None:
-    found: list[dict[str, Any]] = list(platform.roles())
-    roles = [each for each in found if each["kind"] == "ClusterRole"]
-    assert {each["metadata"]["name"]: each["rules"][0]["resourceNames"] for each in roles} == {
-        f"system:openshift:scc:{name}": [name] for name in CONSTRAINTS
-    }
-    (binding,) = (each for each in found if each["kind"] == "ClusterRoleBinding")
+    roles = {each["metadata"]["name"]: each["rules"][0]["resourceNames"] for each in platform.roles()}
+    assert roles == {f"system:openshift:scc:{name}": [name] for name in CONSTRAINTS}
+    (binding,) = (each for each in platform.objects() if each["kind"] == "ClusterRoleBinding")
     assert binding["roleRef"]["name"] == "system:openshift:scc:restricted-v2"
     assert [subject["name"] for subject in binding["subjects"]] == ["system:authenticated"]
