@@ -36,13 +36,12 @@ Object = dict[str, Any]
 
 
 class LocalCluster:
-    """The link to the local cluster of a state folder."""
+    """The link (`arm.ClusterLink`) to the local cluster of a state folder."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
 
     def require_free(self) -> None:
-        """Raise ArmError if the local cluster has namespaces or nodes of another owner."""
         with self._api() as api:
             namespaces, nodes = _names(api, "/api/v1/namespaces"), _names(api, _NODES)
         found = [f"the namespace {name}" for name in namespaces if name not in _OWN_NAMESPACES]
@@ -69,12 +68,10 @@ class LocalCluster:
                     api.create(_NODES, document(name, node))
 
     def unsatisfiable_budgets(self) -> list[str]:
-        """Return why AKS refuses an upgrade, for each PodDisruptionBudget that blocks it."""
         with self._api() as api:
             return drain.unsatisfiable(api.get("/apis/policy/v1/poddisruptionbudgets").get("items") or [])
 
     def drain(self, nodes: Sequence[Node]) -> None:
-        """Drain one node after the other. Raises ArmError if a pod cannot be evicted."""
         with self._api() as api:
             drain.drain(api, [node.name for node in nodes])
 
@@ -86,7 +83,6 @@ class LocalCluster:
             raise ProviderError(str(error)) from None
 
     def credentials(self) -> Account:
-        """Return the administrator's account."""
         return read_kubeconfig(self._paths.kubeconfig.read_text())
 
     def install_kubelogin(self) -> Path:

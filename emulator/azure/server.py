@@ -78,40 +78,34 @@ class Subscription:
 
 
 class AzureResources:
-    """The resources of azure-native."""
+    """The resources of azure-native. A change waits for its operation; a preview returns the outputs known before."""
 
     def __init__(self, lifecycle: Lifecycle, location: str) -> None:
         self._lifecycle = lifecycle
         self._location = location
 
     def check(self, olds: Properties, news: Properties, operation: Operation) -> tuple[Properties, Sequence[Failure]]:
-        """Return the inputs with defaults, and the problems found."""
         return self._lifecycle.check(operation.token, news, olds, self._location)
 
     def diff(self, identifier: str, inputs: Properties, news: Properties, operation: Operation) -> Difference:
-        """Compare the recorded inputs with the new ones."""
         changes = self._lifecycle.diff(operation.token, inputs, news, list(operation.ignore), identifier)
         # Names are not generated, and are unique, so the old resource goes first.
         return Difference(changes, delete_before_replace=any(each.replaces for each in changes.values()))
 
     def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        """Create a resource and wait for it. At preview, return the outputs known before."""
         if operation.preview:
             return "", self._lifecycle.preview(operation.token, inputs, None)
         return self._lifecycle.create(operation.token, inputs, operation)
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
-        """Return the current resource, or None."""
         return self._lifecycle.read(operation.token, identifier, state, inputs)
 
     def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Properties:
-        """Update a resource and wait for it. At preview, return the outputs known before."""
         if operation.preview:
             return self._lifecycle.preview(operation.token, news, state)
         return self._lifecycle.update(operation.token, identifier, news, operation)
 
     def delete(self, identifier: str, operation: Operation) -> None:
-        """Delete a resource and wait until it is gone."""
         self._lifecycle.delete(operation.token, identifier, operation)
 
 
@@ -119,7 +113,6 @@ class Passwords:
     """The only resource of random. It is generated once and stored in the state."""
 
     def check(self, olds: Properties, news: Properties, operation: Operation) -> tuple[Properties, Sequence[Failure]]:
-        """Return the inputs and the problems found."""
         return news, problems(news, schema.resource(random_password.TOKEN).inputs)
 
     def diff(self, identifier: str, inputs: Properties, news: Properties, operation: Operation) -> Difference:
@@ -134,7 +127,6 @@ class Passwords:
         return "none", random_password.create(inputs)
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
-        """Return the password as it was recorded."""
         return Found(identifier, state, inputs)
 
     def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Properties:
