@@ -176,6 +176,13 @@ class Cluster:
             self.client.delete(self.kind(api_version, kind), name=name, namespace=namespace)
 
 
+def parts(named: str) -> tuple[str, str, str, str | None]:
+    """Return API version, kind, name and namespace of an object: "v1 Pod blue/name", or without a namespace."""
+    api, kind, place = named.split()
+    namespace, _, name = place.rpartition("/")
+    return api, kind, name, namespace or None
+
+
 class Project:
     """A folder with links to the program and a stack file, and the engine on that stack.
 

@@ -22,7 +22,7 @@ from drift.state import read
 from emulator.paths import Paths
 from runner import webhooks
 from runner.environment import inherited
-from tests.local.environment import ROOT, Cluster, Project, dev_settings, drift, eventually
+from tests.local.environment import ROOT, Cluster, Project, dev_settings, drift, eventually, parts
 from tests.local.jobs import KUEUE, running
 from tests.local.standing import Standing
 
@@ -62,13 +62,6 @@ DELETED = (
 def title(named: str) -> str:
     """Return kind, namespace and name of an object in the notation of test_drift.yaml."""
     return named.partition(" ")[2]
-
-
-def parts(named: str) -> tuple[str, str, str, str | None]:
-    """Return API version, kind, name and namespace of an object in this notation."""
-    api, kind, place = named.split()
-    namespace, _, name = place.rpartition("/")
-    return api, kind, name, namespace or None
 
 
 def write(cluster: Cluster, change: Change) -> None:

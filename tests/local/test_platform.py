@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -15,11 +15,12 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.queueing import migration
+from components.tables import Table
 from components.tenancy.editor import EditorRoleArgs, rules
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from runner import webhooks
-from tests.local.environment import KUEUE_VERSION, Cluster, Project, dev_settings, eventually, gang, machines
+from tests.local.environment import KUEUE_VERSION, Cluster, Project, dev_settings, eventually, gang, machines, parts
 from tests.local.jobs import APPWRAPPER, KUEUE, lending_limit, mark, phase, pods_of, running
 from tests.local.submission import submitted
 
@@ -153,55 +154,16 @@ def test_a_new_team_and_a_new_node_are_additions(project: Project, settings: dic
 
 SYSTEM = "mlbatch-system"
 STORED_VERSIONS = migration.job_name(KUEUE_VERSION)
-LABEL = {"metadata": {"labels": {"app.kubernetes.io/name": "edited"}}}
-CHANGES: dict[tuple[str, str, str, str | None], dict[str, Any]] = {
-    ("apiregistration.k8s.io/v1", "APIService", "v1beta2.visibility.kueue.x-k8s.io", None): {
-        "spec": {"versionPriority": 1}
-    },
-    (APPWRAPPER, "AppWrapper", "sample-gang", "blue"): {"metadata": {"annotations": {"mlbatch/submitted-for": "bob"}}},
-    (KUEUE, "ClusterQueue", "red-cluster-queue", None): {"spec": {"preemption": {"reclaimWithinCohort": "Never"}}},
-    (RBAC, "ClusterRole", "mlbatch-edit", None): {"rules": []},
-    (RBAC, "ClusterRoleBinding", "kueue-metrics-auth-rolebinding", None): {"subjects": []},
-    ("v1", "ConfigMap", "slack-controller", SYSTEM): {"data": {"settings.json": "{}"}},
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "cohorts.kueue.x-k8s.io", None): LABEL,
-    ("apps/v1", "Deployment", "slack-controller", SYSTEM): {"spec": {"replicas": 2}},
-    (
-        "admissionregistration.k8s.io/v1",
-        "MutatingWebhookConfiguration",
-        "kueue-mutating-webhook-configuration",
-        None,
-    ): {"webhooks": []},
-    ("batch/v1", "Job", STORED_VERSIONS, SYSTEM): LABEL,
-    ("v1", "LimitRange", "requests", "blue"): {
-        "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "2", "memory": "4Gi"}}]}
-    },
-    ("v1", "Namespace", "red", None): {"metadata": {"labels": {"mlbatch-team-namespace": "false"}}},
-    ("networking.k8s.io/v1", "NetworkPolicy", "network-boundary", "red"): {"spec": {"egress": [{}]}},
-    ("v1", "Node", "gpu-node-0", None): {"metadata": {"labels": {"nvidia.com/gpu.present": "false"}}},
-    ("scheduling.k8s.io/v1", "PriorityClass", "default-priority", None): {"globalDefault": False},
-    (KUEUE, "ResourceFlavor", "default-flavor", None): {"spec": {"tolerations": []}},
-    ("v1", "ResourceQuota", "bounds", "blue"): {"spec": {"hard": {"services": "1k"}}},
-    (RBAC, "Role", "kueue-manager-secrets-role", SYSTEM): {"rules": []},
-    (RBAC, "RoleBinding", "bob", "red"): {"subjects": []},
-    ("v1", "Secret", "kueue-webhook-server-cert", SYSTEM): LABEL,
-    ("v1", "Service", "kueue-webhook-service", SYSTEM): LABEL,
-    ("v1", "ServiceAccount", "slack-controller", SYSTEM): LABEL,
-    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "mlbatch-team-quota-gate", None): {
-        "spec": {"failurePolicy": "Ignore"}
-    },
-    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "mlbatch-team-pod-isolation", None): {
-        "spec": {"policyName": "nothing"}
-    },
-    (
-        "admissionregistration.k8s.io/v1",
-        "ValidatingWebhookConfiguration",
-        "kueue-validating-webhook-configuration",
-        None,
-    ): {"webhooks": []},
+
+
+class _Platform(Table):
+    changes: Mapping[str, dict[str, Any]]
+
+
+CHANGES = {
+    **{parts(named): change for named, change in _Platform.load(__name__).changes.items()},
+    ("batch/v1", "Job", STORED_VERSIONS, SYSTEM): {"metadata": {"labels": {"app.kubernetes.io/name": "edited"}}},
 }
-"""For each kind, a declared object and an allowed manual change. Kueue allows no change of a LocalQueue's declared
-fields, and the API server none of a StorageClass's.
-"""
 
 DELETIONS = [
     *(
