@@ -15,7 +15,6 @@ from components.kubernetes.charts import ChartArgs, ChartLayer
 DRIVER: Final = "blob.csi.azure.com"
 _NAMESPACE: Final = "kube-system"
 """Upstream's namespace, where the driver finds the cluster's cloud configuration."""
-_EVERYWHERE: Final = {"operator": "Exists"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,5 +50,5 @@ def blob_driver_values(args: BlobDriverArgs) -> Mapping[str, Any]:
         proxy["blobfuse2Version"] = args.blobfuse
     return {
         "controller": SYSTEM_NODES.body(),
-        "node": {"enableBlobfuseProxy": True, "blobfuseProxy": proxy, "tolerations": [dict(_EVERYWHERE)]},
+        "node": {"enableBlobfuseProxy": True, "blobfuseProxy": proxy, "tolerations": [{"operator": "Exists"}]},
     }

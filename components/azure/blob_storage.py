@@ -81,7 +81,10 @@ class BlobStorage(Layer):
                 default_action=storage.DefaultAction.DENY,
                 bypass=storage.Bypass.AZURE_SERVICES,
                 virtual_network_rules=[storage.VirtualNetworkRuleArgs(virtual_network_resource_id=args.subnet_id)],
-                ip_rules=[storage.IPRuleArgs(i_p_address_or_range=_range(allowed)) for allowed in args.allowed_ranges],
+                # The account's firewall has a single address without a prefix length.
+                ip_rules=[
+                    storage.IPRuleArgs(i_p_address_or_range=each.removesuffix("/32")) for each in args.allowed_ranges
+                ],
             ),
             opts=options,
         )
@@ -113,8 +116,3 @@ def _container(args: BlobStorageArgs, name: str, options: pulumi.ResourceOptions
         public_access=storage.PublicAccess.NONE,
         opts=options,
     )
-
-
-def _range(network: str) -> str:
-    """Return a network in the format of the account's firewall: a single address without a prefix length."""
-    return network.removesuffix("/32")

@@ -125,7 +125,11 @@ class AksCluster(Layer):
             enable_rbac=True,
             disable_local_accounts=not args.local_accounts,
             aad_profile=_sign_in(args.admin_groups),
-            api_server_access_profile=_api_server(args.api_server),
+            api_server_access_profile=containerservice.ManagedClusterAPIServerAccessProfileArgs(
+                authorized_ip_ranges=list(args.api_server.authorized_ranges) or None,
+                enable_private_cluster=args.api_server.private,
+                disable_run_command=not args.api_server.run_command,
+            ),
             network_profile=_network(args.pod_network),
             oidc_issuer_profile=containerservice.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
             security_profile=containerservice.ManagedClusterSecurityProfileArgs(
@@ -181,14 +185,6 @@ def _sign_in(groups: Sequence[str]) -> containerservice.ManagedClusterAADProfile
         return None
     return containerservice.ManagedClusterAADProfileArgs(
         managed=True, enable_azure_rbac=True, admin_group_object_ids=list(groups)
-    )
-
-
-def _api_server(access: ApiServer) -> containerservice.ManagedClusterAPIServerAccessProfileArgs:
-    return containerservice.ManagedClusterAPIServerAccessProfileArgs(
-        authorized_ip_ranges=list(access.authorized_ranges) or None,
-        enable_private_cluster=access.private,
-        disable_run_command=not access.run_command,
     )
 
 

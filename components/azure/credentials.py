@@ -73,7 +73,7 @@ def signed_in(text: str, login: str) -> str:
         call = (entry.get("user") or {}).get("exec")
         if call is None or "kubelogin" not in str(call.get("command", "")).lower():
             continue
-        given = _arguments(call.get("args") or [])
+        given = {key: value for key, value in pairwise(call.get("args") or ()) if key.startswith("--")}
         if "--server-id" not in given:
             raise ValueError("AKS' kubeconfig calls kubelogin without --server-id")
         kept = {key: given[key] for key in ("--server-id", *_KEPT.get(login, ())) if key in given}
@@ -81,10 +81,6 @@ def signed_in(text: str, login: str) -> str:
         call["command"] = "kubelogin"
         call["args"] = ["get-token", "--login", login, *pairs]
     return yaml.safe_dump(document, sort_keys=False)
-
-
-def _arguments(args: Sequence[str]) -> dict[str, str]:
-    return {key: value for key, value in pairwise(args) if key.startswith("--")}
 
 
 def _first(kubeconfigs: Sequence[Any] | None) -> str:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import pulumi
 from pulumi_azure_native import monitor, operationalinsights
 
 from components.azure.scope import ResourceScope
-
-_SETTING: Final = "mlbatch"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +53,7 @@ class Diagnostics(pulumi.ComponentResource):
             ).id
         monitor.DiagnosticSetting(
             f"{args.name}-setting",
-            name=_SETTING,
+            name="mlbatch",
             resource_uri=args.cluster_id,
             workspace_id=workspace,
             log_analytics_destination_type="Dedicated",

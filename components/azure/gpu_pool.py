@@ -94,6 +94,7 @@ class GpuPool(Layer):
     def __init__(self, name: str, args: GpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:GpuPool", name, None, opts)
         scaling = args.autoscale
+        taints = [*([GPU_TAINT] if args.taint else []), *([SPOT_TAINT] if args.spot else [])]
         pool = containerservice.AgentPool(
             args.name,
             agent_pool_name=args.name,
@@ -112,7 +113,7 @@ class GpuPool(Layer):
             os_disk_size_gb=args.os_disk_gib,
             security_profile=containerservice.AgentPoolSecurityProfileArgs(ssh_access=args.ssh_access),
             gpu_profile=containerservice.GPUProfileArgs(driver=containerservice.GPUDriver.NONE),
-            node_taints=[taint_text(taint) for taint in _taints(args)],
+            node_taints=[taint_text(taint) for taint in taints],
             scale_set_priority=containerservice.ScaleSetPriority.SPOT if args.spot else None,
             scale_set_eviction_policy=containerservice.ScaleSetEvictionPolicy.DELETE if args.spot else None,
             spot_max_price=-1 if args.spot else None,
@@ -139,10 +140,6 @@ class GpuPool(Layer):
         )
         self.ready = [pool]
         self.register_outputs({"id": pool.id})
-
-
-def _taints(args: GpuPoolArgs) -> list[Mapping[str, str]]:
-    return [*([GPU_TAINT] if args.taint else []), *([SPOT_TAINT] if args.spot else [])]
 
 
 def taint_text(taint: Mapping[str, str]) -> str:

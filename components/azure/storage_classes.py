@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
@@ -122,7 +122,7 @@ def nfs_class(args: StorageClassesArgs) -> Document:
 def _storage_class(
     name: str, provisioner: str, *, parameters: dict[str, str], mount_options: list[str], reclaim: Reclaim
 ) -> Document:
-    body: dict[str, Any] = {
+    return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": name},
@@ -133,4 +133,3 @@ def _storage_class(
         "volumeBindingMode": "Immediate",
         "allowVolumeExpansion": True,
     }
-    return body

@@ -57,7 +57,6 @@ _NEVER_HOURS: Final = 876_000
 """A hundred years. Upstream documents 0 as never, but v2.1.3 creates a ticker with it, which panics (pkg/cmd/main.go).
 """
 _FAILED_JOB_SECONDS: Final = 1800
-_NVIDIA_SMI: Final = "/usr/bin/nvidia-smi"
 _LABEL_PREFIX: Final = "autopilot.ibm.com/"
 
 
@@ -148,11 +147,10 @@ def account(namespace: pulumi.Input[str], args: AutopilotArgs) -> OwnNodeAccount
 
 def daemon_set(namespace: pulumi.Input[str], args: AutopilotArgs) -> Document:
     """Return the DaemonSet (helm-charts/autopilot/templates/autopilot.yaml)."""
-    runtime = {"runtimeClassName": args.runtime_class} if args.runtime_class is not None else {}
     pod = {
         "serviceAccountName": ACCOUNT,
         **args.nodes.body(),
-        **runtime,
+        **({"runtimeClassName": args.runtime_class} if args.runtime_class is not None else {}),
         "initContainers": [_validation(args)],
         "containers": [_container(args)],
     }
@@ -171,12 +169,8 @@ def constraint(args: AutopilotArgs) -> Constraint:
     The chart's also allow privileged pods and mounts of the node's folders (templates/serviceaccount.yaml). The job of
     a deep check needs no extra rights, so OpenShift assigns the most restrictive constraint, `restricted-v2`.
     """
-    return Constraint(
-        name=POLICY,
-        namespace=NAMESPACE,
-        account=ACCOUNT,
-        capabilities=_capabilities(args),
-    )
+    capabilities = (*_CAPABILITIES, *([_SEES_ALL_GPUS] if args.guarded_gpus else []))
+    return Constraint(name=POLICY, namespace=NAMESPACE, account=ACCOUNT, capabilities=capabilities)
 
 
 def _foundation(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Document]:
@@ -227,7 +221,7 @@ def _validation(args: AutopilotArgs) -> Document:
         "imagePullPolicy": "IfNotPresent",
         "command": ["sh", "-c"],
         "args": [script],
-        "env": [{"name": "WAIT_FOR", "value": _NVIDIA_SMI}],
+        "env": [{"name": "WAIT_FOR", "value": "/usr/bin/nvidia-smi"}],
         "securityContext": _security(args, ()),
     }
 
@@ -289,10 +283,6 @@ def environment(args: AutopilotArgs) -> list[Document]:
             )
         ),
     ]
-
-
-def _capabilities(args: AutopilotArgs) -> tuple[str, ...]:
-    return (*_CAPABILITIES, *([_SEES_ALL_GPUS] if args.guarded_gpus else []))
 
 
 def _security(args: AutopilotArgs, needed: Sequence[str]) -> Mapping[str, Any]:

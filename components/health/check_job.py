@@ -26,7 +26,6 @@ RESULTS: Final = "/results"
 OUTPUT: Final = f"{RESULTS}/output.txt"
 EXIT_CODE: Final = f"{RESULTS}/exit-code"
 RESOURCES: Final = Resources(cpu_request="100m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")
-_ACCOUNT_FOLDER: Final = "/var/run/secrets/mlbatch"
 EFFECTS: Final = tuple(QUEUE_VALUES)
 
 
@@ -128,12 +127,13 @@ def _pod(check: str, args: CheckArgs, program: Program, measure: Container, extr
     reporters = [_reporter(step, program, args, (*own, *credentials)) for step in ("mark", "report")]
     # A failed node is checked again, which can remove its taint.
     placement = args.pods.placement.tolerating(one.taint for one in args.checks)
+    elsewhere = {"labelSelector": {"matchLabels": {WORKLOAD_LABEL: check}}, "topologyKey": names.HOST}
     spec: Document = {
         "restartPolicy": "Never",
         **placement.body(),
         "terminationGracePeriodSeconds": 5,
         "automountServiceAccountToken": False,
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_elsewhere(check)]}},
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [elsewhere]}},
         "initContainers": [
             *(reporters[:1] if writes else []),
             container(args.pods, replace(measure, volumes=(*own, *extra))),
@@ -144,10 +144,6 @@ def _pod(check: str, args: CheckArgs, program: Program, measure: Container, extr
     if writes:
         spec["serviceAccountName"] = ACCOUNT
     return spec
-
-
-def _elsewhere(check: str) -> Document:
-    return {"labelSelector": {"matchLabels": {WORKLOAD_LABEL: check}}, "topologyKey": names.HOST}
 
 
 def _reporter(step: str, program: Program, args: CheckArgs, mounted: Sequence[Volume]) -> Document:
@@ -163,4 +159,4 @@ def _credentials() -> tuple[Volume, ...]:
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
     ]
     projected = {"projected": {"defaultMode": 0o444, "sources": sources}}
-    return (Volume(name="account", path=_ACCOUNT_FOLDER, source=projected, read_only=True),)
+    return (Volume(name="account", path="/var/run/secrets/mlbatch", source=projected, read_only=True),)

@@ -78,7 +78,13 @@ class AdmissionPolicy:
 
     def documents(self) -> list[Document]:
         """Return the policy and its binding, which enforces it."""
-        return [self._policy(), self._binding()]
+        binding = {
+            "apiVersion": API,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": self.name},
+            "spec": {"policyName": self.name, "validationActions": ["Deny"]},
+        }
+        return [self._policy(), binding]
 
     def _policy(self) -> Document:
         selector = {"namespaceSelector": {"matchLabels": dict(self.namespaces)}} if self.namespaces else {}
@@ -99,14 +105,6 @@ class AdmissionPolicy:
                 **({"variables": variables} if variables else {}),
                 "validations": [validation.body() for validation in self.validations],
             },
-        }
-
-    def _binding(self) -> Document:
-        return {
-            "apiVersion": API,
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": self.name},
-            "spec": {"policyName": self.name, "validationActions": ["Deny"]},
         }
 
 

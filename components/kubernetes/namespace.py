@@ -13,7 +13,6 @@ from components.kubernetes.objects import metadata
 from components.kubernetes.resource_quota import critical_pods
 from components.layer import Layer
 
-_MODES: Final = ("enforce", "audit", "warn")
 _FORMER_TYPES: Final = (
     "mlbatch:nodes:PrivilegedNamespace",
     "mlbatch:queueing:SystemNamespace",
@@ -68,4 +67,4 @@ def namespace_body(args: NamespaceArgs) -> Document:
 
 def pod_security(level: str) -> Mapping[str, str]:
     """Return a namespace's labels for Pod Security Admission, which enforces a Pod Security Standard."""
-    return {f"pod-security.kubernetes.io/{mode}": level for mode in _MODES}
+    return {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "audit", "warn")}

@@ -40,8 +40,6 @@ TRANSLATED: Final = ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")
 """IPv6 addresses that represent IPv4 ones, including those of metadata services: compatible and translated addresses
 (RFC 6052, RFC 8215) and 6to4."""
 
-_ANYWHERE_4: Final = "0.0.0.0/0"
-_ANYWHERE_6: Final = "::/0"
 _NOT_INTERNET_4: Final = (
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -67,6 +65,8 @@ metadata address in a public range. For IPv6, this includes addresses that repre
 are private. Mapped addresses (::ffff:0:0/96) are sent as IPv4, and the API server reads them as IPv4."""
 
 _DNS_PORT: Final = 53
+_OWN: Final[Document] = {"podSelector": {}}
+"""All pods of the policy's namespace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ def boundary(namespace: pulumi.Input[str], network: Network) -> Document:
             "podSelector": {},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
-                {"from": [_own()]},
+                {"from": [_OWN]},
                 *([{"from": callers}] if callers else []),
                 *(
                     {"from": peers.body(), "ports": [_port(port, "TCP")]}
@@ -188,7 +188,7 @@ def boundary(namespace: pulumi.Input[str], network: Network) -> Document:
                 ),
             ],
             "egress": [
-                {"to": [_own()]},
+                {"to": [_OWN]},
                 *network.resolvers.rules(),
                 *([{"to": called}] if called else []),
                 *([{"to": _internet(network.denied)}] if network.internet else []),
@@ -203,8 +203,7 @@ def inward(namespace: pulumi.Input[str], metrics: Mapping[int, Sequence[Document
     It does not restrict outgoing connections.
     metrics: more peers, by port number.
     """
-    readers = [{"from": list(peers), "ports": [_port(port, "TCP")]} for port, peers in (metrics or {}).items() if peers]
-    ingress = [{"from": [_own()]}, *readers]
+    ingress = [{"from": [_OWN]}, *_readers(metrics or {})]
     return _policy(NAME, namespace, {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": ingress})
 
 
@@ -218,30 +217,16 @@ def answering(
     pod selector matches.
     metrics: ports open only to these peers, by number.
     """
-    return _policy(
-        NAME,
-        namespace,
-        {
-            "podSelector": {},
-            "policyTypes": ["Ingress"],
-            "ingress": [
-                {"ports": [_port(port, "TCP") for port in calls]},
-                *({"from": list(peers), "ports": [_port(port, "TCP")]} for port, peers in metrics.items() if peers),
-            ],
-        },
-    )
+    ingress = [{"ports": [_port(port, "TCP") for port in calls]}, *_readers(metrics)]
+    return _policy(NAME, namespace, {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": ingress})
 
 
 def opening(
     name: str, namespace: pulumi.Input[str], *, labels: Mapping[str, str], port: int, addresses: Sequence[str]
 ) -> Document:
     """Return the policy that also lets clients in these networks connect to a TCP port of pods with these labels."""
-    ingress = [{"from": Peers(addresses=addresses).body(), "ports": [_port(port, "TCP")]}]
-    return _policy(
-        name,
-        namespace,
-        {"podSelector": {"matchLabels": dict(labels)}, "policyTypes": ["Ingress"], "ingress": ingress},
-    )
+    clients = Peers(addresses=addresses).body()
+    return guard(name, namespace, pods={"matchLabels": dict(labels)}, callers=clients, ports=[port])
 
 
 def guard(
@@ -266,6 +251,10 @@ def guard(
     return _policy(name, namespace, {"podSelector": dict(pods), "policyTypes": ["Ingress"], "ingress": ingress})
 
 
+def _readers(metrics: Mapping[int, Sequence[Document]]) -> list[Document]:
+    return [{"from": list(peers), "ports": [_port(port, "TCP")]} for port, peers in metrics.items() if peers]
+
+
 def _policy(name: str, namespace: pulumi.Input[str], spec: Mapping[str, Any]) -> Document:
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -273,10 +262,6 @@ def _policy(name: str, namespace: pulumi.Input[str], spec: Mapping[str, Any]) ->
         "metadata": {"name": name, "namespace": namespace},
         "spec": dict(spec),
     }
-
-
-def _own() -> Document:
-    return {"podSelector": {}}
 
 
 def _port(number: int, protocol: str) -> Document:
@@ -290,6 +275,6 @@ def _block(network: str, but: Sequence[str] = ()) -> Document:
 def _internet(denied: Sequence[str]) -> list[Document]:
     """Return all internet addresses. IPv4 and IPv6 are separate, because exceptions must be part of their block."""
     return [
-        _block(_ANYWHERE_4, [*_NOT_INTERNET_4, *(item for item in denied if ":" not in item)]),
-        _block(_ANYWHERE_6, [*_NOT_INTERNET_6, *(item for item in denied if ":" in item)]),
+        _block("0.0.0.0/0", [*_NOT_INTERNET_4, *(item for item in denied if ":" not in item)]),
+        _block("::/0", [*_NOT_INTERNET_6, *(item for item in denied if ":" in item)]),
     ]

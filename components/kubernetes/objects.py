@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from typing import Final
 
 import pulumi
 
 from components.kubernetes.manifests import SKIP_AWAIT, Document
-
-_CHECKSUM: Final = "mlbatch/config-sha256"
 
 
 def metadata(
@@ -43,8 +40,13 @@ def secret(
         "kind": "Secret",
         "metadata": metadata(name, namespace, labels=labels),
         "type": "Opaque",
-        "data": {key: pulumi.Output.secret(value).apply(_encoded) for key, value in values.items()},
+        "data": {key: encoded(pulumi.Output.secret(value)) for key, value in values.items()},
     }
+
+
+def encoded(text: pulumi.Output[str]) -> pulumi.Output[str]:
+    """Return a text in Base64."""
+    return text.apply(lambda known: base64.b64encode(known.encode()).decode())
 
 
 def config_map(
@@ -114,13 +116,9 @@ def with_pod_metadata(job: Document, field: str, values: Mapping[str, str]) -> D
 
 def checksum(text: str) -> Mapping[str, str]:
     """Return the pod annotation that replaces pods when the text that they read changes."""
-    return {_CHECKSUM: hashlib.sha256(text.encode()).hexdigest()}
+    return {"mlbatch/config-sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def files_checksum(data: Mapping[str, str]) -> Mapping[str, str]:
     """Return the same annotation for files by name."""
     return checksum("".join(f"{name}\n{text}\n" for name, text in sorted(data.items())))
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

@@ -80,6 +80,10 @@ def policy(account: OwnNodeAccount) -> AdmissionPolicy:
     who = account.who
     taints = "variables.taints == variables.oldTaints" if account.taints else "object.spec == oldObject.spec"
     kept = [f"object.{path}.orValue({empty}) == oldObject.{path}.orValue({empty})" for path, empty in _KEPT.items()]
+    own_node = Validation(
+        expression=f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue([]) == [object.metadata.name]",
+        message=f"{who} may change the node that it runs on, and no other",
+    )
     return AdmissionPolicy(
         name=account.cluster_name,
         requests=[Requests(group="", versions=["v1"], resources=["nodes"], operations=["UPDATE"])],
@@ -91,7 +95,7 @@ def policy(account: OwnNodeAccount) -> AdmissionPolicy:
             "oldTaints": _other_taints("oldObject", account.taints),
         },
         validations=[
-            *([] if account.every_node else [_on_own_node(who)]),
+            *([] if account.every_node else [own_node]),
             Validation(
                 expression=_others_are_kept("labels", account.labels),
                 message=f"{who} may change its own labels only: {', '.join(account.labels) or 'none'}",
@@ -105,13 +109,6 @@ def policy(account: OwnNodeAccount) -> AdmissionPolicy:
                 expression=" && ".join(kept), message=f"{who} may not cordon a node or change what it belongs to"
             ),
         ],
-    )
-
-
-def _on_own_node(who: str) -> Validation:
-    return Validation(
-        expression=f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue([]) == [object.metadata.name]",
-        message=f"{who} may change the node that it runs on, and no other",
     )
 
 

@@ -46,17 +46,17 @@ def union(groups: Sequence[NodeGroup]) -> NodeGroup:
     first, *others = groups
     if not others:
         return first
-    shared = {key: value for key, value in first.node_selector.items() if _all_have(others, key, value)}
+    shared = {
+        key: value
+        for key, value in first.node_selector.items()
+        if all(each.node_selector.get(key) == value for each in others)
+    }
     own = [{key: value for key, value in each.node_selector.items() if key not in shared} for each in groups]
     tolerations: list[Mapping[str, str]] = []
     for toleration in (each for group in groups for each in group.tolerations):
         if toleration not in tolerations:
             tolerations.append(toleration)
     return NodeGroup(node_selector=shared, any_of=own if all(own) else (), tolerations=tolerations)
-
-
-def _all_have(groups: Sequence[NodeGroup], key: str, value: str) -> bool:
-    return all(group.node_selector.get(key) == value for group in groups)
 
 
 ANYWHERE: Final = NodeGroup()

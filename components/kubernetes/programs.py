@@ -60,7 +60,9 @@ class Program:
     def volume(self, config_map: str) -> Volume:
         """Return the volume of that ConfigMap, with each module at the path where Python finds it."""
         items = [{"key": name, "path": name} for name in self.files]
-        items += [{"key": _key(module), "path": _path(module)} for module in (self.module, *self.shared)]
+        items += [
+            {"key": _key(module), "path": f"{module.replace('.', '/')}.py"} for module in (self.module, *self.shared)
+        ]
         source = {"configMap": {"name": config_map, "items": items}}
         return Volume(name="program", path=FILES_FOLDER, source=source, read_only=True)
 
@@ -88,10 +90,6 @@ class Program:
             "securityContext": dict(READ_ONLY),
             "volumeMounts": [volume.mount() for volume in mounted],
         }
-
-
-def _path(module: str) -> str:
-    return f"{module.replace('.', '/')}.py"
 
 
 def _key(module: str) -> str:

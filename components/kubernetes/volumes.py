@@ -60,9 +60,7 @@ def environment(mounted: Sequence[Volume]) -> list[Document]:
 
 def claim(name: str, claim_name: pulumi.Input[str], path: str, *, read_only: bool = False) -> Volume:
     """Return a volume of a PersistentVolumeClaim."""
-    source: dict[str, Any] = {"claimName": claim_name}
-    if read_only:
-        source["readOnly"] = True
+    source = {"claimName": claim_name, **({"readOnly": True} if read_only else {})}
     return Volume(name=name, path=path, source={"persistentVolumeClaim": source}, read_only=read_only)
 
 

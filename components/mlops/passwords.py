@@ -19,6 +19,7 @@ import bcrypt
 import pulumi
 
 from components.kubernetes.manifests import Document
+from components.kubernetes.objects import encoded
 
 _MLFLOW_DATABASE: Final = "mlflow-database"
 _MLFLOW_STORE: Final = "mlflow-store"
@@ -124,7 +125,7 @@ def added(documents: list[Document], main: pulumi.Output[str]) -> Iterator[Docum
                 "apiVersion": "v1",
                 "kind": "Secret",
                 "metadata": {"name": name, "namespace": reader[1]},
-                "data": {"password": _encoded(password(main, use))},
+                "data": {"password": encoded(password(main, use))},
             }
 
 
@@ -147,12 +148,8 @@ def _replace(document: Document, main: pulumi.Output[str], uses: Mapping[str, st
     plain = {key: text for key, text in (document.pop("stringData", None) or {}).items() if key not in uses}
     if plain:
         document["stringData"] = plain
-    own = {key: _encoded(password(main, use)) for key, use in uses.items()}
+    own = {key: encoded(password(main, use)) for key, use in uses.items()}
     document["data"] = {**(document.get("data") or {}), **own}
-
-
-def _encoded(text: pulumi.Output[str]) -> pulumi.Output[str]:
-    return text.apply(lambda known: base64.b64encode(known.encode()).decode())
 
 
 def _with_hash(settings: str, main: pulumi.Output[str]) -> pulumi.Output[str]:

@@ -34,9 +34,6 @@ LEFT: Final = (
     f"oc get operators.operators.coreos.com {PACKAGE}.{NAMESPACE}",
 )
 """Commands that find the objects that OLM leaves behind."""
-_METRICS_FILE: Final = "dcgm-metrics.csv"
-_READ_BY_OPENSHIFT: Final = {"openshift.io/cluster-monitoring": "true"}
-_READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +68,15 @@ class CertifiedOperator(OlmLayer):
 
     def __init__(self, name: str, args: CertifiedGpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:nodes:CertifiedOperator", name, opts)
-        space = NamespaceArgs(name=NAMESPACE, labels=_READ_BY_OPENSHIFT, privileged=True)
+        read = {"openshift.io/cluster-monitoring": "true"}
+        space = NamespaceArgs(name=NAMESPACE, labels=read, privileged=True)
         home = [self._made(namespace_body(space), ())]
         group = self._made(olm.operator_group(PACKAGE, NAMESPACE, [NAMESPACE]), home)
         subscription = olm.subscription(PACKAGE, NAMESPACE, args.release.csv, args.source)
         needs = [self._made(subscription, [group]), *(self._made(each, home) for each in args.installer.account())]
         approval = args.installer.approval(args.release.csv, approve=args.approve)
         installed = self._taken(args.installer.job(approval, args.release.version), needs, args.minutes)
-        metrics = self._made(config_map(metrics_name(), NAMESPACE, {_METRICS_FILE: dcgm_metrics()}), home)
+        metrics = self._made(config_map(metrics_name(), NAMESPACE, {"dcgm-metrics.csv": dcgm_metrics()}), home)
         self.ready = [self._made(cluster_policy(args), [installed, metrics], args.minutes)]
         self.register_outputs({})
 
@@ -113,6 +111,6 @@ def cluster_policy(args: CertifiedGpuOperatorArgs) -> Document:
     return {
         "apiVersion": "nvidia.com/v1",
         "kind": "ClusterPolicy",
-        "metadata": {"name": POLICY, "annotations": dict(_READY)},
+        "metadata": {"name": POLICY, "annotations": {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}},
         "spec": spec,
     }

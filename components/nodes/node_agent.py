@@ -22,9 +22,6 @@ NAMESPACE: Final = "mlbatch-nodes"
 """Namespace of these programs. It must allow privileged pods, or pods that mount the node's folders."""
 
 
-_PRIVILEGED: Final = {"privileged": True, "readOnlyRootFilesystem": True}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     """A program that uses `components.nodes.agents.node`, and its pod.
@@ -89,7 +86,7 @@ def daemon_set(agent: Agent) -> Document:
         "serviceAccountName": agent.name,
         "priorityClassName": names.SYSTEM_PRIORITY,
         **agent.nodes.body(),
-        **_pod_security(agent),
+        **({"hostPID": True} if agent.privileged else {"securityContext": dict(NOBODY)}),
         "terminationGracePeriodSeconds": 5,
         "containers": [_container(agent, code, mounted)],
         "volumes": volumes(mounted),
@@ -100,14 +97,9 @@ def daemon_set(agent: Agent) -> Document:
     )
 
 
-def _pod_security(agent: Agent) -> Mapping[str, Any]:
-    if agent.privileged:
-        return {"hostPID": True}
-    return {"securityContext": dict(NOBODY)}
-
-
 def _container(agent: Agent, code: Program, mounted: Sequence[Volume]) -> Document:
     probe = {"port": agent.port, "scheme": "HTTP"}
+    privileged = {"privileged": True, "readOnlyRootFilesystem": True}
     container = code.container("agent", agent.image, agent.arguments, agent.resources, mounted, [OWN_NODE])
     return {
         **container,
@@ -115,5 +107,5 @@ def _container(agent: Agent, code: Program, mounted: Sequence[Volume]) -> Docume
         "ports": [{"containerPort": agent.port, "name": "health", "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 30},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 10},
-        "securityContext": dict(_PRIVILEGED if agent.privileged else READ_ONLY),
+        "securityContext": privileged if agent.privileged else dict(READ_ONLY),
     }

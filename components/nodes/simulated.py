@@ -58,7 +58,8 @@ def node(name: str, shape: NodeShape, more_labels: Mapping[str, str] = MappingPr
     Annotation: KWOK manages nodes that have it (kwok.sigs.k8s.io, `--manage-nodes-with-annotation-selector`).
     Labels: those of a kubelet and NVIDIA's GPU feature discovery, and more_labels.
     """
-    amounts = _amounts(shape)
+    # A device plugin does not report zero amounts.
+    amounts = {resource: str(amount) for resource, amount in shape.resources.items() if amount.nano}
     labels: dict[str, str] = {
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/hostname": name,
@@ -77,8 +78,3 @@ def node(name: str, shape: NodeShape, more_labels: Mapping[str, str] = MappingPr
         "spec": spec,
         "status": {"allocatable": amounts, "capacity": amounts},
     }
-
-
-def _amounts(shape: NodeShape) -> Mapping[str, str]:
-    """Return the resources that the node reports. It omits zero amounts, as a device plugin does."""
-    return {resource: str(amount) for resource, amount in shape.resources.items() if amount.nano}

@@ -27,7 +27,6 @@ _SOURCE: Final = {"type": "prometheus", "uid": "prometheus"}
 """The data source of kube-prometheus-stack (`grafana.sidecar.datasources.uid`)."""
 _COLUMNS: Final = 24
 _HEIGHT: Final = 8
-_SCHEMA: Final = 39
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +180,7 @@ def model(dashboard: Dashboard) -> Document:
         "uid": dashboard.uid,
         "title": dashboard.title,
         "tags": ["mlbatch"],
-        "schemaVersion": _SCHEMA,
+        "schemaVersion": 39,
         "editable": False,
         "refresh": "1m",
         "time": {"from": "now-6h", "to": "now"},

@@ -54,8 +54,6 @@ node exporter uses the address of its port.
 _ADMIN_SECRET: Final = "grafana-admin"
 _UNREACHABLE: Final = ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
 """Parts of the control plane that are hidden in managed clusters. Prometheus would report them as down."""
-_EVERYWHERE: Final = {"operator": "Exists"}
-_KEPT: Final = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 _NODE_LABELS: Final = ("autopilot.ibm.com/gpuhealth", "autopilot.ibm.com/dcgm.level.3")
 """Labels of nodes that alerts use. kube-state-metrics exports only the labels in its configuration."""
 
@@ -289,7 +287,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "prometheus-node-exporter": {
             "resources": _NODE_EXPORTER.body(),
-            "tolerations": [dict(_EVERYWHERE)],
+            "tolerations": [{"operator": "Exists"}],
             "prometheus": {"monitor": {"relabelings": [dict(BY_NODE)]}},
             # The chart's port is the exporter's. Without this, its Service would still use 9100.
             **({"service": exporter_port} if args.node_exporter_port != NODE_EXPORTER_PORT else {}),
@@ -375,7 +373,8 @@ def _kept(args: MonitoringArgs) -> Mapping[str, Any]:
 
     Without the field, StatefulSets keep their PVCs (kubernetes.io, concepts/workloads/controllers/statefulset).
     """
-    return {"persistentVolumeClaimRetentionPolicy": dict(_KEPT)} if args.definitions else {}
+    kept = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    return {"persistentVolumeClaimRetentionPolicy": kept} if args.definitions else {}
 
 
 def _alertmanager_volume(args: MonitoringArgs) -> Mapping[str, Any]:

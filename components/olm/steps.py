@@ -17,7 +17,6 @@ from components.olm.subscription import GROUP
 
 ACCOUNT: Final = "mlbatch-installer"
 _SETTINGS: Final = "settings.json"
-_TRY_SECONDS: Final = 300
 _READ: Final = ("get", "list")
 
 
@@ -66,7 +65,7 @@ class Installer:
         return self._step("start-kueue", found)
 
     def _step(self, name: str, settings: Mapping[str, Any]) -> Step:
-        text = json.dumps({"step": name, **settings, "seconds": _TRY_SECONDS}, indent=2)
+        text = json.dumps({"step": name, **settings, "seconds": 300}, indent=2)
         files = {_SETTINGS: text}
         return Step(name=name, program=Program(module="components.olm.installer", shared=[API_CLIENT], files=files))
 

@@ -33,7 +33,6 @@ _PATCH: Final = "manager_config_patch.yaml"
 _RAY_PATCH: Final = "kuberay-operator-image-patch.yaml"
 _MANAGER: Final = "manager.yaml"
 _QUEUES_APPWRAPPERS: Final = (0, 11)
-_PASSED_OVER: Final = "PreferNoSchedule"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +98,7 @@ def config_maps(args: Configuration, namespace: str, applications: str) -> Itera
 def _content(file: Replaced, args: Configuration) -> Document:
     contents: Mapping[tuple[str, str], Callable[[], Document]] = {
         ("mlbatch-codeflare", _MANAGER): codeflare_deployment,
-        ("mlbatch-kuberay", _RAY_PATCH): lambda: _critical("kuberay-operator"),
+        ("mlbatch-kuberay", _RAY_PATCH): kuberay_deployment,
         ("mlbatch-kueue", _KUEUE_CONFIG): lambda: kueue(args),
         ("mlbatch-kueue", _PATCH): kueue_deployment,
         ("mlbatch-training-operator", _PATCH): lambda: training_operator_deployment(args),
@@ -114,6 +113,7 @@ def kueue(args: Configuration) -> Document:
     quota back to its owner after a loss of nodes (components/tenancy/slack.py). The limits for API requests are those
     of the platform's Kueue. MLBatch's are 50 and 100.
     """
+    teams = {"matchLabels": {names.TEAM_LABEL: "true"}}
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta1",
         "kind": "Configuration",
@@ -136,7 +136,7 @@ def kueue(args: Configuration) -> Document:
         "clientConnection": dict(CLIENT),
         "waitForPodsReady": pods_ready(args),
         "manageJobsWithoutQueueName": True,
-        **({"managedJobsNamespaceSelector": _teams()} if args.namespaces_of_teams_alone else {}),
+        **({"managedJobsNamespaceSelector": teams} if args.namespaces_of_teams_alone else {}),
         "integrations": {
             "frameworks": [
                 "kubeflow.org/mpijob",
@@ -180,10 +180,6 @@ def pods_ready(args: Configuration) -> Document:
     }
 
 
-def _teams() -> Document:
-    return {"matchLabels": {names.TEAM_LABEL: "true"}}
-
-
 def codeflare(args: Configuration) -> Document:
     """Return AppWrapper's configuration in the CodeFlare operator.
 
@@ -191,7 +187,7 @@ def codeflare(args: Configuration) -> Document:
     instead and detects more losses (components/tenancy/slack.py). With both, each would revert the other's limits.
     """
     taints = {
-        resource: [dict(taint) for taint in taints if taint["effect"] != _PASSED_OVER]
+        resource: [dict(taint) for taint in taints if taint["effect"] != "PreferNoSchedule"]
         for resource, taints in AUTOPILOT_TAINTS.items()
     }
     own = {"manageJobsWithoutQueueName": True, "waitForPodsReady": pods_ready(args)}
@@ -209,6 +205,12 @@ def codeflare(args: Configuration) -> Document:
             },
         }
     }
+
+
+def kuberay_deployment() -> Document:
+    """Return the patch of KubeRay's Deployment."""
+    containers = [{"name": "kuberay-operator", "image": "$(image)"}]
+    return _deployment("kuberay-operator", {"priorityClassName": names.SYSTEM_PRIORITY, "containers": containers})
 
 
 def kueue_deployment() -> Document:
@@ -271,11 +273,6 @@ def codeflare_deployment() -> Document:
     annotations = {"kubectl.kubernetes.io/default-container": "manager"}
     document["spec"]["template"]["metadata"] = {"annotations": annotations, "labels": labels}
     return document
-
-
-def _critical(name: str) -> Document:
-    containers = [{"name": name, "image": "$(image)"}]
-    return _deployment(name, {"priorityClassName": names.SYSTEM_PRIORITY, "containers": containers})
 
 
 def _deployment(name: str, pod: Mapping[str, Any], namespace: str | None = None) -> Document:

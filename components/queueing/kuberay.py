@@ -79,6 +79,7 @@ def job_operator(args: KubeRayArgs) -> JobOperator:
         "periodSeconds": 5,
         "failureThreshold": 5,
     }
+    files = [PROXY.volume(_PROXY_FILES)]
     return JobOperator(
         name=NAME,
         labels=_LABELS,
@@ -88,8 +89,8 @@ def job_operator(args: KubeRayArgs) -> JobOperator:
         probes={"livenessProbe": probe, "readinessProbe": probe},
         # It calls the API server by HTTPS, which Go's client proxies through another variable.
         extra={"env": [{"name": "HTTP_PROXY", "value": f"http://127.0.0.1:{_PROXY_PORT}"}]},
-        sidecars=[_proxy(args)],
-        volumes=volumes([PROXY.volume(_PROXY_FILES)]),
+        sidecars=[PROXY.container(_PROXY, args.python, [str(_PROXY_PORT)], _PROXY_RESOURCES, files)],
+        volumes=volumes(files),
         annotations=PROXY.checksum(),
         replicas=args.replicas,
         nodes=args.nodes,
@@ -101,10 +102,6 @@ def job_operator(args: KubeRayArgs) -> JobOperator:
 def proxy_files() -> Document:
     """Return the ConfigMap with the proxy's program."""
     return PROXY.config_map(_PROXY_FILES, names.SYSTEM_NAMESPACE, _LABELS)
-
-
-def _proxy(args: KubeRayArgs) -> Document:
-    return PROXY.container(_PROXY, args.python, [str(_PROXY_PORT)], _PROXY_RESOURCES, [PROXY.volume(_PROXY_FILES)])
 
 
 def cluster_rules(role: Release) -> list[Document]:

@@ -39,12 +39,8 @@ SCHEDULER: Final = "sakkara-scheduler"
 """Value of `schedulerName` in its pods."""
 PLUGIN: Final = "ClusterTopologyPlacementGroup"
 RESOURCES: Final = Resources(cpu_request="200m", memory_request="512Mi", cpu_limit="500m", memory_limit="512Mi")
-VERBOSITY: Final = 6
-WEIGHT: Final = 10
-TOPOLOGY_LABEL: Final = "sakkara.topology"
 TOPOLOGY: Final = "cluster-topology"
 
-_CONTAINER: Final = "scheduler"
 _POINTS: Final = ("preEnqueue", "queueSort", "postFilter", "preScore", "score", "reserve", "permit", "postBind")
 _ALONE: Final = ("queueSort", "score")
 """Extension points without other plugins."""
@@ -103,7 +99,7 @@ class Sakkara(SecondScheduler):
 def configuration(args: SakkaraArgs) -> Mapping[str, Any]:
     """Return the scheduler's configuration (kubescheduler.config.k8s.io/v1) with the chart's values."""
     plugins: dict[str, Any] = {point: {"enabled": [{"name": PLUGIN}]} for point in _POINTS}
-    plugins["score"]["enabled"] = [{"name": PLUGIN, "weight": WEIGHT}]
+    plugins["score"]["enabled"] = [{"name": PLUGIN, "weight": 10}]
     for point in _ALONE:
         plugins[point]["disabled"] = [{"name": "*"}]
     return {
@@ -158,13 +154,13 @@ def topology_config_map(topology: Topology, gpu_resource: str) -> Document:
         "level-names": json.dumps(list(topology.levels)),
         "tree": json.dumps(topology.tree),
     }
-    return config_map(TOPOLOGY, NAMESPACE, data, {TOPOLOGY_LABEL: ""})
+    return config_map(TOPOLOGY, NAMESPACE, data, {"sakkara.topology": ""})
 
 
 def scheduler(args: SakkaraArgs) -> Document:
     """Return the scheduler's Deployment."""
-    command = ["/bin/kube-scheduler", f"--config={CONFIG_PATH}", f"--v={VERBOSITY}"]
-    container = scheduler_container(_CONTAINER, args.image, SCHEDULER, run={"command": command}, resources=RESOURCES)
+    command = ["/bin/kube-scheduler", f"--config={CONFIG_PATH}", "--v=6"]
+    container = scheduler_container("scheduler", args.image, SCHEDULER, run={"command": command}, resources=RESOURCES)
     return _program(args).deployment([container], [{"name": SCHEDULER, "configMap": {"name": SCHEDULER}}])
 
 

@@ -32,7 +32,6 @@ _TRUSTED: Final = ("SSL_CERT_FILE",)
 python/pyarrow/_fs.pyx)."""
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - of the pod, which a policy lets the project alone reach
 _PORTS: Final = {"gcs": 6379, "dashboard": DASHBOARD_PORT, "client": 10001}
-_DASHBOARD_AND_CLIENT: Final = (DASHBOARD_PORT, _PORTS["client"])
 _HEADS: Final = {"ray.io/node-type": "head"}
 """Label that KubeRay sets on the heads of Ray clusters."""
 
@@ -150,7 +149,7 @@ def boundary(namespace: pulumi.Input[str]) -> Document:
     """
     own: list[Document] = [{"podSelector": {}}]
     heads = {"matchLabels": dict(_HEADS)}
-    return guard("ray-clusters", namespace, pods=heads, callers=own, ports=_DASHBOARD_AND_CLIENT)
+    return guard("ray-clusters", namespace, pods=heads, callers=own, ports=(DASHBOARD_PORT, _PORTS["client"]))
 
 
 def _pod(name: str, node: Node, args: RayClusterArgs, ports: Mapping[str, int]) -> Document:

@@ -61,7 +61,6 @@ _ACCOUNT: Final = {"USER": "ray"}
 """For a UID that the image does not have, such as OpenShift's. PyTorch asks for the user's name (getpass.getuser), and
 this variable answers."""
 _PORTS: Final = {"gcs": 6379, "dashboard": 8265, "client": 10001}
-_GROUP: Final = "workers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +184,7 @@ def cluster(name: str, args: FinetuningArgs) -> Document:
         },
         "workerGroupSpecs": [
             {
-                "groupName": _GROUP,
+                "groupName": "workers",
                 "replicas": args.workers,
                 "minReplicas": args.workers,
                 "maxReplicas": args.workers,

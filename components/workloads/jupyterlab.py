@@ -70,11 +70,8 @@ class JupyterLab(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: JupyterLabArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:JupyterLab", name, None, opts)
-        namespace, labels, child = (
-            args.submission.namespace,
-            {WORKLOAD_LABEL: name},
-            pulumi.ResourceOptions(parent=self),
-        )
+        namespace, labels = args.submission.namespace, {WORKLOAD_LABEL: name}
+        child = pulumi.ResourceOptions(parent=self)
         token = objects.secret(f"{name}-token", namespace, {TOKEN_KEY: args.token}, labels=labels)
         secret = pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"])
         served = [service(name, namespace, port=80, target=PORT, reach=args.reach)]

@@ -19,12 +19,11 @@ SCRIPT: Final = "mpi_index.py"
 SETTINGS: Final = "mpi.json"
 SSH_PORT: Final = 2022
 NOTES_PORT: Final = 8022
-VOLCANO_SSH_PORT: Final = 22
 WAIT_SECONDS: Final = 1800
 """Seconds for all pods to pull their image and start."""
 
 PORTS: Final = {"ssh": SSH_PORT, "notes": NOTES_PORT}
-VOLCANO_PORTS: Final = {"mpijob-port": VOLCANO_SSH_PORT}
+VOLCANO_PORTS: Final = {"mpijob-port": 22}
 WORKSPACE: Final = "/workspace"
 """Working directory of the MPI programs in the images nccltest and metaseq."""
 

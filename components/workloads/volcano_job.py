@@ -13,7 +13,6 @@ from components.workloads.submission import Submission
 LAUNCHER_TASK: Final = "mpimaster"
 WORKER_TASK: Final = "mpiworker"
 LAUNCHER_ACCOUNT: Final = "mpi-worker-view"
-VOLCANO_SCHEDULER: Final = "volcano"
 
 
 def volcano_job(
@@ -46,7 +45,7 @@ def volcano_job(
         "metadata": {"name": name, "namespace": submission.namespace, "labels": {WORKLOAD_LABEL: name}},
         "spec": {
             "minAvailable": pods.nodes + 1,
-            "schedulerName": VOLCANO_SCHEDULER,
+            "schedulerName": "volcano",
             "queue": submission.queue,
             "maxRetry": 3,
             "plugins": {"ssh": [], "svc": []},
