@@ -14,14 +14,12 @@ from components.health.repair_state import KEY
 from components.health.reporter import NCCL_GATE
 from components.health.signals import SIGNALS
 from components.kubernetes import own_node
-from components.kubernetes.controller import Controller
+from components.kubernetes.controller import ONE_REPLICA, Controller, ControllerPods
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.own_node import OwnNodeAccount
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.program_job import RESOURCES
 from components.kubernetes.programs import API_CLIENT, FILES_FOLDER, Program
 from components.kubernetes.rbac import rule
-from components.kubernetes.security import PodSecurity
 
 CONTROLLER: Final = "repair-controller"
 """Name of all objects of the controller, including its service account."""
@@ -43,7 +41,6 @@ class RepairControllerArgs:
     gpu_resource: resource name under which nodes offer GPUs.
     held: an admission policy restricts the controller to its taint and its annotation. False if the cluster has no such
     policies.
-    pod_security: mechanism that checks the controller's pod.
     """
 
     image: str
@@ -51,8 +48,7 @@ class RepairControllerArgs:
     prometheus: str | None = None
     gpu_resource: str = names.GPU
     held: bool = True
-    nodes: NodeGroup = ANYWHERE
-    pod_security: PodSecurity = PodSecurity.STANDARDS
+    pods: ControllerPods = ONE_REPLICA
 
 
 class RepairController(pulumi.ComponentResource):
@@ -111,7 +107,6 @@ def _deployment(args: RepairControllerArgs, code: Program) -> Document:
         namespace=names.SYSTEM_NAMESPACE,
         labels=LABELS,
         annotations=code.checksum(),
-        nodes=args.nodes,
-        pod_security=args.pod_security,
+        pods=args.pods,
     )
     return controller.of_program(code, args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], RESOURCES)

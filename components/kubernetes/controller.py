@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from components import names
 from components.kubernetes.manifests import Document
@@ -19,23 +19,35 @@ from components.kubernetes.workloads import deployment
 
 
 @dataclass(frozen=True, kw_only=True)
+class ControllerPods:
+    """How a controller's pods run.
+
+    replicas: one of them leads.
+    pod_security: mechanism that checks them.
+    """
+
+    replicas: int = 1
+    nodes: NodeGroup = ANYWHERE
+    pod_security: PodSecurity = PodSecurity.STANDARDS
+
+
+ONE_REPLICA: Final = ControllerPods()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Controller:
     """The Deployment of a controller.
 
     name: of all its objects, including the service account.
     labels: selector of its pods.
     annotations: of its pods.
-    replicas: one of them leads.
-    pod_security: mechanism that checks its pods.
     """
 
     name: str
     namespace: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str] = field(default_factory=dict)
-    replicas: int = 1
-    nodes: NodeGroup = ANYWHERE
-    pod_security: PodSecurity = PodSecurity.STANDARDS
+    pods: ControllerPods = ONE_REPLICA
 
     @property
     def account(self) -> Account:
@@ -52,15 +64,15 @@ class Controller:
         pod = {
             "serviceAccountName": self.name,
             "priorityClassName": names.SYSTEM_PRIORITY,
-            **self.nodes.body(RESCHEDULED),
-            **({"topologySpreadConstraints": spread(self.labels)} if self.replicas > 1 else {}),
-            "securityContext": nobody(self.pod_security),
+            **self.pods.nodes.body(RESCHEDULED),
+            **({"topologySpreadConstraints": spread(self.labels)} if self.pods.replicas > 1 else {}),
+            "securityContext": nobody(self.pods.pod_security),
             **({"terminationGracePeriodSeconds": grace_seconds} if grace_seconds is not None else {}),
             "containers": list(containers),
             **({"volumes": list(mounted)} if mounted else {}),
         }
         return deployment(
-            self.name, self.namespace, self.labels, pod, replicas=self.replicas, pod_annotations=self.annotations
+            self.name, self.namespace, self.labels, pod, replicas=self.pods.replicas, pod_annotations=self.annotations
         )
 
     def of_program(
@@ -79,7 +91,7 @@ class Controller:
 
         The list is empty for a single replica, which must be able to move.
         """
-        return [disruption_budget(self.name, self.namespace, self.labels)] if self.replicas > 1 else []
+        return [disruption_budget(self.name, self.namespace, self.labels)] if self.pods.replicas > 1 else []
 
 
 def spread(labels: Mapping[str, str]) -> list[Document]:

@@ -15,8 +15,8 @@ import yaml
 
 from components import names
 from components.artifacts import Release
+from components.kubernetes.controller import ONE_REPLICA, ControllerPods
 from components.kubernetes.manifests import Document
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.rbac import rule
 from components.kubernetes.resources import Resources
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
@@ -58,9 +58,8 @@ class AppWrappersArgs:
     release: Release
     scheduler_name: str = ""
     fault_tolerance: FaultTolerance = DEFAULTS
-    replicas: int = 1
     gpu_resource: str = names.GPU
-    nodes: NodeGroup = ANYWHERE
+    pods: ControllerPods = ONE_REPLICA
 
 
 class AppWrappers(OperatorLayer):
@@ -94,8 +93,7 @@ def _operator(args: AppWrappersArgs) -> Operator:
         upstream_namespace="appwrapper-system",
         images=args.release.images,
         resources=RESOURCES,
-        replicas=args.replicas,
-        nodes=args.nodes,
+        pods=args.pods,
         config_map="appwrapper-operator-config",
         config_key="config.yaml",
         config=yaml.safe_dump(

@@ -14,8 +14,8 @@ import yaml
 
 from components.artifacts import Release
 from components.job_kinds import JOB_SET
+from components.kubernetes.controller import ONE_REPLICA, ControllerPods
 from components.kubernetes.manifests import Document
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.queueing.operators import Operator, OperatorLayer, install
 
@@ -36,11 +36,10 @@ _CONFIGURATION: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class JobSetsArgs:
-    """release: upstream's manifest file and images. replicas: of the controller. One of them leads."""
+    """release: upstream's manifest file and images."""
 
     release: Release
-    replicas: int = 1
-    nodes: NodeGroup = ANYWHERE
+    pods: ControllerPods = ONE_REPLICA
 
 
 class JobSets(OperatorLayer):
@@ -83,8 +82,7 @@ def _operator(args: JobSetsArgs) -> Operator:
         upstream_namespace="jobset-system",
         images=args.release.images,
         resources=RESOURCES,
-        replicas=args.replicas,
-        nodes=args.nodes,
+        pods=args.pods,
         config_map="jobset-manager-config",
         config_key="controller_manager_config.yaml",
         config=yaml.safe_dump(_CONFIGURATION, sort_keys=False),

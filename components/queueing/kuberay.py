@@ -18,11 +18,10 @@ import yaml
 from components import names
 from components.artifacts import Release
 from components.job_kinds import RAY_CLUSTER, RAY_JOB
+from components.kubernetes.controller import ONE_REPLICA, ControllerPods
 from components.kubernetes.manifests import Document
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.programs import Program
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import PodSecurity
 from components.kubernetes.volumes import volumes
 from components.queueing.job_operators import LOG_LEVEL, JobOperator, JobOperatorLayer, service
 
@@ -47,16 +46,12 @@ class KubeRayArgs:
     of the container `kuberay-operator`.
     role: upstream's ClusterRole.
     python: image of Python for the proxy.
-    replicas: one of them leads.
-    pod_security: mechanism that checks its pods.
     """
 
     definitions: Sequence[Release]
     role: Release
     python: str
-    replicas: int = 1
-    nodes: NodeGroup = ANYWHERE
-    pod_security: PodSecurity = PodSecurity.STANDARDS
+    pods: ControllerPods = ONE_REPLICA
 
 
 class KubeRay(JobOperatorLayer):
@@ -92,9 +87,7 @@ def job_operator(args: KubeRayArgs) -> JobOperator:
         sidecars=[PROXY.container(_PROXY, args.python, [str(_PROXY_PORT)], _PROXY_RESOURCES, files)],
         volumes=volumes(files),
         annotations=PROXY.checksum(),
-        replicas=args.replicas,
-        nodes=args.nodes,
-        pod_security=args.pod_security,
+        pods=args.pods,
         cluster_rules=cluster_rules(args.role),
     )
 

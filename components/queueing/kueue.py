@@ -17,8 +17,8 @@ import yaml
 from components import names
 from components.artifacts import Release
 from components.job_kinds import APPWRAPPER, QUEUED
+from components.kubernetes.controller import ONE_REPLICA, ControllerPods
 from components.kubernetes.manifests import Document
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.queueing.operators import Operator, OperatorLayer, install
 
@@ -120,10 +120,9 @@ class KueueArgs:
     release: Release
     kinds: Sequence[str] = ()
     pods_ready: PodsReady = PodsReady()
-    replicas: int = 1
     gates: Mapping[str, bool] = field(default_factory=lambda: GATES)
     fair_sharing: FairSharing | None = None
-    nodes: NodeGroup = ANYWHERE
+    pods: ControllerPods = ONE_REPLICA
 
 
 class Kueue(OperatorLayer):
@@ -153,8 +152,7 @@ def _operator(args: KueueArgs) -> Operator:
         upstream_namespace="kueue-system",
         images=args.release.images,
         resources=RESOURCES,
-        replicas=args.replicas,
-        nodes=args.nodes,
+        pods=args.pods,
         config_map=CONFIG_MAP,
         config_key=CONFIG_KEY,
         config=_config(args.pods_ready, tuple(args.gates.items()), args.fair_sharing),

@@ -13,10 +13,10 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.kubernetes.controller import spread
+from components.kubernetes.controller import ControllerPods, spread
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Edit, Manifests, ManifestsArgs, register_all
 from components.kubernetes.objects import checksum, disruption_budget
-from components.kubernetes.placement import RESCHEDULED, NodeGroup
+from components.kubernetes.placement import RESCHEDULED
 from components.kubernetes.resources import Resources
 from components.layer import Layer
 
@@ -37,7 +37,7 @@ class Operator:
     config: text of the ConfigMap `config_map`, under `config_key`. Its digest is an annotation of the pods, so that
     they restart after a change.
     kinds: kinds of jobs whose CRDs it looks for when it starts. It restarts when one is added.
-    replicas: of the controller. One leads, and all answer the API server's calls.
+    pods: all replicas answer the API server's calls.
     """
 
     name: str
@@ -47,8 +47,7 @@ class Operator:
     config_map: str
     config_key: str
     config: str
-    replicas: int
-    nodes: NodeGroup
+    pods: ControllerPods
     kinds: Sequence[str] = ()
 
     def selector(self) -> Mapping[str, str]:
@@ -100,7 +99,7 @@ class OperatorLayer(Layer):
         """
         child = pulumi.ResourceOptions(parent=self)
         manifests = Manifests(name, ManifestsArgs(text=manifest, edit=edit), child)
-        if operator.replicas > 1:
+        if operator.pods.replicas > 1:
             pods = f"{operator.name}-controller-manager"
             register_all(name, [disruption_budget(pods, names.SYSTEM_NAMESPACE, operator.selector())], child)
         self.definitions, self.ready = manifests.definitions, manifests.ready
@@ -144,9 +143,9 @@ def _run(deployment: Document, operator: Operator) -> None:
     template = spec["template"]
     spec["selector"]["matchLabels"][_NAME_LABEL] = operator.name
     annotate(template, checksum("\n".join([operator.config, *operator.kinds])))
-    spec["replicas"] = operator.replicas
-    template["spec"] |= {"priorityClassName": names.SYSTEM_PRIORITY, **operator.nodes.body(RESCHEDULED)}
-    if operator.replicas > 1:
+    spec["replicas"] = operator.pods.replicas
+    template["spec"] |= {"priorityClassName": names.SYSTEM_PRIORITY, **operator.pods.nodes.body(RESCHEDULED)}
+    if operator.pods.replicas > 1:
         template["spec"]["topologySpreadConstraints"] = spread(operator.selector())
     for container in template["spec"]["containers"]:
         container["image"] = operator.images[container["name"]]

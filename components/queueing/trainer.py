@@ -21,11 +21,10 @@ import yaml
 from components import names
 from components.artifacts import Release
 from components.job_kinds import JOB_SET, POD_GROUP, TRAIN_JOB
+from components.kubernetes.controller import ONE_REPLICA, ControllerPods
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.objects import config_map
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.rbac import READ, rule
-from components.kubernetes.security import PodSecurity
 from components.layer import Layer
 from components.queueing import fault_tolerance
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
@@ -103,8 +102,7 @@ class TrainerArgs:
     capabilities: capabilities that the pods' container adds or drops.
     near: a level of the network, such as a rack. Kueue keeps a TrainJob's pods in one part of this level if possible.
     None: anywhere.
-    replicas: one of them leads.
-    pod_security: mechanism that checks Trainer's own pods.
+    pods: Trainer's own.
     """
 
     definitions: Sequence[Release]
@@ -112,9 +110,7 @@ class TrainerArgs:
     gang_seconds: int | None = None
     capabilities: Mapping[str, Sequence[str]] = field(default_factory=dict)
     near: str | None = None
-    replicas: int = 1
-    nodes: NodeGroup = ANYWHERE
-    pod_security: PodSecurity = PodSecurity.STANDARDS
+    pods: ControllerPods = ONE_REPLICA
 
 
 class Trainer(JobOperatorLayer):
@@ -160,9 +156,7 @@ def job_operator(args: TrainerArgs) -> JobOperator:
             {"name": "cert", "secret": {"secretName": CERTIFICATE, "defaultMode": 0o644}},
             {"name": "config", "configMap": {"name": _CONFIG}},
         ],
-        replicas=args.replicas,
-        nodes=args.nodes,
-        pod_security=args.pod_security,
+        pods=args.pods,
         cluster_rules=cluster_rules(),
         own_rules=certificate_rules(CERTIFICATE),
     )

@@ -18,10 +18,9 @@ import pulumi
 
 from components.artifacts import Release
 from components.job_kinds import PYTORCH_JOB
+from components.kubernetes.controller import ONE_REPLICA, ControllerPods
 from components.kubernetes.manifests import Document
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.rbac import READ, rule
-from components.kubernetes.security import PodSecurity
 from components.queueing.job_operators import (
     ADMISSION,
     LOG_LEVEL,
@@ -55,16 +54,12 @@ class TrainingOperatorArgs:
     release: the CRD of PyTorchJob, and the image of the container `training-operator`.
     init_image: an image with a shell and nslookup. Workers wait in it until their master has an address.
     scheduler: name of the scheduler that binds PodGroups, whose CRD must exist. Empty disables gangs.
-    replicas: one of them leads.
-    pod_security: mechanism that checks its pods.
     """
 
     release: Release
     init_image: str
     scheduler: str = ""
-    replicas: int = 1
-    nodes: NodeGroup = ANYWHERE
-    pod_security: PodSecurity = PodSecurity.STANDARDS
+    pods: ControllerPods = ONE_REPLICA
 
 
 class TrainingOperator(JobOperatorLayer):
@@ -91,7 +86,7 @@ def job_operator(args: TrainingOperatorArgs) -> JobOperator:
             *([f"--gang-scheduler-name={args.scheduler}"] if args.scheduler else []),
             f"--enable-scheme={KIND.lower()}",
             f"--pytorch-init-container-image={args.init_image}",
-            *(["--leader-elect"] if args.replicas > 1 else []),
+            *(["--leader-elect"] if args.pods.replicas > 1 else []),
         ],
         ports={"metrics": 8080, "webhook-server": 9443},
         probes=health_probes(8081),
@@ -103,9 +98,7 @@ def job_operator(args: TrainingOperatorArgs) -> JobOperator:
             "volumeMounts": [{"name": "cert", "mountPath": _CERTIFICATE_FOLDER, "readOnly": True}],
         },
         volumes=[{"name": "cert", "secret": {"secretName": CERTIFICATE, "defaultMode": 0o644}}],
-        replicas=args.replicas,
-        nodes=args.nodes,
-        pod_security=args.pod_security,
+        pods=args.pods,
         cluster_rules=cluster_rules(),
         own_rules=certificate_rules(CERTIFICATE),
     )

@@ -19,14 +19,13 @@ import yaml
 
 from components import names
 from components.artifacts import Release
-from components.kubernetes.controller import Controller
+from components.kubernetes.controller import ONE_REPLICA, Controller, ControllerPods
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import checksum, config_map
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import READ_ONLY, PodSecurity
+from components.kubernetes.security import READ_ONLY
 from components.scheduling.second_scheduler import (
     CONFIG_FILE,
     CONFIG_PATH,
@@ -69,16 +68,13 @@ class CoschedulingArgs:
     `controller`.
     gpu_resource: resource name for GPUs. Nodes are filled by it.
     permit_seconds: how long the pods of a gang keep their places while others are missing.
-    replicas: of both programs. With several, one leads.
-    pod_security: mechanism that checks their pods.
+    pods: of both programs.
     """
 
     releases: Sequence[Release]
     gpu_resource: str = names.GPU
     permit_seconds: int = PERMIT_SECONDS
-    replicas: int = 1
-    nodes: NodeGroup = ANYWHERE
-    pod_security: PodSecurity = PodSecurity.STANDARDS
+    pods: ControllerPods = ONE_REPLICA
 
 
 class Coscheduling(SecondScheduler):
@@ -114,7 +110,7 @@ def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {
-            "leaderElect": args.replicas > 1,
+            "leaderElect": args.pods.replicas > 1,
             "resourceNamespace": NAMESPACE,
             "resourceName": SCHEDULER,
         },
@@ -152,7 +148,7 @@ def foundation_documents(args: CoschedulingArgs) -> list[Document]:
                 rule(group, ["podgroups/status", "elasticquotas/status"], ["patch"]),
             ]
         ),
-        *(leads_by(controls, _CONTROLLER_LEASE, _CONTROL_PLANE) if args.replicas > 1 else ()),
+        *(leads_by(controls, _CONTROLLER_LEASE, _CONTROL_PLANE) if args.pods.replicas > 1 else ()),
         *as_scheduler(schedules, "sched-plugins"),
         config_map(CONFIG_MAP, NAMESPACE, {CONFIG_FILE: _config(args)}),
     ]
@@ -178,7 +174,7 @@ def controller(args: CoschedulingArgs) -> Document:
         "name": CONTROLLER,
         "image": args.releases[0].images["controller"],
         "imagePullPolicy": "IfNotPresent",
-        **({"args": ["--enableLeaderElection"]} if args.replicas > 1 else {}),
+        **({"args": ["--enableLeaderElection"]} if args.pods.replicas > 1 else {}),
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 15},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
         "resources": CONTROLLER_RESOURCES.body(),
@@ -205,11 +201,4 @@ def _controller(args: CoschedulingArgs) -> Controller:
 
 
 def _program(args: CoschedulingArgs, name: str, labels: Mapping[str, str]) -> Controller:
-    return Controller(
-        name=name,
-        namespace=NAMESPACE,
-        labels=labels,
-        replicas=args.replicas,
-        nodes=args.nodes,
-        pod_security=args.pod_security,
-    )
+    return Controller(name=name, namespace=NAMESPACE, labels=labels, pods=args.pods)

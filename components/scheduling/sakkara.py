@@ -17,14 +17,12 @@ import yaml
 
 from components import names
 from components.artifacts import Release
-from components.kubernetes.controller import Controller
+from components.kubernetes.controller import ONE_REPLICA, Controller, ControllerPods
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import checksum, config_map
-from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import PodSecurity
 from components.scheduling.second_scheduler import (
     CONFIG_FILE,
     CONFIG_PATH,
@@ -73,17 +71,13 @@ class SakkaraArgs:
     pod_groups: the CRD of PodGroup.
     topology: None for a single level of nodes, where only CPUs and memory count for the placement.
     gpu_resource: resource name for GPUs.
-    replicas: one of them leads.
-    pod_security: mechanism that checks its pods.
     """
 
     pod_groups: Release
     image: str
     topology: Topology | None = None
     gpu_resource: str = names.GPU
-    replicas: int = 1
-    nodes: NodeGroup = ANYWHERE
-    pod_security: PodSecurity = PodSecurity.STANDARDS
+    pods: ControllerPods = ONE_REPLICA
 
 
 class Sakkara(SecondScheduler):
@@ -106,7 +100,7 @@ def configuration(args: SakkaraArgs) -> Mapping[str, Any]:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {
-            "leaderElect": args.replicas > 1,
+            "leaderElect": args.pods.replicas > 1,
             "resourceNamespace": NAMESPACE,
             "resourceName": SCHEDULER,
         },
@@ -174,7 +168,5 @@ def _program(args: SakkaraArgs) -> Controller:
         namespace=NAMESPACE,
         labels=_LABELS,
         annotations=checksum(_config(args)),
-        replicas=args.replicas,
-        nodes=args.nodes,
-        pod_security=args.pod_security,
+        pods=args.pods,
     )

@@ -19,7 +19,7 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.kubernetes.controller import Controller
+from components.kubernetes.controller import Controller, ControllerPods
 from components.kubernetes.manifests import Document, Manifest, register_all
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import ANYWHERE, NodeGroup
@@ -190,7 +190,6 @@ def _deployment(args: SlackControllerArgs) -> Document:
         namespace=names.SYSTEM_NAMESPACE,
         labels=LABELS,
         annotations=code.checksum(),
-        nodes=args.nodes,
-        pod_security=args.pod_security,
+        pods=ControllerPods(nodes=args.nodes, pod_security=args.pod_security),
     )
     return controller.of_program(code, args.image, [f"{FILES_FOLDER}/{_SETTINGS}"], args.resources, **served)

@@ -14,6 +14,7 @@ from components.health.repair import RepairController, RepairControllerArgs
 from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
 from components.health.thresholds import Scope
 from components.kubernetes.cluster import Cluster
+from components.kubernetes.controller import ControllerPods
 from components.observability import prometheus
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, scrapers
 from components.workloads import nccl
@@ -44,8 +45,7 @@ def install(
                 prometheus=prometheus.address(settings.monitoring.namespace) if metrics is not None else None,
                 gpu_resource=cluster.gpu_resource,
                 held=cluster.has_admission_policies,
-                nodes=cluster.placement.system,
-                pod_security=cluster.pod_security,
+                pods=ControllerPods(nodes=cluster.placement.system, pod_security=cluster.pod_security),
             ),
             cluster.options(queues.namespace),
         )

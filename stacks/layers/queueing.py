@@ -33,7 +33,7 @@ from components.scheduling.topology import narrowest
 from components.workloads.pods import capabilities
 from stacks.config.inputs import StackInputs
 from stacks.layers.releases import Releases
-from stacks.layers.scheduling import Scheduling
+from stacks.layers.scheduling import Scheduling, operator_pods
 from stacks.layers.site import SiteLayers
 
 
@@ -100,9 +100,8 @@ def _appwrapper(
         release=releases.appwrapper,
         scheduler_name=scheduling.scheduler,
         fault_tolerance=_fault_tolerance(inputs),
-        replicas=inputs.settings.queueing.replicas,
         gpu_resource=cluster.gpu_resource,
-        nodes=cluster.placement.system,
+        pods=operator_pods(inputs, cluster),
     )
     return AppWrappers("appwrapper", wrapper_args, cluster.options(system))
 
@@ -115,7 +114,7 @@ def _kueue(
     kinds: Sequence[str],
 ) -> Kueue:
     """Register Kueue, and the Job that rewrites its objects after an update. kinds: of jobs, see KueueArgs."""
-    nodes, recovery = cluster.placement.system, inputs.settings.recovery
+    recovery = inputs.settings.recovery
     pods_ready = PodsReady(
         start_seconds=recovery.start_timeout_minutes * 60, recovery_seconds=recovery.recovery_timeout_seconds
     )
@@ -123,16 +122,15 @@ def _kueue(
         release=release,
         kinds=kinds,
         pods_ready=pods_ready,
-        replicas=inputs.settings.queueing.replicas,
         fair_sharing=_fair_sharing(inputs, cluster),
         gates=GATES if reclaims_while_borrowing(inputs.settings.queueing.kueue_version) else GATES_BEFORE,
-        nodes=nodes,
+        pods=operator_pods(inputs, cluster),
     )
     kueue = Kueue("kueue", kueue_args, options)
     migration = StoredVersionsArgs(
         release=inputs.settings.queueing.kueue_version,
         image=inputs.mirror.image(catalogue.PYTHON.reference),
-        nodes=nodes,
+        nodes=cluster.placement.system,
         pod_security=cluster.pod_security,
     )
     StoredVersions("stored-versions", migration, cluster.options(kueue))
@@ -150,18 +148,16 @@ def _job_operators(
     inputs: StackInputs[Any], releases: Releases, cluster: Cluster, system: Namespace, scheduling: Scheduling
 ) -> Sequence[TrainingOperator | KubeRay | JobSets | Trainer]:
     """Register the operators that make the pods of jobs, those that are wanted."""
-    replicas, found = inputs.settings.queueing.replicas, list[TrainingOperator | KubeRay | JobSets | Trainer]()
+    pods, found = operator_pods(inputs, cluster), list[TrainingOperator | KubeRay | JobSets | Trainer]()
     if releases.job_set is not None:
-        sets = JobSetsArgs(release=releases.job_set, replicas=replicas, nodes=cluster.placement.system)
+        sets = JobSetsArgs(release=releases.job_set, pods=pods)
         found.append(JobSets("jobset", sets, cluster.options(system)))
     if releases.training_operator is not None:
         training = TrainingOperatorArgs(
             release=releases.training_operator,
             init_image=inputs.mirror.image(catalogue.ALPINE.reference),
             scheduler=scheduling.scheduler if scheduling.has_pod_groups else "",
-            replicas=replicas,
-            nodes=cluster.placement.system,
-            pod_security=cluster.pod_security,
+            pods=pods,
         )
         # It looks for the definition of PodGroup when it starts, and ends without it.
         after = cluster.options(system, *scheduling.ready)
@@ -176,9 +172,7 @@ def _job_operators(
             definitions=releases.ray_kinds,
             role=releases.ray_role,
             python=inputs.mirror.image(catalogue.PYTHON.reference),
-            replicas=replicas,
-            nodes=cluster.placement.system,
-            pod_security=cluster.pod_security,
+            pods=pods,
         )
         found.append(KubeRay("kuberay", ray, cluster.options(system)))
     return found
@@ -192,9 +186,7 @@ def _trainer(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, sch
         gang_seconds=inputs.settings.scheduling.coscheduling.permit_seconds if scheduling.has_pod_groups else None,
         capabilities=capabilities(cluster.fabric) if has_own else {},
         near=narrowest(inputs.settings.scheduling.topology.levels),
-        replicas=inputs.settings.queueing.replicas,
-        nodes=cluster.placement.system,
-        pod_security=cluster.pod_security,
+        pods=operator_pods(inputs, cluster),
     )
 
 

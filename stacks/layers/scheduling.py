@@ -6,6 +6,7 @@ from typing import Any
 
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
+from components.kubernetes.controller import ControllerPods
 from components.layer import Layer
 from components.scheduling import coscheduling, sakkara
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
@@ -48,9 +49,7 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> S
         releases=releases.scheduler_plugins,
         gpu_resource=cluster.gpu_resource,
         permit_seconds=settings.scheduling.coscheduling.permit_seconds,
-        replicas=settings.queueing.replicas,
-        nodes=cluster.placement.system,
-        pod_security=cluster.pod_security,
+        pods=operator_pods(inputs, cluster),
     )
     ready.append(Coscheduling("coscheduling", args, cluster.options()))
     return Scheduling(scheduler=coscheduling.SCHEDULER, has_pod_groups=True, ready=ready)
@@ -62,9 +61,14 @@ def _sakkara(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> 
         image=inputs.mirror.image(catalogue.SAKKARA.reference),
         topology=inputs.settings.scheduling.sakkara.topology(),
         gpu_resource=cluster.gpu_resource,
-        replicas=inputs.settings.queueing.replicas,
-        nodes=cluster.placement.system,
-        pod_security=cluster.pod_security,
+        pods=operator_pods(inputs, cluster),
+    )
+
+
+def operator_pods(inputs: StackInputs[Any], cluster: Cluster) -> ControllerPods:
+    """Return how the pods of schedulers and operators run."""
+    return ControllerPods(
+        replicas=inputs.settings.queueing.replicas, nodes=cluster.placement.system, pod_security=cluster.pod_security
     )
 
 
