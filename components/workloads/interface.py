@@ -10,17 +10,15 @@ from typing import Final
 import pulumi
 
 from components.kubernetes import objects
-from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.manifests import SKIP_AWAIT, Document
 from components.kubernetes.objects import metadata
-from components.kubernetes.placement import ANYWHERE, NodeGroup
-from components.kubernetes.resources import Resources
-from components.kubernetes.security import UNPRIVILEGED, PodSecurity
-from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
+from components.kubernetes.placement import NodeGroup
+from components.kubernetes.security import PodSecurity
+from components.kubernetes.volumes import AccessMode
 from components.kubernetes.workloads import deployment
 from components.workloads.pods import WORKLOAD_LABEL
 
 USER: Final = 1000
-RESOURCES: Final = Resources(cpu_request="250m", memory_request="3Gi", cpu_limit="2", memory_limit="4Gi")
 
 
 class Exposure(StrEnum):
@@ -135,25 +133,6 @@ def ray_token(*, signs_in: bool) -> Document:
     return {} if signs_in else {"automountServiceAccountToken": False}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ViewerArgs:
-    """An interface that shows the files of a volume.
-
-    namespace: of the volume's PVC.
-    image: has the command.
-    port: that the command listens on.
-    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
-    """
-
-    namespace: pulumi.Input[str]
-    image: pulumi.Input[str]
-    command: Sequence[str]
-    volumes: Sequence[Volume]
-    port: int
-    nodes: NodeGroup
-    user: int | None = USER
-
-
 def one_replica(
     name: str,
     namespace: pulumi.Input[str],
@@ -178,74 +157,3 @@ def one_replica(
         "volumes": list(volumes),
     }
     return deployment(name, namespace, {label: name}, pod, recreate=True, annotations=SKIP_AWAIT)
-
-
-def viewer(name: str, args: ViewerArgs) -> list[Document]:
-    """Return an interface's Deployment and Service."""
-    container: Document = {
-        "name": name,
-        "image": args.image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": list(args.command),
-        "env": [{"name": "HOME", "value": "/tmp"}],  # noqa: S108 - of the container alone
-        "ports": [{"name": "http", "containerPort": args.port, "protocol": "TCP"}],
-        "readinessProbe": {"tcpSocket": {"port": args.port}, "periodSeconds": 10},
-        "resources": RESOURCES.body(),
-        "securityContext": dict(UNPRIVILEGED),
-        "volumeMounts": [item.mount() for item in args.volumes],
-    }
-    server = one_replica(
-        name, args.namespace, container, volumes(args.volumes), label=WORKLOAD_LABEL, nodes=args.nodes, user=args.user
-    )
-    return [server, service(name, args.namespace, port=args.port, target=args.port, reach=Reach())]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogViewerArgs:
-    """The arguments of an interface that shows the logs of training runs.
-
-    namespace: of the logs' PVC.
-    logs: name of the PVC.
-    image: has the interface's command.
-    user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
-    """
-
-    namespace: pulumi.Input[str]
-    logs: pulumi.Input[str]
-    image: pulumi.Input[str]
-    nodes: NodeGroup = ANYWHERE
-    user: int | None = USER
-
-
-def log_viewer(name: str, args: LogViewerArgs, command: Sequence[str], port: int, *, read_only: bool) -> list[Document]:
-    """Return the objects of the interface. read_only: of the logs, which are in /workspace."""
-    own = ViewerArgs(
-        namespace=args.namespace,
-        image=args.image,
-        command=command,
-        volumes=(claim("logs", args.logs, "/workspace", read_only=read_only),),
-        port=port,
-        nodes=args.nodes,
-        user=args.user,
-    )
-    return viewer(name, own)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogVolumeArgs:
-    """A volume that many pods write logs to. namespace: of the pods."""
-
-    namespace: pulumi.Input[str]
-    storage: Storage
-
-
-class LogVolume(pulumi.ComponentResource):
-    """Create the PVC for logs. Training jobs write them, and viewers read them."""
-
-    name: pulumi.Output[str]
-
-    def __init__(self, name: str, args: LogVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:workloads:LogVolume", name, None, opts)
-        document = args.storage.claim(name, args.namespace)
-        self.name = Manifest(name, document, pulumi.ResourceOptions(parent=self)).object_name
-        self.register_outputs({"name": self.name})

@@ -17,17 +17,16 @@ from components.tenancy.quota import offered
 from components.tenancy.team import Team
 from components.workloads import gang as sample
 from components.workloads import jupyterlab
-from components.workloads.aim import Aim
 from components.workloads.finetuning import Finetuning
-from components.workloads.interface import LogViewerArgs, LogVolume, LogVolumeArgs, Reach, Storage, user_of
+from components.workloads.interface import Reach, Storage, user_of
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
+from components.workloads.logs import Aim, LogViewerArgs, LogVolume, LogVolumeArgs, TensorBoard
 from components.workloads.metaseq import Metaseq
 from components.workloads.nccl import Nccl
 from components.workloads.olmo import Olmo
 from components.workloads.pretraining import Pretraining
 from components.workloads.submission import SubmissionMode
 from components.workloads.synthetic import SyntheticLoad
-from components.workloads.tensorboard import TensorBoard
 from components.workloads.vllm import Vllm
 from stacks.config.inputs import StackInputs
 from stacks.config.secrets import JUPYTER_TOKEN

@@ -24,8 +24,8 @@ from components.nodes import nvme_scratch
 from components.tenancy import own_volumes, pod_policy
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, quotas
 from components.tenancy.pod_policy import PodRules
-from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard, vllm
-from components.workloads.interface import LogViewerArgs, Storage
+from components.workloads import jupyterlab, logs, metaseq, nccl, olmo, vllm
+from components.workloads.interface import Storage
 from components.workloads.pods import NodePods
 from components.workloads.submission import Submission, SubmissionMode
 from emulator.paths import Paths
@@ -277,8 +277,8 @@ class TestPlatformsOwnPods:
             *(olmo.documents("olmo", olmo.OlmoArgs(submission=team, pods=pods, data="data")) if scratch else []),
             *vllm.documents("batch", batch),
             jupyterlab.server("lab", lab),
-            *aim.documents("aim", LogViewerArgs(namespace=where, logs="logs", image="i:1")),
-            *tensorboard.documents("board", LogViewerArgs(namespace=where, logs="logs", image="i:1")),
+            *logs.aim("aim", logs.LogViewerArgs(namespace=where, logs="logs", image="i:1")),
+            *logs.tensorboard("board", logs.LogViewerArgs(namespace=where, logs="logs", image="i:1")),
         ]
 
     def templates(self, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:

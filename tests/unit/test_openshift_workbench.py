@@ -11,9 +11,7 @@ import pulumi
 import pytest
 
 from components.artifacts import Mirror
-from components.workloads import aim as viewers
-from components.workloads import tensorboard as boards
-from components.workloads.interface import LogViewerArgs
+from components.workloads import logs
 from stacks.config import secrets
 from stacks.config.secrets import OBJECT_STORE_SECRET_KEY as SECRET_KEY
 from stacks.layers.jobs import documents
@@ -112,9 +110,9 @@ class TestUsersOfOpenShift:
         assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
 
     def test_nor_do_viewers(self) -> None:
-        aim = LogViewerArgs(namespace="blue", logs="logs", image="aim:1", user=None)
-        board = LogViewerArgs(namespace="blue", logs="logs", image="tensorboard:1", user=None)
-        for deployment, _ in (viewers.documents("aim", aim), boards.documents("tensorboard", board)):
+        aim = logs.LogViewerArgs(namespace="blue", logs="logs", image="aim:1", user=None)
+        board = logs.LogViewerArgs(namespace="blue", logs="logs", image="tensorboard:1", user=None)
+        for deployment, _ in (logs.aim("aim", aim), logs.tensorboard("tensorboard", board)):
             context = deployment["spec"]["template"]["spec"]["securityContext"]
             assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
 
