@@ -20,7 +20,6 @@ import pulumi
 from components.kubernetes import objects, own_node, workloads
 from components.kubernetes.constraints import Constraint
 from components.kubernetes.manifests import Document, Manifest, register_all
-from components.kubernetes.monitor import service_monitor
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.network import Pods, inward
 from components.kubernetes.own_node import OwnNodeAccount
@@ -160,7 +159,9 @@ def daemon_set(namespace: pulumi.Input[str], args: AutopilotArgs) -> Document:
 def monitor(namespace: pulumi.Input[str], labels: Mapping[str, str]) -> Document:
     """Return the monitor with the chart's name (templates/servicemonitor.yaml)."""
     endpoint = {"port": "http", "scheme": "http"}
-    return service_monitor("autopilot-metrics-monitor", namespace, _LABELS, endpoint, labels={**_LABELS, **labels})
+    return objects.service_monitor(
+        "autopilot-metrics-monitor", namespace, _LABELS, endpoint, labels={**_LABELS, **labels}
+    )
 
 
 def constraint(args: AutopilotArgs) -> Constraint:

@@ -10,9 +10,8 @@ from typing import Final
 import pulumi
 
 from components import names
-from components.health.repair_state import KEY
+from components.health.repair_state import KEY, Signal
 from components.health.reporter import NCCL_GATE
-from components.health.signals import SIGNALS
 from components.kubernetes import own_node
 from components.kubernetes.controller import ONE_REPLICA, Controller, ControllerPods
 from components.kubernetes.manifests import Document, Manifest
@@ -20,6 +19,7 @@ from components.kubernetes.own_node import OwnNodeAccount
 from components.kubernetes.program_job import RESOURCES
 from components.kubernetes.programs import API_CLIENT, FILES_FOLDER, Program
 from components.kubernetes.rbac import rule
+from components.tables import Table
 
 CONTROLLER: Final = "repair-controller"
 """Name of all objects of the controller, including its service account."""
@@ -29,6 +29,14 @@ POLICY: Final = "mlbatch-repair-controller"
 """Name of the admission policy and of the cluster-scoped permissions."""
 ROUND_SECONDS: Final = 20
 _SETTINGS: Final = "settings.json"
+
+
+class _Signals(Table):
+    signals: tuple[Signal, ...]
+
+
+SIGNALS: Final = _Signals.load("components.health.signals").signals
+"""The signals of broken GPUs and links."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,3 +122,32 @@ def checksum(text: str) -> Mapping[str, str]:
 def files_checksum(data: Mapping[str, str]) -> Mapping[str, str]:
     """Return the same annotation for files by name."""
     return checksum("".join(f"{name}\n{text}\n" for name, text in sorted(data.items())))
+
+
+def service_monitor(
+    name: str,
+    namespace: pulumi.Input[str],
+    service: Mapping[str, str],
+    endpoint: Document,
+    *,
+    labels: Mapping[str, str],
+    of_namespace: str | None = None,
+) -> Document:
+    """Return the monitor of a Service's `/metrics` (prometheus-operator, Documentation/api-reference).
+
+    service: labels of the Service.
+    endpoint: port and more fields.
+    labels: labels that Prometheus selects monitors by.
+    of_namespace: namespace of the Service. None for the monitor's.
+    """
+    elsewhere = {"namespaceSelector": {"matchNames": [of_namespace]}} if of_namespace is not None else {}
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": metadata(name, namespace, labels=labels),
+        "spec": {
+            **elsewhere,
+            "selector": {"matchLabels": dict(service)},
+            "endpoints": [{"path": "/metrics", **endpoint}],
+        },
+    }

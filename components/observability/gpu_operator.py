@@ -7,8 +7,8 @@ from typing import Final
 
 import pulumi
 
+from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
-from components.kubernetes.monitor import service_monitor
 from components.observability.prometheus import BY_NODE, MONITOR_LABELS
 
 SERVICES: Final = {
@@ -44,6 +44,6 @@ class GpuOperatorMonitors(pulumi.ComponentResource):
 def monitor(service: str, port: str, args: GpuOperatorMonitorsArgs) -> Document:
     """Return the monitor of a Service."""
     endpoint = {"port": port, "relabelings": [dict(BY_NODE)]}
-    return service_monitor(
+    return objects.service_monitor(
         service, args.namespace, {"app": service}, endpoint, labels=MONITOR_LABELS, of_namespace=args.operator
     )

@@ -16,7 +16,6 @@ from components.artifacts import LocatedChart
 from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
-from components.kubernetes.monitor import service_monitor
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.network import Pods, inward
 from components.kubernetes.placement import NodeGroup
@@ -24,9 +23,15 @@ from components.kubernetes.quantity import Quantity
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
 from components.layer import Layer
-from components.observability import accounts, object_state, receivers
+from components.observability import accounts, receivers
 from components.observability.receivers import Receiver
+from components.tables import Table
 from components.tenancy import slack
+
+
+class _ObjectState(Table):
+    values: dict[str, Any]
+
 
 NAMESPACE: Final = "monitoring"
 """The default namespace."""
@@ -51,6 +56,7 @@ NVIDIA's exporter uses `Hostname` or `hostname`, depending on its version (NVIDI
 node exporter uses the address of its port.
 """
 
+OBJECT_STATE: Final = _ObjectState.load("components.observability.object_state").values
 _ADMIN_SECRET: Final = "grafana-admin"
 _UNREACHABLE: Final = ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
 """Parts of the control plane that are hidden in managed clusters. Prometheus would report them as down."""
@@ -281,7 +287,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "kube-state-metrics": {
             **nodes,
-            **object_state.values(),
+            **OBJECT_STATE,
             "resources": _STATE_METRICS.body(),
             "metricLabelsAllowlist": [f"nodes=[{','.join(_NODE_LABELS)}]"],
         },
@@ -349,7 +355,7 @@ def _operator_monitor(name: str, namespace: str, service: Mapping[str, str]) -> 
         "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
         "tlsConfig": {"insecureSkipVerify": True},
     }
-    return service_monitor(name, namespace, service, endpoint, labels=MONITOR_LABELS)
+    return objects.service_monitor(name, namespace, service, endpoint, labels=MONITOR_LABELS)
 
 
 def _template(args: MonitoringArgs, storage: Quantity) -> Mapping[str, Any]:

@@ -18,9 +18,16 @@ from components.kubernetes.network import opening
 from components.kubernetes.objects import with_namespace
 from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import Volume, claim
-from components.workloads.disruption import disruption_budget
 from components.workloads.interface import USER, Exposure, Reach, Storage, pod_security, service
-from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, capabilities, pod_spec, scratch
+from components.workloads.pods import (
+    WORKLOAD_LABEL,
+    Container,
+    NodePods,
+    capabilities,
+    disruption_budget,
+    pod_spec,
+    scratch,
+)
 from components.workloads.submission import Submission, SubmissionMode, app_wrapper
 
 PORT: Final = 8888

@@ -27,9 +27,8 @@ from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
 from components.scripts import script
 from components.workloads import mpi
-from components.workloads.disruption import disruption_budget
 from components.workloads.indexed_job import files_map, files_volume, indexed_job, service_name
-from components.workloads.pods import Container, NodePods, pod_spec
+from components.workloads.pods import Container, NodePods, disruption_budget, pod_spec
 from components.workloads.submission import Submission, SubmissionMode, SubmittedJob, submitted
 from components.workloads.volcano_job import WORKER_TASK, volcano_job
 

@@ -17,9 +17,8 @@ import pulumi
 from components.kubernetes.manifests import Document
 from components.kubernetes.volumes import Volume, claim
 from components.scripts import script
-from components.workloads.disruption import disruption_budget
 from components.workloads.indexed_job import indexed_job, service_name
-from components.workloads.pods import Container, NodePods, pod_spec, scratch
+from components.workloads.pods import Container, NodePods, disruption_budget, pod_spec, scratch
 from components.workloads.submission import Submission, SubmittedJob, submitted
 
 FOLDER: Final = "/opt/OLMo"

@@ -9,6 +9,7 @@ from typing import Final
 import pulumi
 
 from components import names
+from components.kubernetes import objects
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
@@ -129,3 +130,15 @@ def pod_spec(pods: NodePods, args: Container, *, priority_class: str | None) -> 
 def variables(values: Mapping[str, str]) -> list[Document]:
     """Return a container's `env`."""
     return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def disruption_budget(name: str, namespace: pulumi.Input[str], pods: int) -> Document:
+    """Return the PodDisruptionBudget that protects a job whose state is only on its nodes from drains.
+
+    A drain, for example in an upgrade of the node, then waits and finally fails. Other ways to end pods are still
+    possible: Kueue, AppWrapper, a taint with effect NoExecute.
+    pods: number of pods. Kubernetes needs a number for objects without a scale, such as a Job (kubernetes.io,
+    tasks/run-application/configure-pdb).
+    """
+    labels = {WORKLOAD_LABEL: name}
+    return objects.disruption_budget(name, namespace, labels, pods, labels)

@@ -13,13 +13,13 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import catalogue
+from components import catalogue, names
 from components.artifacts import ArtifactError, Mirror
 from components.azure.aks import SYSTEM_NODES
 from components.health.reporter import NCCL_GATE
 from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
-from components.observability import dashboards, metrics, object_state
+from components.observability import dashboards, metrics, prometheus
 from components.observability.alerts import OPERATORS, Watched, alerts, groups
 from components.observability.dashboards import DASHBOARDS, Dashboard, Dashboards, DashboardsArgs
 from components.observability.prometheus import (
@@ -287,7 +287,9 @@ class TestAlerts:
 
 
 def test_what_is_made_of_objects_is_what_panels_and_alerts_may_ask_for() -> None:
-    resources = object_state.values()["customResourceState"]["config"]["spec"]["resources"]
+    resources = prometheus.OBJECT_STATE["customResourceState"]["config"]["spec"]["resources"]
+    read = [kind["groupVersionKind"] for kind in resources]
+    assert {f"{kind['group']}/{kind['version']}" for kind in read} == {names.KUEUE_API, names.APPWRAPPER_API}
     made = [f"{kind['metricNamePrefix']}_{metric['name']}" for kind in resources for metric in kind["metrics"]]
     assert made == list(metrics.OBJECT_METRICS)
 

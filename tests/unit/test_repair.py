@@ -17,10 +17,9 @@ from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 from cli.app import main
 from components.health import repair_controller
 from components.health.nccl_gate import job_documents
-from components.health.repair import RepairControllerArgs, account, program
+from components.health.repair import SIGNALS, RepairControllerArgs, account, program
 from components.health.repair_state import ACTIONS, KEY, Signal, decide, repair_of
 from components.health.reporter import NCCL_GATE
-from components.health.signals import SIGNALS
 from components.health.thresholds import Scope
 from components.kubernetes import own_node
 from components.kubernetes.in_cluster import Api
