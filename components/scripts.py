@@ -1,4 +1,4 @@
-"""Shell scripts of jobs, as templates (`*.jinja`) beside the code."""
+"""Shell scripts of jobs and long manifests, as templates (`*.jinja`) beside the code."""
 
 from __future__ import annotations
 

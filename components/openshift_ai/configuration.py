@@ -6,9 +6,10 @@ docstrings below have the reasons for differences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
@@ -22,6 +23,7 @@ from components.queueing import job_operators
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.kueue import APPWRAPPER_KIND, BACKOFF_SECONDS, CLIENT, REQUEUES, UNCOUNTED
+from components.scripts import script
 
 MANIFESTS: Final = "/opt/manifests"
 """Where the operator's image has the manifests of all components."""
@@ -88,22 +90,13 @@ def replaced(release: OpenShiftAi) -> list[Replaced]:
 def config_maps(args: Configuration, namespace: str, applications: str) -> Iterator[Document]:
     """Yield the ConfigMaps, first those in the operator's namespace."""
     data: dict[str, dict[str, str]] = {}
+    patches = deployments(args)
     for file in replaced(args.release):
-        data.setdefault(file.config_map, {})[file.key] = _text(_content(file, args))
+        content = kueue(args) if file.key == _KUEUE_CONFIG else patches[file.config_map]
+        data.setdefault(file.config_map, {})[file.key] = _text(content)
     for name, files in data.items():
         yield config_map(name, namespace, files)
     yield config_map(CODEFLARE, applications, {"config.yaml": _text(codeflare(args))})
-
-
-def _content(file: Replaced, args: Configuration) -> Document:
-    contents: Mapping[tuple[str, str], Callable[[], Document]] = {
-        ("mlbatch-codeflare", _MANAGER): codeflare_deployment,
-        ("mlbatch-kuberay", _RAY_PATCH): kuberay_deployment,
-        ("mlbatch-kueue", _KUEUE_CONFIG): lambda: kueue(args),
-        ("mlbatch-kueue", _PATCH): kueue_deployment,
-        ("mlbatch-training-operator", _PATCH): lambda: training_operator_deployment(args),
-    }
-    return contents[file.config_map, file.key]()
 
 
 def kueue(args: Configuration) -> Document:
@@ -207,77 +200,20 @@ def codeflare(args: Configuration) -> Document:
     }
 
 
-def kuberay_deployment() -> Document:
-    """Return the patch of KubeRay's Deployment."""
-    containers = [{"name": "kuberay-operator", "image": "$(image)"}]
-    return _deployment("kuberay-operator", {"priorityClassName": names.SYSTEM_PRIORITY, "containers": containers})
-
-
-def kueue_deployment() -> Document:
-    """Return the patch of Kueue's Deployment. The operator sets the image."""
-    arguments = [f"--config=/{_KUEUE_CONFIG}", job_operators.LOG_LEVEL, "--feature-gates=LendingLimit=true"]
-    mount = {"name": "manager-config", "mountPath": f"/{_KUEUE_CONFIG}", "subPath": _KUEUE_CONFIG}
-    pod = {
-        "priorityClassName": names.SYSTEM_PRIORITY,
-        "containers": [{"name": "manager", "image": "$(image)", "args": arguments, "volumeMounts": [mount]}],
-        "volumes": [{"name": "manager-config", "configMap": {"name": "manager-config"}}],
-    }
-    return _deployment("controller-manager", pod, namespace="system")
-
-
-def training_operator_deployment(args: Configuration) -> Document:
-    """Return the patch of the training operator's Deployment."""
-    gangs = [f"--gang-scheduler-name={args.scheduler}"] if args.binds_gangs else []
-    container: Document = {"name": "training-operator", "image": "$(image)"}
-    if args.release.patched_whole:
-        resources = job_operators.RESOURCES.body()
-        container |= {"args": [job_operators.LOG_LEVEL, *gangs], "resources": resources}
-        return _deployment("training-operator", {"priorityClassName": names.SYSTEM_PRIORITY, "containers": [container]})
-    certificate = "kubeflow-training-operator-webhook-cert"
-    init = ["--pytorch-init-container-image", "$(image)"]
-    webhook = ["--webhook-secret-name", certificate, "--webhook-service-name", "kubeflow-training-operator"]
-    container["args"] = [job_operators.LOG_LEVEL, *init, *webhook, *gangs]
-    volume = {"name": "cert", "secret": {"defaultMode": 0o644, "secretName": certificate}}
-    return _deployment("training-operator", {"containers": [container], "volumes": [volume]})
-
-
-def codeflare_deployment() -> Document:
-    """Return the CodeFlare operator's Deployment, which replaces the one in its manifests."""
-    labels = {"app.kubernetes.io/name": "codeflare-operator", "app.kubernetes.io/part-of": "codeflare"}
-    probe = {"port": 8081}
-    container = {
-        "name": "manager",
-        "image": "$(codeflare_operator_controller_image)",
-        "imagePullPolicy": "Always",
-        "command": ["/manager"],
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-        "env": [{"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
-        "ports": [{"containerPort": 8080, "protocol": "TCP", "name": "metrics"}],
-        "livenessProbe": {
-            "httpGet": {"path": "/healthz", **probe},
-            "initialDelaySeconds": 15,
-            "periodSeconds": 20,
-        },
-        "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "initialDelaySeconds": 5, "periodSeconds": 10},
-        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}},
-    }
-    pod = {
-        "priorityClassName": names.SYSTEM_PRIORITY,
-        "securityContext": {"runAsNonRoot": True},
-        "containers": [container],
-        "serviceAccountName": "controller-manager",
-        "terminationGracePeriodSeconds": 10,
-    }
-    document = _deployment("manager", pod, namespace="system")
-    document["spec"] = {"selector": {"matchLabels": labels}, "replicas": 1, **document["spec"]}
-    annotations = {"kubectl.kubernetes.io/default-container": "manager"}
-    document["spec"]["template"]["metadata"] = {"annotations": annotations, "labels": labels}
-    return document
-
-
-def _deployment(name: str, pod: Mapping[str, Any], namespace: str | None = None) -> Document:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": {"spec": pod}}}
+def deployments(args: Configuration) -> Mapping[str, Document]:
+    """Return the operators' Deployments, by the ConfigMap that replaces them."""
+    text = script(
+        __name__,
+        "deployments.yaml",
+        priority=names.SYSTEM_PRIORITY,
+        log_level=job_operators.LOG_LEVEL,
+        kueue_config=_KUEUE_CONFIG,
+        patched_whole=args.release.patched_whole,
+        gangs=args.scheduler if args.binds_gangs else "",
+        resources=json.dumps(job_operators.RESOURCES.body()),
+    )
+    found: Mapping[str, Document] = yaml.safe_load(text)
+    return found
 
 
 def _text(document: Document) -> str:
