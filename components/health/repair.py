@@ -46,7 +46,6 @@ class RepairControllerArgs:
     image: an image with Python 3.11 or later. The controller needs no packages.
     most_percent: of the GPU nodes that may be out of service at once. One node always may.
     prometheus: its address, for alerts. None for node conditions only.
-    gpu_resource: resource name under which nodes offer GPUs.
     held: an admission policy restricts the controller to its taint and its annotation. False if the cluster has no such
     policies.
     """

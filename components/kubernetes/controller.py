@@ -40,7 +40,6 @@ class Controller:
 
     name: of all its objects, including the service account.
     labels: selector of its pods.
-    annotations: of its pods.
     """
 
     name: str

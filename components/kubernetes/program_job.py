@@ -41,7 +41,6 @@ def program_job(
     account: of its pod. The Job has its name as a label.
     image: an image with Python 3.11 or later.
     config_map: has the program.
-    pod_security: mechanism that checks its pod.
     """
     files = [program.volume(config_map)]
     runs = program.container(container, image, arguments, RESOURCES, files)

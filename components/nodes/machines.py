@@ -18,11 +18,9 @@ class Machine:
     """A machine type, with the resources that pods of one node can use.
 
     cpu, memory: quantities, without the part that is reserved for the system.
-    gpus: number of GPUs.
     gpu_product: value of the label `nvidia.com/gpu.product`.
     ports: number of InfiniBand ports, assigned one by one.
     pods: the kubelet's limit.
-    source: source of the numbers.
     thresholds: bandwidth of NCCL's all-reduce on healthy machines, if a source has it.
     """
 

@@ -29,9 +29,7 @@ class Agent:
     name: of all its objects.
     module: dotted name of the program, in any package.
     shared: dotted names of other modules that it imports.
-    arguments: of the program.
     labels: names of the labels that it may write, or prefixes that end in `/`.
-    nodes: the nodes that it runs on.
     privileged: it runs as root with all rights on the node, in its process ID namespace. Otherwise it runs as an
     unprivileged user and only reads.
     folders: folders of the node, mounted read-only at the same path. They must exist.

@@ -31,7 +31,6 @@ a timeout of `timeout`."""
 class NvshareVerificationArgs:
     """The arguments of the test.
 
-    namespace: namespace of the Job.
     image: upstream's, with TensorFlow. It installs one package from PyPI at the start.
     nodes: nodes with a GPU of at least 10 GB of memory that NVshare offers.
     timeout_seconds: of each multiplication.

@@ -56,7 +56,6 @@ _ALERTS: Final = _Alerts.load(__name__).alerts
 class Watched:
     """The properties of a cluster that alerts need.
 
-    gpu_resource: resource name under which nodes offer GPUs.
     has_gpu_metrics: Prometheus reads NVIDIA's exporter.
     gpus_per_node: number of GPUs of each GPU node. None if unknown.
     has_autoscaler: an autoscaler adds and removes nodes, so a missing node is normal.
@@ -156,7 +155,6 @@ class AlertsArgs:
 
     namespace: must exist.
     labels: labels that Prometheus selects its rules by.
-    watched: properties of the cluster.
     runbooks: URL of docs/runbooks.md for readers. None for alerts without a link.
     """
 

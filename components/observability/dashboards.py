@@ -76,9 +76,7 @@ class DashboardsArgs:
     """The arguments of the dashboards.
 
     namespace: Grafana's, which must exist.
-    dashboards: dashboards of the platform.
     published: models of other dashboards by their uid.
-    gpu_resource: resource name under which nodes offer GPUs.
     tolerated: keys of the taints that jobs tolerate.
     lacking: metrics that no exporter has in this cluster.
     """

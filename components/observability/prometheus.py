@@ -82,9 +82,7 @@ _PROMETHEUS: Final = Resources(cpu_request="500m", memory_request="2Gi", cpu_lim
 class MonitoringArgs:
     """The arguments of the monitoring.
 
-    namespace: of all its objects.
     grafana_password: of Grafana's user admin. Kept secret.
-    storage: of Prometheus's volume.
     storage_class: of all volumes. None for the cluster's default.
     alertmanager_storage, grafana_storage: of their volumes. With None, silences and changes in Grafana are lost with
     the pod.

@@ -35,7 +35,6 @@ class Installer:
     namespace: the operator's.
     image: an image with Python 3.11 or later.
     nodes: where it runs.
-    pod_security: mechanism that checks its pods.
     """
 
     namespace: str

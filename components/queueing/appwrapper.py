@@ -49,10 +49,8 @@ _SECRETS: Final = "secrets"
 class AppWrappersArgs:
     """The arguments of the controller.
 
-    release: upstream's manifest file and images.
     scheduler_name: scheduler for pods of wrapped jobs that name none. Empty selects the cluster's default.
     fault_tolerance: of jobs that set no values.
-    gpu_resource: resource name under which nodes offer GPUs.
     """
 
     release: Release

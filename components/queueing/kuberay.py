@@ -44,8 +44,6 @@ class KubeRayArgs:
 
     definitions: CRDs of Ray's three kinds. The operator does not start if one is missing. The first one has the image
     of the container `kuberay-operator`.
-    role: upstream's ClusterRole.
-    python: image of Python for the proxy.
     """
 
     definitions: Sequence[Release]

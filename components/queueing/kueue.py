@@ -110,10 +110,8 @@ class FairSharing:
 class KueueArgs:
     """The arguments of Kueue.
 
-    release: upstream's manifest file and images.
     kinds: kinds of jobs whose operators are installed first. Kueue restarts when one is added.
     pods_ready: when a job whose pods do not run is requeued.
-    gates: feature gates.
     fair_sharing: among users of a team. None if no team enables it.
     """
 

@@ -41,8 +41,6 @@ _PROGRAM: Final = Program(module="components.queueing.stored_versions", shared=[
 class StoredVersionsArgs:
     """The arguments of the Job.
 
-    image: an image with Python 3.11 or later.
-    pod_security: mechanism that checks its pod.
     release: Kueue's version. The Job runs again for another version or another program.
     """
 

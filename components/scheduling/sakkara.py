@@ -68,9 +68,7 @@ class Topology:
 class SakkaraArgs:
     """The arguments of the scheduler.
 
-    pod_groups: the CRD of PodGroup.
     topology: None for a single level of nodes, where only CPUs and memory count for the placement.
-    gpu_resource: resource name for GPUs.
     """
 
     pod_groups: Release

@@ -89,9 +89,7 @@ DEMOS: Final[Mapping[str, Demo]] = {demo.cluster: demo for demo in _Demos.load(_
 class RayClusterArgs:
     """The arguments of the clusters.
 
-    demos: the demos to create.
     image: of Ray, with its version.
-    gpu_resource: resource name for GPUs.
     user: UID in the pods. None if the cluster assigns UIDs to each namespace (OpenShift).
     trusts: trust the cluster's certificate authority, for the object store.
     """

@@ -53,9 +53,7 @@ class Connection:
 class WorkbenchArgs:
     """The arguments of the project.
 
-    namespace: of the project.
     ray: Ray clusters to create. None if the notebook creates its own.
-    ray_jobs: demos that run as jobs.
     edit_for_group: every service account of the project may edit it, as in the guide. Otherwise only the notebook's
     service account may create Ray clusters.
     """

@@ -72,12 +72,10 @@ class FinetuningArgs:
     image: of Ray, with PyTorch.
     packages: that Ray installs for the job, with their versions.
     workers: number of pods, each with a GPU.
-    gpu_resource: resource name for GPUs.
     cpu, memory: of a worker, as canonical quantities.
     head_cpu, head_memory: of the head, as canonical quantities.
     batch: texts of each worker in each step.
     context: the most tokens of a text.
-    placement: the GPU nodes.
     claim: name of the PVC with weights, checkpoints and result. All pods mount it.
     deadline_seconds: limit for each attempt. A job that exceeds it is not retried.
     user: UID in the pods. None if the cluster assigns UIDs to each namespace (OpenShift).

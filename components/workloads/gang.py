@@ -21,11 +21,7 @@ from components.workloads.submission import SUBMITTER
 class GangArgs:
     """The arguments of the job.
 
-    namespace: of the team that submits it.
-    queue: its LocalQueue.
     user: user of the job, recorded as an annotation. None for no particular user.
-    pods: how many pods run together.
-    seconds: how long each pod runs.
     image: has a `sleep` command.
     node_selector: of the GPU nodes. Kueue adds the tolerations of its flavor.
     has_pod_groups: pods of a PodGroup are bound together, and the gang gets a PodGroup.

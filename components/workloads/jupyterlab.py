@@ -56,7 +56,6 @@ class JupyterLabArgs:
     submission: with gang `mlbatch`, a team's queue admits the server, and may preempt it for a job of higher priority.
     With `none` it keeps its node until it is deleted, and no quota counts it. Volcano is not supported.
     token: users log in with it. Kept secret.
-    storage: of the users' files.
     user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
     scratch: mount a folder on the node's local disks, which is deleted with the pod.
     closed: its namespace allows no connections by default. A policy then has to allow those from a load balancer.

@@ -25,9 +25,7 @@ class NodePods:
     """Pods that each take a whole GPU node.
 
     nodes: number of pods.
-    placement: the GPU nodes.
     gpus: in one node.
-    gpu_resource: resource name for GPUs.
     cpu, memory: of one pod, as canonical quantities. Memory includes shared memory.
     shared_memory: size of /dev/shm.
     deadline_seconds: limit for the job.

@@ -94,7 +94,6 @@ class PretrainingArgs:
     """The arguments of the training.
 
     batch: texts of each GPU in each step.
-    steps: of the optimizer.
     checkpoint_every: number of steps.
     checkpoints: PVC of the volume for checkpoints. All pods mount it.
     data: PVC of the volume with the training texts. None for generated texts.

@@ -101,12 +101,10 @@ class SyntheticJob:
 class SyntheticLoadArgs:
     """The arguments of the load.
 
-    namespaces: of the teams, by name.
     submission: how all jobs are submitted, except for namespace and priority.
     image: has `sleep` and `sh`.
     per_gpu: CPU and memory that a pod requests for each GPU.
     placement: the GPU nodes. Kueue adds the tolerations of its flavor.
-    gpu_resource: resource name for GPUs.
     """
 
     jobs: Sequence[SyntheticJob]

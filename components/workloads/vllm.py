@@ -70,14 +70,9 @@ class VllmArgs:
     model_revision: its commit, branch or tag. None for the hub's default.
     generator_image: of the load generator, with `benchmark_serving.py` in its working directory. None for the server's
     image.
-    requests: number of requests in the batch.
-    concurrency: number of requests at once.
     input_tokens, output_tokens: of each request.
-    gpus: of the server.
-    gpu_resource: resource name for GPUs.
     cpu, memory: of the server, as canonical quantities.
     generator_cpu, generator_memory: of the load generator, as canonical quantities.
-    placement: the GPU nodes.
     claim: name of the PVC with the weights.
     bounded: the batch ends with the server and has time limits.
     start_seconds: limit until the server answers.
