@@ -46,10 +46,13 @@ class Alert:
 
 
 class _Alerts(Table):
+    webhook_failures: str
+    waiting: str
+    pending: str
     alerts: tuple[Alert, ...]
 
 
-_ALERTS: Final = _Alerts.load(__name__).alerts
+_ALERTS: Final = _Alerts.load(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +99,14 @@ def alerts(watched: Watched = Watched()) -> Sequence[Alert]:
         "gpu_label": metrics.resource_label(watched.gpu_resource),
         "slack_queue": names.SLACK_QUEUE,
         "system": names.SYSTEM_NAMESPACE,
+        "webhook_failures": _ALERTS.webhook_failures,
         "autopilot": autopilot.NAMESPACE,
-        "webhook_failures": _WEBHOOK_FAILURES,
         "or_fewer_than_specified": _or_fewer_than_specified(watched),
         "or_controller_missing": "".join(f" or {_missing(name)}" for name in watched.controllers),
     }
     return [
         replace(alert, expression=Template(alert.expression).substitute(values))
-        for alert in _ALERTS
+        for alert in _ALERTS.alerts
         if not alert.needs or getattr(watched, alert.needs)
     ]
 
@@ -124,29 +127,6 @@ def _missing(controller: str) -> str:
     """Return the condition that a controller's Deployment does not exist."""
     labels = f'namespace="{names.SYSTEM_NAMESPACE}",deployment="{controller}"'
     return f"(absent(kube_deployment_status_replicas_available{{{labels}}}) and on () count(kube_node_info))"
-
-
-_WEBHOOK_FAILURES: Final = (
-    'apiserver_admission_webhook_rejection_count{error_type="calling_webhook_error",'
-    'name=~".*(\\\\.kb\\\\.io|kueue|codeflare|kubeflow|mlbatch).*"}'
-)
-"""Webhooks of the platform's operators. A webhook's name differs from its configuration's. Projects that use
-kubebuilder, such as Kueue and AppWrapper, use names such as `mworkload.kb.io`."""
-_NO_QUOTA: Final = 'mlbatch_workload_condition{condition="QuotaReserved"} == 0'
-_WAITING: Final = (
-    "(time() - max by (namespace, name, queue) (("
-    f'(mlbatch_workload_condition_since{{condition="QuotaReserved"}} and on (namespace, name) {_NO_QUOTA}) '
-    "or on (namespace, name) mlbatch_workload_created) "
-    'unless on (namespace, name) mlbatch_workload_condition{condition=~"QuotaReserved|Finished"} == 1 '
-    "unless on (namespace, name) mlbatch_workload_active == 0))"
-)
-_PENDING: Final = (
-    f"{_WAITING} * on (namespace, queue) group_left (cluster_queue) "
-    "max by (namespace, queue, cluster_queue) (mlbatch_localqueue_info) "
-    f"or on (namespace, name) {_WAITING}"
-)
-"""Seconds that each workload has waited since its creation or the last loss of its quota. It has the label of its
-ClusterQueue, unless its LocalQueue does not exist. Such a workload is waiting too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +165,7 @@ def prometheus_rule(args: AlertsArgs) -> Document:
 
 def groups(watched: Watched = Watched(), runbooks: str | None = None) -> list[dict[str, Any]]:
     """Return the groups of rules (prometheus/prometheus, docs/configuration/recording_rules.md)."""
-    recorded = {"record": RECORDED[0], "expr": _PENDING}
+    recorded = {"record": RECORDED[0], "expr": Template(_ALERTS.pending).substitute(waiting=_ALERTS.waiting)}
     return [{"name": "mlbatch", "rules": [recorded, *(_rule(alert, runbooks) for alert in alerts(watched))]}]
 
 

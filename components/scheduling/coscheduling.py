@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 import yaml
@@ -26,6 +26,7 @@ from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import READ_ONLY
+from components.scheduling import second_scheduler
 from components.scheduling.second_scheduler import (
     CONFIG_FILE,
     CONFIG_PATH,
@@ -92,8 +93,8 @@ class Coscheduling(SecondScheduler):
         self._install(name, _scheduler(args), args.releases, foundation_documents(args), deployments, budgets(args))
 
 
-def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
-    """Return the scheduler's configuration (kubescheduler.config.k8s.io/v1).
+def configuration(args: CoschedulingArgs) -> Document:
+    """Return the scheduler's configuration.
 
     Packing is one of many scores of a node. The scores that spread pods would outweigh it: balanced resources, pods of
     a Service on different nodes, images on the node. They are off. The requirements of pods and nodes (affinities,
@@ -106,29 +107,16 @@ def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
             "requestedToCapacityRatio": {"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]},
         }
     }
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "leaderElection": {
-            "leaderElect": args.pods.replicas > 1,
-            "resourceNamespace": NAMESPACE,
-            "resourceName": SCHEDULER,
-        },
-        "profiles": [
-            {
-                "schedulerName": SCHEDULER,
-                "plugins": {
-                    "multiPoint": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "PrioritySort"}]},
-                    "score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}, {"name": "ImageLocality"}]},
-                },
-                "pluginConfig": [
-                    {"name": "NodeResourcesFit", "args": fit},
-                    {"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": args.permit_seconds}},
-                    {"name": "PodTopologySpread", "args": {"defaultingType": "List", "defaultConstraints": []}},
-                ],
-            }
-        ],
+    plugins = {
+        "multiPoint": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "PrioritySort"}]},
+        "score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}, {"name": "ImageLocality"}]},
     }
+    arguments: dict[str, Document] = {
+        "NodeResourcesFit": fit,
+        "Coscheduling": {"permitWaitingTimeSeconds": args.permit_seconds},
+        "PodTopologySpread": {"defaultingType": "List", "defaultConstraints": []},
+    }
+    return second_scheduler.configuration(SCHEDULER, NAMESPACE, args.pods, plugins, arguments)
 
 
 def foundation_documents(args: CoschedulingArgs) -> list[Document]:

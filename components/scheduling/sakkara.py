@@ -23,6 +23,7 @@ from components.kubernetes.objects import checksum, config_map
 from components.kubernetes.rbac import READ, rule
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
+from components.scheduling import second_scheduler
 from components.scheduling.second_scheduler import (
     CONFIG_FILE,
     CONFIG_PATH,
@@ -88,28 +89,14 @@ class Sakkara(SecondScheduler):
         self._install(name, program, [args.pod_groups], foundation, [scheduler(args)], program.budget())
 
 
-def configuration(args: SakkaraArgs) -> Mapping[str, Any]:
-    """Return the scheduler's configuration (kubescheduler.config.k8s.io/v1) with the chart's values."""
+def configuration(args: SakkaraArgs) -> Document:
+    """Return the scheduler's configuration with the chart's values."""
     plugins: dict[str, Any] = {point: {"enabled": [{"name": PLUGIN}]} for point in _POINTS}
     plugins["score"]["enabled"] = [{"name": PLUGIN, "weight": 10}]
     for point in _ALONE:
         plugins[point]["disabled"] = [{"name": "*"}]
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "leaderElection": {
-            "leaderElect": args.pods.replicas > 1,
-            "resourceNamespace": NAMESPACE,
-            "resourceName": SCHEDULER,
-        },
-        "profiles": [
-            {
-                "schedulerName": SCHEDULER,
-                "plugins": plugins,
-                "pluginConfig": [{"name": PLUGIN, "args": {"topologyConfigMapNameSpace": NAMESPACE}}],
-            }
-        ],
-    }
+    arguments = {PLUGIN: {"topologyConfigMapNameSpace": NAMESPACE}}
+    return second_scheduler.configuration(SCHEDULER, NAMESPACE, args.pods, plugins, arguments)
 
 
 def foundation_documents(args: SakkaraArgs) -> list[Document]:

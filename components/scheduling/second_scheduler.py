@@ -6,13 +6,13 @@ tasks/extend-kubernetes/configure-multiple-schedulers).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pulumi
 
 from components.artifacts import Release
-from components.kubernetes.controller import Controller
+from components.kubernetes.controller import Controller, ControllerPods
 from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs, register_all
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.rbac import rule
@@ -53,6 +53,24 @@ class SecondScheduler(Layer):
         self.ready = register_all(name, deployments, works, named=several)
         register_all(name, budgets, made, named=several)
         self.register_outputs({"schedulerName": scheduler.name})
+
+
+def configuration(
+    name: str, namespace: str, pods: ControllerPods, plugins: Document, arguments: Mapping[str, Document]
+) -> Document:
+    """Return a scheduler's configuration (kubescheduler.config.k8s.io/v1). arguments: of plugins, by their names."""
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": pods.replicas > 1, "resourceNamespace": namespace, "resourceName": name},
+        "profiles": [
+            {
+                "schedulerName": name,
+                "plugins": plugins,
+                "pluginConfig": [{"name": plugin, "args": args} for plugin, args in arguments.items()],
+            }
+        ],
+    }
 
 
 def scheduler_container(name: str, image: str, config_map: str, *, run: Document, resources: Resources) -> Document:
