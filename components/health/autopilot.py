@@ -94,13 +94,6 @@ class AutopilotArgs:
     callers: Sequence[Pods] | None = None
     monitor_labels: Mapping[str, str] | None = None
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for checks that cannot run."""
-        if unknown := [check for check in self.checks if check not in CHECKS]:
-            raise ValueError(f"{unknown[0]} is none of {', '.join(CHECKS)}")
-        if PVC in self.checks and self.pvc_storage_class is None:
-            raise ValueError("the check pvc needs a storage class")
-
 
 class Autopilot(Layer):
     """Run Autopilot on the nodes. Each of its pods has rights only on the labels of that pod's node."""

@@ -26,7 +26,6 @@ RESULTS: Final = "/results"
 OUTPUT: Final = f"{RESULTS}/output.txt"
 EXIT_CODE: Final = f"{RESULTS}/exit-code"
 RESOURCES: Final = Resources(cpu_request="100m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")
-EFFECTS: Final = tuple(QUEUE_VALUES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +39,6 @@ class GateArgs:
 
     effect: str = "NoSchedule"
     report_to_queues: bool = True
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for an unknown effect."""
-        if self.effect not in EFFECTS:
-            raise ValueError(f"{self.effect} is none of {', '.join(EFFECTS)}")
 
 
 @dataclass(frozen=True, kw_only=True)
