@@ -236,11 +236,12 @@ def guard(
     pods: Document,
     callers: Sequence[Document] | None,
     ports: Sequence[int] = (),
+    closed: bool = False,
 ) -> Document:
     """Return the policy that lets only these callers connect to the pods of a selector. None lets all connect.
 
-    It does not restrict outgoing connections.
     ports: TCP ports of the pods. Without any, callers can connect to all ports.
+    closed: the pods may not connect to others. Otherwise, outgoing connections are not restricted.
     """
     ingress = [
         {
@@ -248,7 +249,8 @@ def guard(
             **({"ports": [_port(port, "TCP") for port in ports]} if ports else {}),
         }
     ]
-    return _policy(name, namespace, {"podSelector": dict(pods), "policyTypes": ["Ingress"], "ingress": ingress})
+    directions = ["Ingress", "Egress"] if closed else ["Ingress"]
+    return _policy(name, namespace, {"podSelector": dict(pods), "policyTypes": directions, "ingress": ingress})
 
 
 def _readers(metrics: Mapping[int, Sequence[Document]]) -> list[Document]:

@@ -19,7 +19,7 @@ from components import catalogue
 from components.kubernetes import objects
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.namespace import Namespace, NamespaceArgs
-from components.kubernetes.network import NAMESPACE_LABEL
+from components.kubernetes.network import Pods, guard
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED
@@ -133,18 +133,8 @@ def _identities(access_key: str, secret_key: str) -> str:
 
 def boundary(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
     """Return the policy that allows only the clients' namespace to connect, and no outgoing connections."""
-    clients = {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: args.clients}}}
-    ports = [{"port": PORTS[args.kind], "protocol": "TCP"}]
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": args.kind.value, "namespace": namespace},
-        "spec": {
-            "podSelector": {},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"from": [clients], "ports": ports}],
-        },
-    }
+    clients = [Pods(namespace=args.clients).peer()]
+    return guard(args.kind.value, namespace, pods={}, callers=clients, ports=[PORTS[args.kind]], closed=True)
 
 
 def deployment(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:

@@ -41,16 +41,6 @@ class QueueArgs:
     kueue_api: str = names.KUEUE_API
 
 
-def flavor(args: QueueArgs) -> Document:
-    """Return the ResourceFlavor."""
-    return {
-        "apiVersion": args.kueue_api,
-        "kind": "ResourceFlavor",
-        "metadata": {"name": names.FLAVOR},
-        "spec": {"tolerations": [dict(toleration) for toleration in args.tolerations]},
-    }
-
-
 def cluster_queue(args: QueueArgs, flavor: pulumi.Input[str]) -> Document:
     """Return the ClusterQueue. As in the guide, it has no cohort, so it does not lend or borrow."""
     own = {} if args.open_to_all else {"matchLabels": {NAMESPACE_LABEL: args.namespace}}

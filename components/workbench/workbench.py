@@ -12,6 +12,7 @@ from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
+from components.tenancy.flavor import FlavorArgs, resource_flavor
 from components.workbench import access, authority, ray_cluster, ray_job
 from components.workbench import queue as queues
 from components.workbench.notebook import DASHBOARD, DISPLAY_NAME, NotebookArgs, files_claim, notebook
@@ -136,6 +137,7 @@ def data_connection(connection: Connection, namespace: pulumi.Input[str]) -> Doc
 
 def _queue(name: str, args: QueueArgs, namespace: pulumi.Input[str], child: pulumi.ResourceOptions) -> Manifest:
     """Register the objects of the project's queue and return the LocalQueue, which comes last."""
-    flavor = args.flavor or Manifest(f"{name}/ResourceFlavor", queues.flavor(args), child).object_name
+    own = resource_flavor(FlavorArgs(tolerations=args.tolerations, kueue_api=args.kueue_api))
+    flavor = args.flavor or Manifest(f"{name}/ResourceFlavor", own, child).object_name
     queue = Manifest(f"{name}/ClusterQueue", queues.cluster_queue(args, flavor), child)
     return Manifest(f"{name}/LocalQueue", queues.local_queue(args, namespace, queue.object_name), child)
