@@ -18,12 +18,27 @@ class OlmLayer(Layer):
         self._name = name
 
     def _made(
-        self, document: Document, needs: Sequence[pulumi.Resource], minutes: int | None = None
+        self,
+        document: Document,
+        needs: Sequence[pulumi.Resource],
+        minutes: int | None = None,
+        *,
+        namespace: str | None = None,
     ) -> pulumi.Resource:
-        """Register an object. minutes: longest wait for it. None for the engine's default."""
+        """Register an object. minutes: longest wait for it. None for the engine's default.
+
+        namespace: part of the resource's name, for objects that have the same name in several namespaces.
+        """
         timeouts = pulumi.CustomTimeouts(create=f"{minutes}m", update=f"{minutes}m") if minutes else None
-        options = pulumi.ResourceOptions(parent=self, depends_on=list(needs), custom_timeouts=timeouts)
-        return Manifest(f"{self._name}/{document['kind']}/{document['metadata']['name']}", document, options)
+        kind, own = document["kind"], document["metadata"]["name"]
+        parts, former = [self._name, kind, own], list[pulumi.Alias]()
+        if namespace is not None:
+            former.append(pulumi.Alias(name="/".join(parts)))
+            parts.insert(2, namespace)
+        options = pulumi.ResourceOptions(
+            parent=self, depends_on=list(needs), custom_timeouts=timeouts, aliases=former or None
+        )
+        return Manifest("/".join(parts), document, options)
 
     def _taken(
         self, step: tuple[Document, Document], needs: Sequence[pulumi.Resource], minutes: int

@@ -102,7 +102,7 @@ class RedHatLayer(OlmLayer):
         self, args: OperatorsArgs, found: RedHatOperator, needs: Sequence[pulumi.Resource]
     ) -> pulumi.Resource:
         installer = args.installer(found.namespace)
-        rights = [self._made(each, needs) for each in installer.account()]
+        rights = [self._made(each, needs, namespace=found.namespace) for each in installer.account()]
         step = installer.approval(found.csv, approve=args.approve)
         return self._taken(installer.job(step, found.csv), [*needs, *rights], args.minutes)
 

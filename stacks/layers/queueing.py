@@ -81,7 +81,7 @@ def install(
         kueue.append(other)
     if (brought := site.job_operators(kueue)) is not None:
         args = _trainer(inputs, releases, cluster, scheduling)
-        operators += [brought, TrainerRuntimes("trainer-runtimes", args, cluster.options(brought))]
+        operators += [brought, TrainerRuntimes("trainer-runtimes", args, cluster.options(brought, *scheduling.ready))]
     if metrics is not None:
         running = inputs.resolved.running_kueue
         monitor = KueueMonitorArgs(namespace=running.namespace) if running is not None else KueueMonitorArgs()

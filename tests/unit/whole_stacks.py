@@ -18,6 +18,7 @@ from tests.unit import (
     test_cpouta,
     test_existing,
     test_openshift,
+    test_openshift_ai,
     test_openshift_workbench,
     test_sakkara,
     test_stack,
@@ -154,6 +155,12 @@ def _demos(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
 
 
+def _version_3(mirror: Mirror, kubeconfig: Path) -> Record:
+    """OpenShift AI 3, with Red Hat build of Kueue."""
+    raw = test_openshift_ai.chosen(version="3.4")
+    return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
+
+
 def _cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_cpouta.Run(sections=test_cpouta.LAYERS).record
 
@@ -178,6 +185,7 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
         "openshift-everything": _whole_openshift,
         "openshift-demos": _demos,
         "openshift-tutorial": _tutorial,
+        "openshift-ai-3": _version_3,
         "aks": _aks,
         "aks-everything": _whole_aks,
         "cpouta": _cpouta,

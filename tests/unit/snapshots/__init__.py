@@ -36,6 +36,7 @@ ROOT: Final = FOLDER.parents[2]
 WHOLE: Final = (
     "existing-everything", "aks-everything", "openshift-everything", "openshift-upstream",
     "openshift-certified", "cpouta-everything", "dev", "openshift-demos", "openshift-tutorial",
+    "openshift-ai-3",
 )  # fmt: skip
 STACKS: Final = (*WHOLE, "existing", "openshift", "aks", "cpouta")
 FILES: Final = (*(f"{stack}.yaml" for stack in WHOLE), *(f"{stack}.txt" for stack in STACKS))
