@@ -69,7 +69,7 @@ class OperatorsArgs:
     installer: returns what runs the steps in a namespace.
     approve: the stack approves the install plans for the versions.
     minutes: longest wait for each step.
-    existing: packages that OLM has already installed for others. They are not installed again.
+    existing: packages that others have already installed. They are not installed again.
     """
 
     release: OpenShiftAi

@@ -14,10 +14,13 @@ from stacks.config.cluster_api import METADATA, asked
 from stacks.config.errors import listed
 
 CLUSTER_QUEUES: Final = f"clusterqueues.{names.KUEUE_GROUP}"
+CERTIFICATES: Final = "certificates.cert-manager.io"
 OPENSHIFT_AI: Final = "OpenShift AI"
 OPENSHIFT_AI_PACKAGE: Final = "rhods-operator"
 HELM_RELEASE: Final = "the Helm release "
-_DEFINED: Final = frozenset([CLUSTER_QUEUES, *(kind.resource for kind in (*SUBMITTED, APPWRAPPER, JOB_SET, POD_GROUP))])
+_DEFINED: Final = frozenset(
+    [CLUSTER_QUEUES, CERTIFICATES, *(kind.resource for kind in (*SUBMITTED, APPWRAPPER, JOB_SET, POD_GROUP))]
+)
 """Kinds that tell that their operator is installed."""
 _OPERATORS: Final = ("codeflare", "kueue", "ray", "trainer", "trainingoperator")
 """Components of a DataScienceCluster that run jobs."""

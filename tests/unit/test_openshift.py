@@ -57,6 +57,8 @@ def loaded(
     gpu_policies: tuple[GpuPolicy, ...] = (),
     data_science: DataScience | None = None,
     subscriptions: Mapping[str, str] = {},
+    own_subscriptions: frozenset[str] = frozenset(),
+    definitions: Mapping[str, str] = {},
 ) -> StackInputs[Any]:
     def ask(config: object, selector: Mapping[str, str] | None) -> ClusterFacts:
         return ClusterFacts(
@@ -71,6 +73,8 @@ def loaded(
             gpu_policies=gpu_policies,
             data_science=data_science,
             subscriptions=subscriptions,
+            own_subscriptions=own_subscriptions,
+            definitions=definitions,
         )
 
     files = {"artifacts": mirror.artifacts, "verify": False}

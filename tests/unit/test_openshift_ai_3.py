@@ -39,12 +39,26 @@ def test_olm_gets_each_operator_in_its_own_namespace(record: Record) -> None:
         assert group.inputs["spec"].get("targetNamespaces") == watched
 
 
-def test_an_operator_that_the_cluster_has_is_not_installed_again(kubeconfig: Path) -> None:
-    found = with_3(kubeconfig, subscriptions={"openshift-cert-manager-operator": "cert-manager-operator.v1.20.0"})
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"subscriptions": {"openshift-cert-manager-operator": "cert-manager-operator.v1.20.0"}},
+        {"definitions": {"certificates.cert-manager.io": "the Helm release cert-manager/cert-manager"}},
+    ],
+)
+def test_an_operator_that_the_cluster_has_is_not_installed_again(cluster: dict[str, Any], kubeconfig: Path) -> None:
+    found = with_3(kubeconfig, **cluster)
     assert {each.inputs["spec"]["name"] for each in found.of("Subscription")} == {
         "kueue-operator", "job-set", "rhods-operator",
     }  # fmt: skip
     assert "cert-manager-operator" not in {each.object_name for each in found.of("Namespace")}
+
+
+def test_the_stacks_own_cert_manager_stays(kubeconfig: Path) -> None:
+    """OLM creates its definitions, as for somebody else's Subscription."""
+    own = frozenset({"openshift-cert-manager-operator"})
+    found = with_3(kubeconfig, definitions={"certificates.cert-manager.io": "the operator"}, own_subscriptions=own)
+    assert found.one("Subscription", "openshift-cert-manager-operator")
 
 
 def test_kueue_is_configured_by_its_operator(record: Record) -> None:

@@ -25,6 +25,7 @@ from stacks.layers import workbench
 from stacks.layers.releases import Releases
 from stacks.layers.scheduling import Scheduling
 from stacks.targets.existing.deploy import ExistingLayers, cluster_of
+from stacks.targets.openshift import operators
 from stacks.targets.openshift.settings import OpenShiftSettings, Operators
 
 
@@ -79,7 +80,7 @@ class OpenShiftLayers(ExistingLayers):
             installer=self._installer,
             approve=settings.approve,
             minutes=settings.install_minutes,
-            existing=self._inputs.require_cluster().facts.subscriptions,
+            existing=operators.existing(self._inputs.require_cluster().facts),
             open_to_all=settings.open_to_all,
         )
 

@@ -1,6 +1,6 @@
 """Rules for the operators of jobs on OpenShift: the platform's own or those of OpenShift AI."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from components import catalogue, names
@@ -12,7 +12,7 @@ from components.scheduling.packing import Packing
 from components.workloads.pretraining import Kind
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
-from stacks.config.others import CLUSTER_QUEUES, OPENSHIFT_AI, OPENSHIFT_AI_PACKAGE, spoken
+from stacks.config.others import CERTIFICATES, CLUSTER_QUEUES, OPENSHIFT_AI, OPENSHIFT_AI_PACKAGE, spoken
 from stacks.config.sections import Sections
 from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
@@ -41,6 +41,16 @@ def is_version_3(sections: Sections) -> bool:
     """Return whether OpenShift AI 3 is installed, with Red Hat build of Kueue."""
     release = chosen(sections)
     return release is not None and not release.brings_kueue
+
+
+def existing(facts: ClusterFacts) -> Collection[str]:
+    """Return the packages that the stack does not install, because the cluster has them from others.
+
+    OLM, Helm or a manifest may have installed cert-manager. Red Hat's Kueue uses only its API
+    (openshift/kueue-operator, pkg/operator/target_config_reconciler.go).
+    """
+    has_certificates = CERTIFICATES in facts.definitions and version_3.CERT_MANAGER not in facts.own_subscriptions
+    return {*facts.subscriptions, *([version_3.CERT_MANAGER] if has_certificates else [])}
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -118,7 +128,7 @@ def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
             f"remove the key and set {key(('queueing', 'adopt'))} to true to use it, or uninstall it",
         )
         return
-    own = {OPENSHIFT_AI, POD_GROUP.resource}
+    own = {OPENSHIFT_AI, POD_GROUP.resource, CERTIFICATES}
     if not release.brings_kueue:
         own |= {CLUSTER_QUEUES} if version_3.KUEUE in facts.own_subscriptions else set()
         own |= {JOB_SET.resource} if version_3.JOB_SET in {*facts.subscriptions, *facts.own_subscriptions} else set()
