@@ -5,6 +5,7 @@ None of them is reachable from outside the cluster. Use `kubectl port-forward`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,7 +18,7 @@ from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
-from components.kubernetes.network import Pods, inward
+from components.kubernetes.network import Pods, guard, inward
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.resources import Resources
@@ -65,6 +66,10 @@ _NODE_LABELS: Final = ("autopilot.ibm.com/gpuhealth", "autopilot.ibm.com/dcgm.le
 
 _KUEUE_METRICS: Final = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "metrics-service"}
 """Labels of the Service for metrics in Kueue's manifest. Two other Services share its other labels."""
+_RED_HATS: Final = {"app.openshift.io/name": "kueue"}
+"""Label of the pods of Red Hat build of Kueue, whose NetworkPolicies admit only OpenShift's Prometheus
+(openshift/kueue-operator, bindata/assets/kueue-operator/networkpolicy). Pods of another Kueue do not have it."""
+_RED_HATS_PORT: Final = 8443
 _APPWRAPPER_METRICS: Final = {"app.kubernetes.io/name": "appwrapper", "app.kubernetes.io/component": "controller"}
 """Labels of both Services in AppWrapper's manifest (config/default). Only the one for metrics has a named port."""
 
@@ -97,6 +102,7 @@ class MonitoringArgs:
     closed: only pods of the namespace can connect to its pods. The node exporter uses its node's network, where
     policies do not apply.
     alert_readers: pods that may connect to Prometheus nevertheless.
+    kueue_api: API version of Kueue's objects.
     """
 
     chart: LocatedChart
@@ -115,6 +121,7 @@ class MonitoringArgs:
     privileged: bool = False
     closed: bool = False
     alert_readers: Sequence[Pods] = ()
+    kueue_api: str = names.KUEUE_API
 
 
 class Monitoring(Layer):
@@ -133,7 +140,8 @@ class Monitoring(Layer):
     def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Monitoring", name, None, opts)
         # Node exporter's pods need the node's network and folders.
-        body = namespace_body(NamespaceArgs(name=args.namespace, privileged=True))
+        labels = unwatched(args.pod_security)
+        body = namespace_body(NamespaceArgs(name=args.namespace, privileged=True, labels=labels))
         namespace = Manifest(NAMESPACE, body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
         if args.closed:
@@ -170,9 +178,10 @@ class Monitoring(Layer):
 
 @dataclass(frozen=True, kw_only=True)
 class KueueMonitorArgs:
-    """namespace: of Kueue."""
+    """namespace: of Kueue. reader: Prometheus, if others have installed Kueue. None for the platform's Kueue."""
 
     namespace: str = names.SYSTEM_NAMESPACE
+    reader: Pods | None = None
 
 
 class KueueMonitor(pulumi.ComponentResource):
@@ -185,6 +194,15 @@ class KueueMonitor(pulumi.ComponentResource):
     def __init__(self, name: str, args: KueueMonitorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:KueueMonitor", name, None, opts)
         Manifest(f"{name}/ServiceMonitor", kueue_monitor(args.namespace), pulumi.ResourceOptions(parent=self))
+        if args.reader is not None:
+            policy = guard(
+                "mlbatch-kueue-metrics",
+                args.namespace,
+                pods={"matchLabels": _RED_HATS},
+                callers=[args.reader.peer()],
+                ports=[_RED_HATS_PORT],
+            )
+            Manifest(f"{name}/NetworkPolicy", policy, pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
 
 
@@ -204,6 +222,16 @@ class SlackMonitor(pulumi.ComponentResource):
         super().__init__("mlbatch:observability:SlackMonitor", name, None, opts)
         Manifest(f"{name}/PodMonitor", slack_monitor(), pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
+
+
+def unwatched(pod_security: PodSecurity) -> Mapping[str, str]:
+    """Return labels of namespaces with monitors or rules that only the platform's Prometheus is to read.
+
+    OpenShift's Prometheus for user projects would read these rules, too. It limits each query to the rule's namespace,
+    so alerts about missing metrics would fire. It rejects monitors that name the file of a token
+    (openshift/cluster-monitoring-operator, assets/prometheus-user-workload/prometheus.yaml).
+    """
+    return {"openshift.io/user-monitoring": "false"} if pod_security is PodSecurity.SCC else {}
 
 
 def address(namespace: str = NAMESPACE) -> str:
@@ -285,7 +313,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "kube-state-metrics": {
             **nodes,
-            **OBJECT_STATE,
+            **object_state(args.kueue_api),
             "resources": _STATE_METRICS.body(),
             "metricLabelsAllowlist": [f"nodes=[{','.join(_NODE_LABELS)}]"],
         },
@@ -408,3 +436,16 @@ def retention_size(storage: Quantity) -> str:
     """Return nine tenths of a volume in Prometheus's unit. The rest is for the write-ahead log."""
     mebibytes = storage.nano // 10**9 * 9 // 10 // 2**20
     return f"{mebibytes}MB"
+
+
+def object_state(kueue_api: str) -> Mapping[str, Any]:
+    """Return the values of the chart kube-state-metrics by which it reads single workloads and AppWrappers.
+
+    kueue_api: API version of Kueue's objects.
+    """
+    values = copy.deepcopy(OBJECT_STATE)
+    group, version = kueue_api.split("/")
+    for resource in values["customResourceState"]["config"]["spec"]["resources"]:
+        if resource["groupVersionKind"]["group"] == group:
+            resource["groupVersionKind"]["version"] = version
+    return values

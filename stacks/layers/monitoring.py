@@ -47,6 +47,7 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         privileged=site.privileged_monitoring,
         nodes=cluster.placement.system,
         closed=inputs.settings.tenancy.network.enabled,
+        kueue_api=cluster.kueue_api,
         alert_readers=[Pods(namespace=names.SYSTEM_NAMESPACE, labels=repair.LABELS)] if site.has_repairs else [],
     )
     monitoring = Monitoring("monitoring", args, cluster.options())

@@ -19,6 +19,7 @@ from components.observability.prometheus import (
     KueueMonitorArgs,
     Monitoring,
     scrapers,
+    unwatched,
 )
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
@@ -60,7 +61,9 @@ def install(
     """Register the operators; return them where they are wanted."""
     if not inputs.settings.queueing.enabled:
         return None
-    system = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE, critical=True), cluster.options())
+    labels = unwatched(cluster.pod_security) if metrics is not None else {}
+    own = NamespaceArgs(name=names.SYSTEM_NAMESPACE, critical=True, labels=labels)
+    system = Namespace("system", own, cluster.options())
     if inputs.settings.tenancy.network.enabled:
         readers = (scrapers(inputs.settings.monitoring.namespace),) if metrics is not None else ()
         network_args = OperatorsNetworkArgs(namespace=names.SYSTEM_NAMESPACE, scrapers=readers)
@@ -84,7 +87,8 @@ def install(
         operators += [brought, TrainerRuntimes("trainer-runtimes", args, cluster.options(brought, *scheduling.ready))]
     if metrics is not None:
         running = inputs.resolved.running_kueue
-        monitor = KueueMonitorArgs(namespace=running.namespace) if running is not None else KueueMonitorArgs()
+        reader = scrapers(inputs.settings.monitoring.namespace)
+        monitor = KueueMonitorArgs(namespace=running.namespace, reader=reader) if running else KueueMonitorArgs()
         KueueMonitor("kueue-monitor", monitor, cluster.options(metrics, *kueue))
         AppWrapperMonitor("appwrapper-monitor", cluster.options(metrics, *operators))
     return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, *kueue, *operators])

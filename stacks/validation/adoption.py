@@ -6,10 +6,12 @@ from typing import Any, Final
 from components import catalogue, names
 from components.compatibility import numbers
 from components.job_kinds import APPWRAPPER, SUBMITTED
+from components.scheduling.packing import Packing
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
 from stacks.config.others import BY_NAME, CLUSTER_QUEUES, HELM_RELEASE, ExistingKueue
 from stacks.derived.partial import PartialSettings
+from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.validation.others import ADOPT
 
@@ -82,6 +84,14 @@ def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
             ADOPT,
             f"Kueue in {kueue.namespace} does not queue AppWrappers: they would stay suspended",
             _queue_appwrappers(kueue),
+        )
+    scheduling = partial.section(SchedulingSettings)
+    if scheduling is not None and scheduling.packing is Packing.TOPOLOGY and kueue.api != names.KUEUE_API:
+        yield ConfigError(
+            ("scheduling", "packing"),
+            f"Kueue in {kueue.namespace} stores its objects in {kueue.api}: topology needs 0.16 or later",
+            "choose one of these, or upgrade that Kueue",
+            expected=listed([each.value for each in Packing if each is not Packing.TOPOLOGY]),
         )
     selector = kueue.configuration.get("managedJobsNamespaceSelector") or {}
     chosen = [each["key"] for each in selector.get("matchExpressions") or () if each["operator"] == "In"]

@@ -153,13 +153,15 @@ KUEUE = ExistingKueue(
 )
 
 
-def adopted(mirror: Mirror, kubeconfig: Path, definitions: Mapping[str, str], **queueing: Any) -> StackInputs[Any]:
+def adopted(
+    mirror: Mirror, kubeconfig: Path, definitions: Mapping[str, str], kueue: ExistingKueue = KUEUE, **queueing: Any
+) -> StackInputs[Any]:
     facts = ClusterFacts(
         identifier=test_existing.UID,
         version="1.34",
         nodes=tuple(replace(each, labels={**each.labels, "pool": "gpu"}) for each in test_existing.NODES),
         definitions={QUEUES: "kubectl", **definitions},
-        kueue=KUEUE,
+        kueue=kueue,
     )
     raw = test_existing.shipped()
     raw["queueing"] = {**raw.get("queueing", {}), "adopt": True, **queueing}
@@ -209,7 +211,23 @@ class TestStack:
         assert record.one("Namespace", "blue").inputs["metadata"]["annotations"]["mlbatch/unenforced"] == "kueue-scope"
 
     def test_its_metrics_are_read_where_it_runs(self, record: Record) -> None:
+        """Red Hat's Kueue admits only OpenShift's Prometheus. No other Kueue has pods with this label."""
         assert record.one("ServiceMonitor", "kueue-metrics").inputs["metadata"]["namespace"] == "kueue-system"
+        opened = record.one("NetworkPolicy", "mlbatch-kueue-metrics", "kueue-system").inputs["spec"]
+        assert opened["podSelector"] == {"matchLabels": {"app.openshift.io/name": "kueue"}}
+        assert "prometheus" in str(opened["ingress"])
+
+    def test_metrics_of_workloads_are_read_in_the_api_version_of_this_kueue(
+        self, mirror: Mirror, same_kubeconfig: Path
+    ) -> None:
+        older = replace(KUEUE, version="0.14.1", api="kueue.x-k8s.io/v1beta1")
+        found = registered(adopted(mirror, same_kubeconfig, {}, older))
+        (values,) = [
+            each.inputs["values"] for each in found.resources if each.inputs.get("name") == "kube-prometheus-stack"
+        ]
+        resources = values["kube-state-metrics"]["customResourceState"]["config"]["spec"]["resources"]
+        kinds = {each["groupVersionKind"]["kind"]: each["groupVersionKind"]["version"] for each in resources}
+        assert kinds == {"Workload": "v1beta1", "LocalQueue": "v1beta1", "AppWrapper": "v1beta2"}
 
     def test_the_first_flavor_does_not_have_the_name_of_one_that_exists(self, record: Record) -> None:
         assert {each.object_name for each in record.of("ResourceFlavor")} == {"mlbatch-default-flavor"}

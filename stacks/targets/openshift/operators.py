@@ -68,7 +68,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     else:
         yield from _missing_in_red_hats_kueue(partial)
     monitoring = partial.section(MonitoringSettings)
-    if monitoring is not None and monitoring.enabled:
+    if release.brings_kueue and monitoring is not None and monitoring.enabled:
         yield ConfigError(
             ("monitoring", "enabled"),
             "only OpenShift's own Prometheus reads the metrics of OpenShift AI's Kueue: the platform's "
