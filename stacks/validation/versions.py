@@ -139,7 +139,8 @@ def _older_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
     version = partial.kueue_version
     if partial.target is None or version is None or reclaims_while_borrowing(version):
         return
-    hint = "remove it, or use a newer Kueue (mlbatch:queueing.kueueVersion)"
+    own = partial.running_kueue is None
+    hint = "remove it, or use a newer Kueue" + (" (mlbatch:queueing.kueueVersion)" if own else "")
     for index, team in partial.numbered_teams:
         if team.user_fair_sharing:
             yield ConfigError(
