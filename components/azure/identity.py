@@ -48,6 +48,14 @@ class ClusterIdentitiesArgs:
     subnet_id: pulumi.Input[str]
 
 
+def tagged_once(options: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    """Return the options of an identity, whose tags apply at creation only.
+
+    After a change of its tags, a preview would not know its IDs, and plan to replace its roles and volumes.
+    """
+    return pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=["tags"]))
+
+
 class ClusterIdentities(Layer):
     """Create both identities. The control plane's may use the nodes' subnet and assign the other identity to nodes.
 
@@ -72,10 +80,7 @@ class ClusterIdentities(Layer):
         options = pulumi.ResourceOptions(parent=self)
         control_plane, kubelets = (
             managedidentity.UserAssignedIdentity(
-                identity,
-                resource_name_=identity,
-                **args.scope.arguments(),
-                opts=options,
+                identity, resource_name_=identity, **args.scope.arguments(), opts=tagged_once(options)
             )
             for identity in (args.control_plane, args.kubelets)
         )

@@ -12,6 +12,7 @@ from typing import Final
 import pulumi
 from pulumi_azure_native import managedidentity
 
+from components.azure.identity import tagged_once
 from components.azure.scope import ResourceScope
 from components.layer import Layer
 
@@ -43,7 +44,7 @@ class WorkloadIdentity(Layer):
         super().__init__("mlbatch:azure:WorkloadIdentity", name, None, opts)
         options = pulumi.ResourceOptions(parent=self)
         identity = managedidentity.UserAssignedIdentity(
-            args.name, resource_name_=args.name, **args.scope.arguments(), opts=options
+            args.name, resource_name_=args.name, **args.scope.arguments(), opts=tagged_once(options)
         )
         trust = managedidentity.FederatedIdentityCredential(
             f"{args.name}-{ACCOUNT}",

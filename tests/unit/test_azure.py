@@ -272,6 +272,10 @@ class TestNetwork:
         assert found["tags"] == {"team": "ml", "mlbatch-control-plane-principal": PRINCIPAL}
         assert found["identityProfile"]["kubeletidentity"]["objectId"] == KUBELET
 
+    def test_new_tags_do_not_change_identities_whose_ids_a_preview_would_then_not_know(self) -> None:
+        identities = [each for each in self.record().resources if each.type.endswith(":UserAssignedIdentity")]
+        assert [each.ignore_changes for each in identities] == [("tags",)] * 2
+
     def test_the_control_plane_may_give_the_nodes_their_identity_before_the_cluster_is_created(self) -> None:
         record = self.record()
         role, cluster = given(record, "lab-control-kubelets"), only(record, "containerservice:ManagedCluster")
