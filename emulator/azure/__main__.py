@@ -5,6 +5,7 @@ fault     make the next matching calls fail
 clear     remove the planned faults and let stuck operations continue
 upgrade   install a new node image in a pool, as `az aks nodepool upgrade --node-image-only` does
 maintain  open the weekly maintenance window: AKS does what the cluster's node OS channel says
+remove    delete the machine of a node, as `az aks nodepool delete-machines` does
 register  make a resource provider use its registered features, as `az provider register` does
 serve     serve the engine's provider protocol (the local environment does that)
 """
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.azure import faults
+from emulator.azure import faults, nodes
 from emulator.azure.local_cluster import LocalCluster, subscription
 from emulator.azure.services import resources
 from emulator.azure.services.agent_pools import settle_instances
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     command("clear", _clear)
     command("upgrade", _upgrade).add_argument("--pool", required=True, help="name of an agent pool")
     command("maintain", _maintain)
+    command("remove", _remove).add_argument("--node", required=True, help="name of a node")
     command("register", _register).add_argument("--namespace", default="Microsoft.ContainerService")
     return parser
 
@@ -116,6 +118,18 @@ def _maintain(paths: Paths, options: argparse.Namespace) -> None:
         return
     arm.upgrade_images()
     print("all pools have a new node image")
+
+
+def _remove(paths: Paths, options: argparse.Namespace) -> None:
+    arm = subscription(paths)
+    with arm.edit() as state:
+        found = next((each for each in nodes.desired(arm.facts, state) if each.name == options.node), None)
+        if found is None:
+            raise ValueError(f"--node: no pool has the node {options.node}")
+        pool = next(each for each in state.of_type(POOL) if each.name == found.labels["agentpool"])
+        pool.hidden["instances"].remove(int(found.provider_id.rpartition("/")[2]))
+        pool.properties["count"] -= 1
+    print(f"the machine of {options.node} is deleted")
 
 
 def _register(paths: Paths, options: argparse.Namespace) -> None:

@@ -190,6 +190,20 @@ def test_a_pool_is_scaled_from_the_command_line(aks: Subscription, tmp_path: Pat
     assert len(aks.node_names()) == (5 if code == 0 else 4)
 
 
+def test_a_machine_is_removed_from_the_command_line_and_the_next_update_creates_another(
+    aks: Subscription, tmp_path: Path
+) -> None:
+    pool, _ = aks.pool(count=2)
+    names = [name for name in aks.node_names() if "ndv5" in name]
+    with patch("emulator.azure.__main__.subscription", lambda paths: aks.arm):
+        assert main(["remove", "--state", str(tmp_path), "--node", names[0]]) == 0
+        assert main(["remove", "--state", str(tmp_path), "--node", names[0]]) == 1
+    assert [name for name in aks.node_names() if "ndv5" in name] == names[1:]
+    assert aks.arm.get(pool)["count"] == 1
+    aks.update(POOL, pool, **pool_inputs(count=2))
+    assert [name[-1] for name in aks.node_names() if "ndv5" in name] == ["1", "2"]
+
+
 def test_an_unknown_fault_is_refused(azure: Subscription) -> None:
     with (
         azure.arm.edit() as state,
