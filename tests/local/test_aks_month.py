@@ -1,4 +1,4 @@
-"""Thirty days of an AKS stack: ten updates, two failed nodes, an upgrade of Kubernetes, a maintenance window.
+"""Thirty days of an AKS stack: ten updates, two failed nodes, two upgrades, a maintenance window.
 
 No resource is replaced, AKS leaves no pool in state Failed, and a gang's pods end together or not at all.
 """
@@ -17,7 +17,7 @@ from emulator.azure.services.base import CLUSTER, POOL
 from emulator.paths import Paths
 from tests.emulator.azure.subscription import KEY
 from tests.local.environment import Cluster, Project, eventually, gang, local_environment, stack_settings
-from tests.local.jobs import mark, pods_of
+from tests.local.jobs import APPWRAPPER, mark, pods_of
 from tests.local.submission import submitted
 from tests.local.test_aks import await_gpu_nodes, changed
 
@@ -39,7 +39,7 @@ UPDATES: Final[list[dict[str, Any]]] = [
     {"azure.tier": "Premium", "azure.support": "longTerm"},
     {"azure.upgrades.kubernetes": "patch"},
     {"azure.diagnostics.retentionDays": 60},
-    {"storage.volumes": [{"name": "data", "container": "data"}]},
+    {"storage.volumes": [{"name": "data", "container": "data"}, {"name": "corpus", "container": "corpus"}]},
     {"azure.sshPublicKey": KEY},
 ]
 
@@ -56,30 +56,44 @@ class Month:
         self._settings = changed(stack_settings("aks"), start)
 
     def update(self, **changes: Any) -> None:
-        """Change settings. Fail if the preview would replace or delete a resource."""
+        """Change settings. Fail if the preview would replace or delete a resource, or if the update changes nothing."""
         self._settings = changed(self._settings, changes)
         self._project.configure(self._settings)
         planned = self._project.changes()
-        print(f"day {self.day}: {planned}")
+        print(f"day {self.day}: {planned if self.day > 1 else len(planned)}")
         if self.day > 1:
             assert set(planned.values()) <= {"create", "update"}, planned
+            assert planned or "azure.sshPublicKey" in changes, f"{changes} has no effect"
         self._project.up()
         self.is_well()
 
     def is_well(self) -> None:
         """Fail if Azure reports a failure of the cluster or of a pool."""
         found = [each for each in subscription(self._paths).state().resources.values() if each.type in (CLUSTER, POOL)]
-        assert {each.properties["provisioningState"] for each in found} == {"Succeeded"}
+        states = {each.name: each.properties["provisioningState"] for each in found}
+        assert states == dict.fromkeys(("mlbatch", "system", "ndv5"), "Succeeded")
 
-    def maintain(self) -> None:
-        """Open AKS's maintenance window."""
-        assert main(["maintain", "--state", str(self._paths.state)]) == 0
+    def azure(self, command: str, *arguments: str) -> None:
+        """Change Azure without the engine."""
+        assert main([command, "--state", str(self._paths.state), *arguments]) == 0
         self.is_well()
+
+    def identities(self) -> dict[str, str]:
+        """Return the Kubernetes UID, or else the ID, of each resource of the stack."""
+        return {
+            each["urn"]: (each.get("outputs", {}).get("metadata") or {}).get("uid") or each["id"]
+            for each in self._project.resources()
+            if each.get("id")
+        }
 
     def pods(self) -> dict[str, str]:
         """Return the nodes of the gang's running pods, by uid."""
         pods = pods_of(self.cluster, "blue", "training")
         return {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in pods if pod["status"]["phase"] == "Running"}
+
+    def retries(self) -> int:
+        """Return how often AppWrapper restarted the gang because it had lost pods."""
+        return int(self.cluster.existing(APPWRAPPER, "AppWrapper", "training", "blue")["status"].get("retries", 0))
 
     @contextmanager
     def undisturbed(self, day: int) -> Iterator[None]:
@@ -90,9 +104,13 @@ class Month:
         assert self.pods() == before, f"day {day}"
 
     @contextmanager
-    def restarted(self, day: int) -> Iterator[str]:
-        """Yield a node of the gang. Wait until all its pods are new ones."""
-        self.day, before = day, self.pods()
+    def restarted(self, day: int, retries: int = 0) -> Iterator[str]:
+        """Yield a node of the gang. Wait until all its pods are new ones.
+
+        retries: how often it restarts because it lost a pod.
+        """
+        self.day, before, expected = day, self.pods(), self.retries() + retries
+        assert len(before) == PODS
         yield next(iter(before.values()))
         eventually(
             f"day {day}: the whole gang runs again",
@@ -100,6 +118,16 @@ class Month:
             lambda now: len(now) == PODS and not now.keys() & before.keys(),
             seconds=300,
         )
+        assert self.retries() == expected, f"day {day}"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Suspend the gang as a whole for the context."""
+        self.update(**{"queueing.stopPolicy": "HoldAndDrain"})
+        eventually("no pod of the gang runs", self.pods, lambda pods: not pods)
+        yield
+        assert not self.pods()
+        self.update(**{"queueing.stopPolicy": "None"})
 
 
 def test_nothing_is_replaced_and_no_gang_is_halved(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -109,6 +137,7 @@ def test_nothing_is_replaced_and_no_gang_is_halved(tmp_path_factory: pytest.Temp
         month = Month(project, paths, cluster)
         month.update()
         await_gpu_nodes(cluster, NODES)
+        first = month.identities()
         with submitted(cluster, gang("training", "blue", pods=PODS, gpus=8, annotations=HURRIED)):
             eventually("the gang runs", month.pods, lambda pods: len(pods) == PODS)
             for day, changes in enumerate(UPDATES[:5], start=2):
@@ -116,18 +145,23 @@ def test_nothing_is_replaced_and_no_gang_is_halved(tmp_path_factory: pytest.Temp
                     month.update(**changes)
             with month.restarted(8) as node:
                 mark(cluster, node, "EVICT")
+            assert node not in month.pods().values()
             mark(cluster, node, None)
             for day, changes in enumerate(UPDATES[5:], start=10):
                 with month.undisturbed(day):
                     month.update(**changes)
-            with month.restarted(17) as node:
-                cluster.delete("v1", "Node", node)
-            with month.restarted(20):
-                month.update(**{"queueing.stopPolicy": "HoldAndDrain"})
-                eventually("no pod of the gang runs", month.pods, lambda pods: not pods)
+            with month.restarted(17, retries=1) as node:
+                month.azure("remove", "--node", node)
+            with month.undisturbed(18):
+                month.update()
+                await_gpu_nodes(cluster, NODES + 1)
+            with month.restarted(20), month.held():
                 month.update(**{"azure.kubernetesVersion": NEW})
-                month.update(**{"queueing.stopPolicy": "None"})
+            with month.restarted(24), month.held():
+                month.azure("upgrade", "--pool", "system")
+                month.azure("upgrade", "--pool", "ndv5")
             with month.undisturbed(28):
-                month.maintain()
+                month.azure("maintain")
             project.unchanged()
+            assert first.items() <= month.identities().items()
         project.destroy()
