@@ -79,13 +79,13 @@ class InfinibandFeature(pulumi.ComponentResource):
         while (state := await self._state()) != _REGISTERED:
             if state not in _PENDING:
                 raise FeatureError(
-                    f"{FEATURE} is {state or 'in no state'}, from which it does not become {_REGISTERED}: run "
-                    f"`{REGISTER}`, and once `{SHOW}` says {_REGISTERED}, `{PROPAGATE}`; then run this update again"
+                    f"{FEATURE} is in state {state or 'unknown'}, and Azure does not register it. Run `{REGISTER}`. "
+                    f"When `{SHOW}` prints {_REGISTERED}, run `{PROPAGATE}`, then this update again"
                 )
             if waited >= self._args.timeout_seconds:
                 raise FeatureError(
-                    f"{FEATURE} is still {state} after {waited:.0f} s: Azure goes on without us, so run this update "
-                    f"again once `{SHOW}` says {_REGISTERED}, or raise mlbatch:azure.feature.timeoutSeconds"
+                    f"{FEATURE} is still {state} after {waited:.0f} s. Azure continues to register it. When `{SHOW}` "
+                    f"prints {_REGISTERED}, run `{PROPAGATE}`, then this update again"
                 )
             pulumi.log.info(
                 f"{FEATURE} is {state}; waited {waited:.0f} of at most {self._args.timeout_seconds} s", self
@@ -94,9 +94,8 @@ class InfinibandFeature(pulumi.ComponentResource):
             waited += self._args.poll_seconds
         if waited:
             raise FeatureError(
-                f"{FEATURE} is {_REGISTERED} since just now, and AKS learns of it when its provider is registered "
-                f"anew: run `{PROPAGATE}`, then this update again. A GPU pool from before that costs as much and stays "
-                "without InfiniBand, so none was created"
+                f"{FEATURE} was registered during this update, and AKS does not use it yet. Run `{PROPAGATE}`, then "
+                "this update again. No GPU pool was created, because it would have no InfiniBand"
             )
         return _REGISTERED
 

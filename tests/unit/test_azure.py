@@ -356,9 +356,8 @@ class TestFeature:
             FeatureError,
             match=r"still Registering after 60 s.*`az feature show --namespace Microsoft\.ContainerService "
             r"--name AKSInfinibandSupport --query properties\.state`",
-        ) as caught:
+        ):
             run(self.program, **{STATE: self.states("Registering")})
-        assert "mlbatch:azure.feature.timeoutSeconds" in str(caught.value)
         assert said.count("slept 15") == 4
 
     @pytest.mark.parametrize("state", ["NotSpecified", "NotRegistered", "Pending", "Registering"])
