@@ -157,19 +157,22 @@ def few(nodes: Sequence[str]) -> str:
     return listed(nodes[:_MOST_NODES]) + (f" and {more} more" if more > 0 else "")
 
 
-def nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word that is most similar to a misspelled one, or None if no word is similar."""
+def nearest(word: object, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Return the known word that is most similar to a misspelled one, or None if no word is similar.
+
+    likeness: how similar it must be, from 0 to 1.
+    """
     known = list(known)
     # A user may write only the last part of a resource such as nvidia.com/gpu. If several match, take the first.
     by_lower = {candidate.lower().rpartition("/")[2]: candidate for candidate in reversed(known)}
     by_lower |= {candidate.lower(): candidate for candidate in known}
-    matches = get_close_matches(str(word).lower(), by_lower, n=1, cutoff=0.6)
+    matches = get_close_matches(str(word).lower(), by_lower, n=1, cutoff=likeness)
     return by_lower[matches[0]] if matches else None
 
 
-def instead(word: object, known: Iterable[str], otherwise: str) -> str:
+def instead(word: object, known: Iterable[str], otherwise: str, likeness: float = 0.6) -> str:
     """Return the fix of a misspelled word: the most similar known word, or another fix if no word is similar."""
-    meant = nearest(word, known)
+    meant = nearest(word, known, likeness)
     return f"did you mean {meant}?" if meant else otherwise
 
 

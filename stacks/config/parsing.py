@@ -242,7 +242,7 @@ def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
             value=MISSING if context["secret"] else told,
         )
     if kind in ("choice", "enum", "literal_error"):
-        return _not_known(where, value, context.get("what") or " ".join(_words(where[-1])), allowed["enum"])
+        return _not_known(where, value, context.get("what") or " ".join(_words(where[-1])).lower(), allowed["enum"])
     if kind == "quantity":
         return ConfigError(where, context["reason"], _quantity_hint(value), expected=_QUANTITIES, value=_amount(value))
     if kind in ("greater_than_equal", "less_than_equal"):

@@ -365,8 +365,8 @@ def _too_many(partial: PartialSettings, path: Path, nodes: int, count: int) -> C
         )
     return ConfigError(
         (*path, "nodes"),
-        f"{nodes} nodes requested, but there are {count} GPU nodes",
-        f"request fewer, or raise {count_key(partial)}",
+        f"{nodes} {'nodes' if nodes > 1 else 'node'} requested, but there are {count} GPU nodes",
+        f"{'request fewer, or ' if count else ''}raise {count_key(partial)}",
     )
 
 

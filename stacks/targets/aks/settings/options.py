@@ -17,7 +17,7 @@ from stacks.targets.aks.settings import values
 
 SUPPORT_PLANS: Final = {"official": "KubernetesOfficial", values.LONG_TERM: "AKSLongTermSupport"}
 TIERS: Final = ("Free", "Standard", "Premium")
-OS_SKUS: Final = tuple(image.os_sku for image in versions.NODE_IMAGES)
+OS_SKUS: Final = values.OS_SKUS
 SSH_ACCESS: Final = ("LocalUser", "Disabled")
 REGISTRY_SKUS: Final = ("Basic", "Standard", "Premium")
 STORAGE_SKUS: Final = values.STORAGE_SKUS
@@ -297,7 +297,7 @@ class AzureOptions(SettingsModel):
     """Support plan. `longTerm` supports a version for another year and needs tier Premium."""
     tier: Annotated[str, choice("tier", TIERS)] = "Standard"
     """Pricing tier of the cluster. Free has no SLA and is for up to about ten nodes."""
-    os_sku: Annotated[str, choice("OS SKU", OS_SKUS)] = OS_SKUS[0]
+    os_sku: Annotated[str, one_of(values.os_sku, OS_SKUS)] = OS_SKUS[0]
     """Operating system of all nodes. From Kubernetes 1.35 on, Ubuntu is 24.04."""
     admin_user: values.AdminName = "azureuser"
     """User name of the nodes' administrator."""

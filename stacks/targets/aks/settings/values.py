@@ -18,6 +18,7 @@ from stacks.settings import ssh_key
 from stacks.settings.model import Rule, form, matching, reject
 
 STORAGE_SKUS: Final = ("Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_GZRS", "Standard_RAGRS")
+OS_SKUS: Final = tuple(image.os_sku for image in versions.NODE_IMAGES)
 LEAST_SYSTEM_VCPUS: Final = 4
 """Two NVIDIA operators, Kueue, AppWrapper, Volcano and Prometheus do not fit next to AKS' own pods on two."""
 LEAST_RSA_BITS: Final = 2048
@@ -47,7 +48,7 @@ _MOST_RANGES: Final = 200
 _ZONES: Final = ("1", "2", "3")
 GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _GUIDS: Final = "a GUID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
-_NETWORKS: Final = "an IPv4 network such as 10.128.0.0/20"
+_NETWORKS: Final = "an IPv4 network, such as 10.128.0.0/20 or 203.0.113.0/24"
 
 
 def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str]) -> Rule:
@@ -66,6 +67,11 @@ def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str])
         return value
 
     return matching(check, pattern, allowed)
+
+
+def _host(value: str) -> str:
+    """Return the first label of a host name, such as that of a registry."""
+    return value.partition(".")[0]
 
 
 def _letters_and_digits(value: str) -> str:
@@ -100,7 +106,7 @@ RegistryName = Annotated[
         "registry",
         r"[A-Za-z0-9]{5,50}",
         "5 to 50 letters and digits, unique in all of Azure",
-        lambda value: _letters_and_digits(value).ljust(5, "0")[:50],
+        lambda value: _letters_and_digits(_host(value)).ljust(5, "0")[:50],
     ),
 ]
 AccountName = Annotated[
@@ -109,7 +115,7 @@ AccountName = Annotated[
         "storage account",
         r"[a-z0-9]{3,24}",
         "3 to 24 lower-case letters and digits, unique in all of Azure",
-        lambda value: _letters_and_digits(value).ljust(3, "0")[:24],
+        lambda value: _letters_and_digits(_host(value)).ljust(3, "0")[:24],
     ),
 ]
 ContainerName = Annotated[
@@ -167,7 +173,7 @@ UtcOffset = Annotated[
         "[+-](0[0-9]|1[0-4]):[0-5][0-9]",
         "a sign, hours and minutes, such as +00:00",
         "this is not a UTC offset",
-        'write it as "+01:00"',
+        'for example "+01:00", or "+00:00" for UTC',
     ),
 ]
 KubernetesVersion = Annotated[
@@ -293,10 +299,18 @@ def gpu_size(value: str) -> str:
     if value not in GPU_SIZES:
         has_none = is_vm_size(value) and not family_of(value).startswith("N")
         reject(
-            "this VM size has no GPU" if has_none else "unknown VM size, or one without NVIDIA GPUs",
-            "use one of those" if has_none else instead(value, GPU_SIZES, "use one of those"),
+            "this VM size has no GPU" if has_none else "the program does not support this VM size",
+            "use one of those" if has_none else instead(value, GPU_SIZES, "use one of those", likeness=0.9),
             expected=listed(GPU_SIZES),
         )
+    return value
+
+
+def os_sku(value: str) -> str:
+    """Return an operating system of the nodes."""
+    if value not in OS_SKUS:
+        fix = f"set it to {OS_SKUS[0]}, which is Ubuntu 24.04 from Kubernetes 1.35 on"
+        reject("the program does not support this OS SKU", fix, expected=listed(OS_SKUS))
     return value
 
 
