@@ -478,7 +478,7 @@ def no_tag(path: Path, image: str) -> ConfigError:
     return ConfigError(
         path,
         f"the tag of image {image} is not set, and there is no public image",
-        "build the image (docs/aks.md, Images), and set this key to its tag",
+        "build the image (docs/aks.md, Build the images), and set this key to its tag",
     )
 
 

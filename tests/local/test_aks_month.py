@@ -56,7 +56,7 @@ class Month:
         self._settings = changed(stack_settings("aks"), start)
 
     def update(self, **changes: Any) -> None:
-        """Change settings. Fail if the preview would replace or delete a resource, or if the update changes nothing."""
+        """Change settings. Fail if the preview would replace or delete a resource, or no resource would change."""
         self._settings = changed(self._settings, changes)
         self._project.configure(self._settings)
         planned = self._project.changes()

@@ -238,7 +238,7 @@ def test_what_signs_in_is_in_an_environment_that_others_branches_do_not_get_to()
         for name, job in jobs(file.stem).items():
             signs_in = "secrets." in str(job) or (job.get("permissions") or {}).get("id-token") == "write"
             assert job.get("environment") == (file.stem if signs_in else None), (file.stem, name)
-    section = (ROOT / "docs" / "aks.md").read_text().split("### The nightly drift check")[1].split("\n## ")[0]
+    section = (ROOT / "docs" / "drift.md").read_text().split("## Check every night")[1].split("\n## ")[0]
     assert "environment:drift" in section
     assert "refs/heads/main" not in section
 
