@@ -26,8 +26,8 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Row | None:
     if blobfuse is not None and numbers(blobfuse) < _FIRST_CLEANING:
         return Row(
             verdict=Verdict.BROKEN,
-            reason=f"blobfuse2 {blobfuse} does not empty its block cache when it starts, and mounts no volume after a "
-            "crash, for the cache is not empty then",
+            reason=f"blobfuse2 {blobfuse} does not empty its block cache when it starts, so it cannot mount a volume "
+            "again after a crash",
             fix=f"set mlbatch:storage.blobDriver.blobfuse to {BLOBFUSE}, or to null to use the nodes' own",
             source="https://github.com/Azure/azure-storage-fuse/issues/1765",
         )
