@@ -138,7 +138,9 @@ def test_nothing_is_replaced_and_no_gang_is_halved(tmp_path_factory: pytest.Temp
         month.update()
         await_gpu_nodes(cluster, NODES)
         first = month.identities()
-        with submitted(cluster, gang("training", "blue", pods=PODS, gpus=8, annotations=HURRIED)):
+        training = gang("training", "blue", pods=PODS, gpus=8, annotations=HURRIED)
+        training["spec"]["components"][0]["template"]["spec"]["backoffLimit"] = 0  # as the stack's own gangs
+        with submitted(cluster, training):
             eventually("the gang runs", month.pods, lambda pods: len(pods) == PODS)
             for day, changes in enumerate(UPDATES[:5], start=2):
                 with month.undisturbed(day):
