@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,10 +18,11 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 from components.openstack.first_boot.kept import _Keeping
 from stacks.config.inputs import interpret
 from stacks.deploy import deploy
+from stacks.settings import lifetime
 from stacks.targets.cpouta import infrastructure
 from stacks.targets.cpouta.interfaces import interfaces
 from stacks.targets.cpouta.outputs import installed
-from stacks.targets.cpouta.project_facts import ProjectFacts
+from stacks.targets.cpouta.project_facts import ProjectFacts, ServerFacts
 from stacks.targets.cpouta.settings import MOST_KEYS
 from stacks.targets.cpouta.values import LONGEST_KEY, handed
 from tests.unit.configurations import ROOT, settings_of
@@ -245,7 +247,7 @@ def test_a_new_vm_has_the_newest_first_boot(values: Mapping[str, Any], because: 
 
 def test_a_newer_default_leaves_the_vm_and_the_name_of_its_image() -> None:
     """An older version of this program had other defaults, and recorded them."""
-    older = {"image": "Ubuntu-22.04", "gpu": "driver 535, CUDA 12.2, toolkit 1.17.8-1"}
+    older = {"image": "Ubuntu-22.04", "gpu": "driver 535, CUDA 12.2, toolkit 1.17.8-1", "containerd": "1.7.29-1"}
     gpu = {"flavor": "gpu.1.1gpu"}
     cases: list[tuple[dict[str, Any], bool]] = [
         ({}, False),
@@ -298,6 +300,28 @@ def test_the_vm_is_told_what_is_kept_and_a_newer_first_boot_is_warned_of(caplog:
         "this version has another first boot than the VM had, and the VM stays as it is. Raise "
         "mlbatch:openstack.generation for a new one"
     ) in caplog.text
+
+
+def test_warnings_name_the_versions_of_the_existing_vm(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifetime, "today", lambda: date(2028, 5, 2))
+    older = {"image": "Ubuntu-22.04", "gpu": "driver 580, CUDA 12.9, toolkit 1.20.1-1", "containerd": "2.3.6-1"}
+    Run(replace(FACTS, server=ServerFacts(flavor="gpu.1.1gpu")), outputs={"UserData": {"asked": older}})
+    warned = [text.partition(": ")[2] for text in caplog.messages if text.startswith("mlbatch:openstack.generation: ")]
+    assert [text.partition(" gets")[0] for text in warned] == ["Ubuntu 22.04", "NVIDIA's driver 580", "containerd 2.3"]
+    assert "The default, 24.04, gets them until 2029-05-31: raise this key for a new VM with it" in warned[0]
+    caplog.clear()
+    written = {"image": "Ubuntu-22.04", "gpu": {"driver": "580"}, "flavor": "gpu.1.1gpu"}
+    Run(replace(FACTS, server=ServerFacts(flavor="gpu.1.1gpu")), outputs={"UserData": {"asked": older}}, **written)
+    assert [text.partition(": ")[0] for text in caplog.messages if "gets fixes until" in text] == [
+        "mlbatch:openstack.image",
+        "mlbatch:openstack.gpu.driver",
+        "mlbatch:openstack.generation",
+    ]
+    caplog.clear()
+    Run()
+    assert "gets fixes until" not in caplog.text, "the rules warn about a new VM"
 
 
 def test_what_a_vm_is_told_is_known_by_its_revision() -> None:

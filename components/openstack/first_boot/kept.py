@@ -17,6 +17,8 @@ REPLACING: Final = "asked"
 _DEFAULTS: Final = "defaults"
 """Input with the names of the requested values that are this version's defaults."""
 _OTHER_KEYS: Final = "other keys"
+_CONTAINERD: Final = "containerd"
+"""Recorded for warnings only. The settings do not have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,8 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
     The engine's option `ignoreChanges` would not work. If another change replaced the VM, the new VM would get the old
     user data (pulumi/pulumi, pull request 2657: the engine copies the old input).
 
-    text: a secret. Warns if there are newer programs than the VM's.
+    text: a secret. versions: what the VM was created with, such as `gpu.driver`. Warns if there are newer programs than
+    the VM's.
     """
 
     text: pulumi.Output[str]
@@ -75,11 +78,12 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
             "image_id": args.image_id,
             "revision": newest,
             REPLACING: {**_asked(args)},
-            _DEFAULTS: [*args.defaults],
+            _DEFAULTS: [*args.defaults, _CONTAINERD],
         }
         secret = pulumi.ResourceOptions(additional_secret_outputs=["text"])
         super().__init__(_Keeping(), name, inputs, pulumi.ResourceOptions.merge(opts, secret))
         self.revision.apply(lambda kept: _warn(args.renewal) if kept != newest else None)
+        self.versions = self.asked.apply(_each)
 
 
 def _asks_otherwise(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
@@ -107,6 +111,7 @@ def _asked(args: KeptUserDataArgs) -> Mapping[str, pulumi.Input[str]]:
         "gpu": f"driver {gpu.driver}, CUDA {gpu.cuda}, toolkit {gpu.toolkit}" if gpu else "",
         "cluster": f"{kind.node_image}, port {kind.api_port}" if kind else "",
         _OTHER_KEYS: "\n".join(first.other_keys),
+        _CONTAINERD: first.docker.containerd,
         **args.others,
     }
 

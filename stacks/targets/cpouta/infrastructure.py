@@ -13,7 +13,7 @@ from components.openstack.first_boot import FirstBootArgs, HostKey, KeptUserData
 from components.openstack.host_key import host_key
 from components.openstack.machine import Machine, MachineArgs
 from components.openstack.provider import AUTH_URL, openstack_provider
-from stacks.targets.cpouta import ownership
+from stacks.targets.cpouta import ownership, support
 from stacks.targets.cpouta.project_facts import ProjectFacts
 from stacks.targets.cpouta.settings import CpoutaSettings, GpuStackSettings, OpenstackSettings
 
@@ -65,6 +65,8 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
     key = host_key("host-key")
     image_id = _known(facts.images.get(openstack.image) if facts is not None else None)
     given = KeptUserData("user-data", _user_data(settings, key, volume_id, image_id))
+    if facts is not None and facts.server is not None:
+        given.versions.apply(lambda found: [*map(pulumi.log.warn, support.kept(openstack, found))])
     machine = Machine(
         "machine",
         MachineArgs(

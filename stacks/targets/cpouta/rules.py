@@ -24,7 +24,7 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     openstack, facts = partial.section(OpenstackSettings), partial.site
     if openstack is not None:
         yield from project_rules.examples(openstack)
-        yield from support.warnings(openstack)
+        yield from support.warnings(openstack, is_kept=isinstance(facts, ProjectFacts) and facts.server is not None)
         yield from project_rules.unoffered(partial, openstack)
     if openstack is not None and isinstance(facts, ProjectFacts):
         yield from project_rules.warnings(openstack, facts)
