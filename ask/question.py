@@ -78,7 +78,7 @@ _COUNTED: Final = re.compile(_EXCEEDED + r": (\S+), requested: (\S+), used: \S+,
 `pkg/admission/plugin/resourcequota/controller.go`, checkQuotas). Amounts look like
 `services=1,services.nodeports=1`."""
 _FULL: Final = "delete jobs of the team that are over, or ask for less"
-"""The fix for a quota that is full now. Other jobs free it when they end."""
+"""End of the fix for a quota that is full now. Other jobs free it when they end."""
 _NOT_WEIGHED: Final = tuple(name for name in names.RESOURCES if name != names.GPU)
 _TOUCHED: Final = "mlbatch/touched"
 _MERGE_PATCH: Final = "application/merge-patch+json"
@@ -143,7 +143,7 @@ class Question:
         refused = self._refused_pods(wrapper, workload) or self._refused_parts(wrapper)
         if workload is None:
             return refused or self._answer(Verdict.WAITS, reason="no queue has decided about it")
-        if refused is not None and not (refused.change == _FULL and self._waits(uid)):
+        if refused is not None and not ((refused.change or "").endswith(_FULL) and self._waits(uid)):
             # Pods are made when a job is admitted: one that never is comes to no refusal.
             return self._never_admitted(uid) or refused
         judged = self._impossible(workload)
@@ -375,7 +375,7 @@ class Question:
             change = "delete what has that name, or take another one"
             return self._answer(Verdict.REFUSED, rule="name", reason=said, change=change)
         if _EXCEEDED in said:
-            change = _beyond(said) or _FULL
+            change = _beyond(said) or _full(said)
             return self._answer(Verdict.REFUSED, rule="ResourceQuota", reason=said, change=change)
         return self._answer(Verdict.REFUSED, rule="validation", reason=said, change="correct the field that it names")
 
@@ -548,6 +548,15 @@ def _declared(queue: Document, flavor: str, resource: str) -> int:
     limits = dict(zip(names_of, noted if isinstance(noted, list) else [noted], strict=False)).get(flavor) or {}
     nominal = _quota(queue, flavor, resource, "nominalQuota") or 0
     return min(nominal, Quantity.parse(limits[resource]).nano) if resource in limits else nominal
+
+
+def _full(said: str) -> str:
+    """Return the change for an object that a quota has no room for now. The message names only what is exceeded."""
+    found = _COUNTED.search(said)
+    if found is None:
+        return _FULL
+    counted = " and ".join(each.partition("=")[0].removeprefix("count/") for each in found[2].split(","))
+    return f"delete {counted} that the team no longer needs, {_FULL}"
 
 
 def _beyond(said: str) -> str:

@@ -322,7 +322,10 @@ COUNTED_OUT = 'services "job" is forbidden: exceeded quota: bounds, requested: {
             ("count/x=1,requests.storage=30Ti", "count/x=500,requests.storage=0", "count/x=500,requests.storage=20Ti"),
             "ask for at most 20Ti requests.storage, in place of 30Ti",
         ),
-        (("services=1", "services=500", "services=500"), "delete jobs of the team that are over, or ask for less"),
+        (
+            ("configmaps=1", "configmaps=500", "configmaps=500"),
+            "delete configmaps that the team no longer needs, delete jobs of the team that are over, or ask for less",
+        ),
     ],
 )
 def test_a_wrapped_object_that_is_more_than_a_team_may_have_is_refused(
