@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from json import JSONDecodeError
 from pathlib import Path
 from types import ModuleType
 from urllib.error import HTTPError
@@ -84,9 +85,14 @@ def report(entries: Sequence[Wanted]) -> int:
 
 
 def _is_gone(error: BaseException | None) -> bool:
-    """Return whether upstream does not have it. A ValueError means that a chart's index lacks the version."""
+    """Return whether upstream does not have it. A ValueError means that a chart's index lacks the version.
+
+    A JSONDecodeError means that something else answered, such as a proxy or a page about maintenance.
+    """
     if isinstance(error, HTTPError):
         return error.code in _GONE
+    if isinstance(error, JSONDecodeError):
+        return False
     return isinstance(error, ValueError) or (error is not None and _is_gone(error.__cause__))
 
 
@@ -98,7 +104,10 @@ def _chart(chart: Chart) -> None:
     if chart.repository.startswith("oci://"):
         registries.chart_digest(chart.repository, chart.name, chart.version)
     else:
-        _file(lock.archive_of(fetch(f"{chart.repository}/index.yaml", chart), chart))
+        index = fetch(f"{chart.repository}/index.yaml", chart)
+        if index.lstrip().startswith(b"<"):
+            raise registries.RegistryError(f"{chart.repository}/index.yaml is a page of HTML")
+        _file(lock.archive_of(index, chart))
 
 
 def main() -> int:

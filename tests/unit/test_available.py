@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,9 +24,12 @@ SERVED = {
     f"quay.io/v2/a/b/manifests/{DIGEST}",
     "example.org/tool/install.yaml",
     "example.org/charts/index.yaml",
+    "example.org/maintained/index.yaml",
     "example.org/charts/tool-1.2.3.tgz",
 }
 BUSY = "ghcr.io/v2/a/busy/manifests/1"
+PAGE = "maintained"
+"""Part of the address of what answers with a page of HTML."""
 
 
 class Upstream(BaseHTTPRequestHandler):
@@ -37,7 +40,9 @@ class Upstream(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.do_HEAD()
         if self.path.startswith("/sign.in/"):
-            self.wfile.write(b'{"token": "anybody"}')
+            self.wfile.write(b"<html>" if PAGE in self.path else b'{"token": "anybody"}')
+        elif self.path.endswith(f"/{PAGE}/index.yaml"):
+            self.wfile.write(b"\n<!DOCTYPE html>")
         elif self.path.endswith("/index.yaml"):
             self.wfile.write(b"entries: {tool: [{version: 1.2.3, urls: [tool-1.2.3.tgz]}]}")
 
@@ -48,7 +53,9 @@ class Upstream(BaseHTTPRequestHandler):
         code = 401 if anonymous else 200 if name in SERVED or name.startswith("sign.in/") else 404
         code = 429 if name == BUSY else 401 if code == 404 and "/v2/" in name else code
         self.send_response(code)
-        self.send_header("WWW-Authenticate", 'Bearer realm="https://sign.in/token",service="registry"')
+        self.send_header(
+            "WWW-Authenticate", 'Bearer realm="https://sign.in/token",service="registry"' + f',scope="{name}"'
+        )
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
@@ -117,6 +124,17 @@ def test_a_registry_that_is_busy_has_not_lost_the_image(
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("no answer: ghcr.io/a/busy:1: ")
+
+
+@pytest.mark.parametrize(
+    "request_it",
+    [
+        lambda: registries.require(f"ghcr.io/a/{PAGE}:1"),
+        lambda: available._chart(replace(CHART, archive=None, repository=f"https://example.org/{PAGE}")),
+    ],
+)
+def test_a_page_of_html_is_no_answer(request_it: Callable[[], object], asked: list[tuple[str, str]]) -> None:
+    assert available.report([("x", "here", request_it)]) == 2
 
 
 def test_every_image_of_the_catalogues_has_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
