@@ -82,7 +82,7 @@ class SettingsError(Exception):
 
     def __init__(self, problems: Sequence[ConfigError]) -> None:
         self.problems = tuple(problems)
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        count = counted(len(self.problems), "problem")
         listed = "\n\n".join(f"{number}. {problem}" for number, problem in enumerate(self.problems, 1))
         super().__init__(f"The stack's configuration has {count}. Nothing was created or changed.\n\n{listed}\n")
 
@@ -157,6 +157,11 @@ def few(nodes: Sequence[str]) -> str:
     return listed(nodes[:_MOST_NODES]) + (f" and {more} more" if more > 0 else "")
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things, such as `1 node` or `2 nodes`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def nearest(word: object, known: Iterable[str], likeness: float = 0.6) -> str | None:
     """Return the known word that is most similar to a misspelled one, or None if no word is similar.
 
@@ -186,9 +191,9 @@ def unknown_key(path: Path, known: Iterable[str], secrets: Iterable[str] = ()) -
     if meant in secrets:
         return ConfigError(
             path,
-            "a secret has a separate key, and is encrypted",
-            f"remove this key, and run `pulumi config set --secret {key((meant,))}`, which asks for the value. "
-            "Others could read a value that was written here, so enter a new one",
+            "unknown key; a secret has a separate key, and is encrypted",
+            f"remove this key; if you mean {meant}, run `pulumi config set --secret {key((meant,))}`, which asks for the "
+            "value. Others could read a value that was written here, so enter a new one",
         )
     return ConfigError(
         path,

@@ -13,7 +13,7 @@ from components.tenancy.quota import Quota
 from components.workloads import metaseq, pretraining
 from components.workloads.interface import Exposure
 from components.workloads.submission import SubmissionMode
-from stacks.config.errors import ConfigError, Path, instead, key, listed
+from stacks.config.errors import ConfigError, Path, counted, instead, key, listed
 from stacks.derived.partial import PartialSettings
 from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.gpu import GpuSettings
@@ -222,11 +222,16 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     blamed = job.asks.get(scarce) if not per_node[scarce] else None
     yield ConfigError(
         blamed or (*job.path, job.size),
-        f"{pool.count} nodes fit {fitting} such pods at once: {_has(pool, scarce)}, a pod requests "
-        f"{job.requests[scarce]}",
+        f"{_fit(pool)} {fitting} such pods at once: {_has(pool, scarce)}, a pod requests {job.requests[scarce]}",
         "lower it, or use larger nodes" if blamed else f"request fewer or smaller pods, or {_more_room(partial)}",
-        expected=f"at most {fitting} pods" if fitting else f"pods that request at most {available[scarce]} {scarce}",
+        expected=f"at most {counted(fitting, 'pod')}"
+        if fitting
+        else f"pods that request at most {available[scarce]} {scarce}",
     )
+
+
+def _fit(pool: NodePool) -> str:
+    return f"{counted(pool.count, 'node')} {'fits' if pool.count == 1 else 'fit'}"
 
 
 def _has(pool: NodePool, resource: str) -> str:
@@ -365,7 +370,7 @@ def _too_many(partial: PartialSettings, path: Path, nodes: int, count: int) -> C
         )
     return ConfigError(
         (*path, "nodes"),
-        f"{nodes} {'nodes' if nodes > 1 else 'node'} requested, but there are {count} GPU nodes",
+        f"{counted(nodes, 'node')} requested, but the pool has {count}",
         f"{'request fewer, or ' if count else ''}raise {count_key(partial)}",
     )
 
@@ -520,8 +525,8 @@ def _going_on(settings: WorkloadsSettings, training: PretrainingSettings, pool: 
     more = f"{2 * least}Gi or more" if room >= 2 * least else f"{room}Gi"
     yield ConfigError(
         path,
-        f"a pod has {processes} processes, each of which reads a checkpoint of {each / 1e9:.1f} GB when the "
-        "restart: the job could not resume",
+        f"a pod has {processes} processes, each of which reads a checkpoint of {each / 1e9:.1f} GB "
+        "at a restart: the job could not resume",
         f"set it to {more}, or train a smaller model"
         if room >= least
         else f"train a smaller model, or use larger nodes: {_has(pool, names.MEMORY)}",
@@ -576,11 +581,11 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
         if fitting < tuning.workers:
             yield ConfigError(
                 (*path, "workers"),
-                f"{pool.count} nodes fit {fitting} such workers next to the head: {_has(pool, scarce)}, a "
+                f"{_fit(pool)} {fitting} such workers next to the head: {_has(pool, scarce)}, a "
                 f"worker requests {worker[scarce]} and the head {head.get(scarce, ZERO)}",
                 ("request fewer workers, or less" if fitting else "request less")
                 + f" for each or for the head, or {_more_room(partial)}",
-                expected=f"at most {fitting} workers"
+                expected=f"at most {counted(fitting, 'worker')}"
                 if fitting
                 else f"a worker and a head that together request at most {room[scarce]} {scarce}",
             )

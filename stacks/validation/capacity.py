@@ -7,7 +7,7 @@ from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from stacks.config.errors import ConfigError, Path, key, listed, nearest
+from stacks.config.errors import ConfigError, Path, counted, key, listed, nearest
 from stacks.derived.partial import PartialSettings
 from stacks.derived.quotas import EmptyShare, empty_shares
 from stacks.settings.tenancy import LimitSettings, QueueingSettings, QuotaSettings, TeamSettings, TenancySettings
@@ -55,8 +55,9 @@ def _into_reserve(partial: PartialSettings, pool: NodePool, undivided: Quota) ->
         room = pool.resources[resource]
         if room < total <= pool.allocatable[resource]:
             yield (
-                f"the quotas of {resource}{partial.said} add up to {total}, but jobs can use {room}: each of "
-                f"{pool.count} nodes reserves {kept} for its DaemonSets "
+                f"the quotas of {resource}{partial.said} add up to {_in_words(resource, total)}, but jobs can use "
+                f"{_in_words(resource, room)}: each of {counted(pool.count, 'node')} reserves "
+                f"{_in_words(resource, kept)} for its DaemonSets "
                 f"({key(('queueing', 'nodeReserve', resource))}). Admitted jobs may stay pending"
             )
 
@@ -174,18 +175,27 @@ def _capacity(partial: PartialSettings, pool: NodePool, queueing: QueueingSettin
         if total <= available or (resource == names.INFINIBAND and not versions.offers_ports(partial)):
             continue
         largest = max(given, key=lambda entry: entry[1][resource])[0]
-        excess = _in_words(resource, total - available)
-        parted = listed(f"{name} {quota[resource]}" for name, quota in quotas if quota[resource].nano)
+        excess = _rounded_up(resource, total - available)
+        parted = listed(
+            f"{name} {_in_words(resource, quota[resource])}" for name, quota in quotas if quota[resource].nano
+        )
         yield ConfigError(
             ("teams",) if partial.team_names or not partial.queues else (next(iter(partial.queues)),),
-            f"the quotas of {resource}{partial.said} add up to {total}, {excess} more than the "
+            f"the quotas of {resource}{partial.said} add up to {_in_words(resource, total)}, {excess} more than the "
             f"nodes have: {parted}{default}",
             f"lower {key((*largest, resource))}, or several of these quotas, by {excess} in total; or raise "
             f"{admission.count_key(partial)}",
-            expected=f"at most {available} in total ({pool.count} nodes with {pool.shape.resources[resource]} each)",
+            expected=f"at most {_in_words(resource, available)} in total ({counted(pool.count, 'node')} with "
+            f"{_in_words(resource, pool.shape.resources[resource])} each)",
         )
 
 
 def _in_words(resource: str, amount: Quantity) -> str:
-    """Return an amount that is easy to read: memory in GiB, rounded up."""
+    """Return an amount that is easy to compare with others: memory in GiB, to two decimals."""
+    gib = f"{amount.nano / _GIB.nano:.2f}".rstrip("0").rstrip(".")
+    return f"{gib} GiB" if resource == names.MEMORY else str(amount)
+
+
+def _rounded_up(resource: str, amount: Quantity) -> str:
+    """Return an amount to lower quotas by: memory in whole GiB."""
     return f"{-(-amount.nano // _GIB.nano)} GiB" if resource == names.MEMORY else str(amount)

@@ -176,7 +176,7 @@ def test_of_nodes_that_differ_the_head_has_the_one_with_room(mirror: Mirror, kub
     with pytest.raises(SettingsError) as refused:
         test_existing.loaded(raw, mirror, kubeconfig, nodes=alike)
     (problem,) = refused.value.problems
-    assert (problem.path[-1], problem.expected) == ("workers", "at most 1 workers")
+    assert (problem.path[-1], problem.expected) == ("workers", "at most 1 worker")
 
 
 def test_the_packages_that_are_tried_are_those_of_the_job() -> None:
