@@ -18,6 +18,7 @@ from components.nodes.nvshare_verification import NvshareVerificationArgs, job_b
 from runner import nvshare as ended
 from runner.nvshare import Verdict
 from stacks.config.inputs import StackInputs
+from stacks.settings.tenancy import LimitSettings
 from tests.unit.harness import Record
 from tests.unit.test_existing import loaded, node, refused, registered, shipped
 
@@ -112,6 +113,10 @@ class TestRefusals:
         raw["teams"][1]["quota"] = {**quota, "nvidia.com/gpu": 0, "nvshare.com/gpu": 1}
         said = refused(raw, mirror, kubeconfig, NODES)
         assert "pods request nvidia.com/gpu on these nodes: mlbatch:nvshare.enabled is false" in said
+
+    def test_a_limit_of_no_shares_leaves_the_limit_of_gpus(self) -> None:
+        limit = LimitSettings.model_validate({"nvidia.com/gpu": 4, "nvshare.com/gpu": 0})
+        assert str(limit.amounts()["nvidia.com/gpu"]) == "4"
 
 
 def ended_pod(code: int | None, message: str = "", image: str = "sha256:1") -> dict[str, Any]:
