@@ -6,10 +6,13 @@ from components import names
 from components.health import autopilot
 from components.health.thresholds import Scope
 from components.kubernetes.node_pool import NodePool
-from stacks.config.errors import ConfigError, Path, key
+from stacks.config.errors import ConfigError, Path, counted, key
 from stacks.derived.partial import PartialSettings
 from stacks.settings import machines
 from stacks.settings.health import AutopilotSettings, CheckSettings, HealthSettings, NcclGateSettings
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.recovery import RecoverySettings
+from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation.admission import count_key, no_image
 
@@ -29,6 +32,21 @@ def check(partial: PartialSettings, settings: HealthSettings) -> Iterator[Config
         least = min((each for each in pools if each is not None), key=_gpus, default=None)
         if least is not None:
             yield from _deep_check(settings.autopilot, least)
+
+
+def warnings(partial: PartialSettings, recovery: RecoverySettings) -> Iterator[str]:
+    """Yield a warning about a repair controller that is not installed, or that sees no alerts."""
+    queueing, monitoring = partial.section(QueueingSettings), partial.section(MonitoringSettings)
+    if not recovery.repair.enabled:
+        return
+    if queueing is not None and not queueing.enabled:
+        yield "mlbatch:queueing.enabled is false, so the repair controller (mlbatch:recovery.repair) is not installed"
+    elif monitoring is not None and not (monitoring.enabled and monitoring.alerts):
+        switch = "alerts" if monitoring.enabled else "enabled"
+        yield (
+            f"mlbatch:monitoring.{switch} is false, so the repair controller (mlbatch:recovery.repair) sees no alerts. "
+            "It only sees node conditions of AKS Node Problem Detector and NVSentinel, if they run in the cluster"
+        )
 
 
 def _gpus(pool: NodePool) -> int:
@@ -51,7 +69,7 @@ def _nodes(partial: PartialSettings, path: Path, item: CheckSettings, pool: Node
     if item.nodes is not None and item.nodes > pool.count:
         yield ConfigError(
             (*path, "nodes"),
-            f"there are {pool.count} GPU nodes",
+            f"there {'is' if pool.count == 1 else 'are'} {counted(pool.count, 'GPU node')}",
             f"raise {count_key(partial)}, or remove the key; the default is all nodes",
         )
     elif pool.count == 0:
