@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from components import names
-from components.kubernetes.quantity import Quantity
+from components.kubernetes.quantity import ZERO, Quantity
 from stacks.config.errors import ConfigError, Path, key
 from stacks.derived.partial import PartialSettings
 from stacks.settings.health import CheckSettings, HealthSettings
@@ -64,7 +64,9 @@ def _offered(path: Path, amounts: QuotaSettings | LimitSettings, is_on: bool) ->
 def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
     one = Quantity.parse(1)
     pool = next((each for each in partial.pools if each.count and each.shape.resources[names.GPU] != one), None)
-    if pool is not None:
+    if pool is not None and pool.shape.resources[names.GPU] == ZERO and partial.target is not None:
+        yield ConfigError(_SWITCH, "the nodes have no GPU", f"remove the key, or {partial.target.gpu_advice}")
+    elif pool is not None:
         yield ConfigError(
             _SWITCH,
             f"NVshare supports only the first GPU of a node, and these nodes have "

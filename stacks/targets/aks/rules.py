@@ -285,8 +285,8 @@ def _token(partial: PartialSettings, storage: StorageSettings) -> Iterator[Confi
         yield ConfigError(
             (BLOB_SAS_TOKEN,),
             "no volume uses this SAS token",
-            f"run `pulumi config rm {key((BLOB_SAS_TOKEN,))}`, or set {key(('storage', 'volumes', 0, 'access'))} "
-            "to sas",
+            f"run `pulumi config rm {key((BLOB_SAS_TOKEN,))}`, or set `access: sas` for a volume in "
+            f"{key(('storage', 'volumes'))}",
             value=MISSING,
         )
     for index in [] if has_token else users:

@@ -125,7 +125,8 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
         ("availabilityZone", openstack.availability_zone, sorted(facts.zones)),
     )
     for field, name, there in wanted:
-        if name is not None and name not in there:
+        is_known = field != "image" or openstack.release is not None  # otherwise the section's own check reports it
+        if name is not None and name not in there and is_known:
             yield _absent((*SECTION, field), name, there)
     for field, name in (("network", openstack.network), ("pool", openstack.pool)):
         if name in facts.ambiguous:
