@@ -244,7 +244,8 @@ def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     if kind in ("choice", "enum", "literal_error"):
         return _not_known(where, value, context.get("what") or " ".join(_words(where[-1])).lower(), allowed["enum"])
     if kind == "quantity":
-        return ConfigError(where, context["reason"], _quantity_hint(value), expected=_QUANTITIES, value=_amount(value))
+        hint = _quantity_hint(value, context.get("hint"))
+        return ConfigError(where, context["reason"], hint, expected=_QUANTITIES, value=_amount(value))
     if kind in ("greater_than_equal", "less_than_equal"):
         return ConfigError(
             where,
@@ -337,7 +338,7 @@ def _if_near(value: object, known: Iterable[str]) -> object:
     return value if isinstance(value, bool) or nearest(value, known) else MISSING
 
 
-def _quantity_hint(value: object) -> str:
+def _quantity_hint(value: object, usual: str | None) -> str:
     text = str(value)
     number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
     unit = text[len(number) :].strip().lower().removesuffix("b")
@@ -346,7 +347,7 @@ def _quantity_hint(value: object) -> str:
         return f"did you mean {json.dumps(number.strip() + binary[unit])}?"
     if text.startswith("-"):
         return "write 0 for none of it"
-    return "write digits, with one of the suffixes m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei if needed"
+    return usual or "write digits, with one of the suffixes m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei if needed"
 
 
 def _words(name: str | int) -> list[str]:

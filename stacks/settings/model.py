@@ -94,12 +94,12 @@ def reject(message: str, hint: str, *, expected: str = "", secret: bool = False)
     raise PydanticCustomError("rejected", "{message}", context)
 
 
-def _quantity(is_valid: Callable[[Quantity], bool], reason: str) -> AfterValidator:
-    """Return a validator of quantities. reason: may contain {value}."""
+def _quantity(is_valid: Callable[[Quantity], bool], reason: str, hint: str | None = None) -> AfterValidator:
+    """Return a validator of quantities. reason: may contain {value}. hint: the fix, by default that of any quantity."""
 
     def check(value: Quantity) -> Quantity:
         if not is_valid(value):
-            raise PydanticCustomError("quantity", "{reason}", {"reason": reason.format(value=value)})
+            raise PydanticCustomError("quantity", "{reason}", {"reason": reason.format(value=value), "hint": hint})
         return value
 
     return AfterValidator(check)
@@ -113,7 +113,9 @@ def _some(value: Quantity) -> Quantity:
 
 _MILLI: Final = 10**6
 _LEAST_BYTES: Final = Quantity.parse("1Mi")
-WholeQuantity = Annotated[Quantity, _quantity(lambda value: value.is_whole, "this resource must be a whole number")]
+WholeQuantity = Annotated[
+    Quantity, _quantity(lambda value: value.is_whole, "this resource must be a whole number", "write a whole number")
+]
 """A quantity of something that cannot be divided."""
 Cores = Annotated[Quantity, _quantity(lambda value: not value.nano % _MILLI, "CPU amounts cannot be finer than 1m")]
 """CPU cores (kubernetes.io, concepts/configuration/manage-resources-containers: no finer than 1m)."""
@@ -123,6 +125,7 @@ Bytes = Annotated[
     _quantity(
         lambda value: not value.nano or value >= _LEAST_BYTES,
         "this is only {value} bytes: the unit is missing or too small",
+        "write it with one of the suffixes Mi, Gi or Ti, or M, G or T",
     ),
 ]
 """Bytes of memory or of a volume."""
