@@ -104,12 +104,20 @@ def _api_port(openstack: OpenstackSettings) -> Iterator[ConfigError]:
 
 
 def unoffered(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[str]:
-    """Yield a warning about teams on a VM whose GPUs pods cannot request."""
+    """Yield a warning about GPUs that pods cannot request.
+
+    The GPU operator needs the labels of Node Feature Discovery (NVIDIA/gpu-operator, controllers/state_manager.go).
+    """
     gpu, flavor = partial.section(CpoutaGpuSettings), openstack.machine
     if gpu is not None and not gpu.operator and flavor.gpus and partial.known_teams:
         yield (
             f"mlbatch:gpu.operator is false, so pods cannot request the GPUs of {flavor.name}: teams' GPU jobs "
             f"stay pending. Set it and mlbatch:gpu.featureDiscovery to true"
+        )
+    if gpu is not None and gpu.operator and not gpu.feature_discovery:
+        yield (
+            "mlbatch:gpu.featureDiscovery is false, and the GPU operator finds GPU nodes by its labels: pods cannot "
+            "request GPUs. Set it to true"
         )
 
 
