@@ -192,8 +192,8 @@ def unknown_key(path: Path, known: Iterable[str], secrets: Iterable[str] = ()) -
         return ConfigError(
             path,
             "unknown key; a secret has a separate key, and is encrypted",
-            f"remove this key; if you mean {meant}, run `pulumi config set --secret {key((meant,))}`, which asks for the "
-            "value. Others could read a value that was written here, so enter a new one",
+            f"remove this key; if you mean {meant}, run `pulumi config set --secret {key((meant,))}`, which asks for "
+            "the value. Others could read a value that was written here, so enter a new one",
         )
     return ConfigError(
         path,

@@ -143,7 +143,7 @@ def count_key(partial: PartialSettings) -> str:
     return key(partial.count_key) if partial.target is not None else "the number of nodes"
 
 
-def _more_room(partial: PartialSettings) -> str:
+def more_room(partial: PartialSettings) -> str:
     """Return the fix that makes room for more pods."""
     larger = partial.target is not None and partial.target.is_one_node
     return f"use a larger {count_key(partial)}" if larger else f"raise {count_key(partial)}"
@@ -223,7 +223,7 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     yield ConfigError(
         blamed or (*job.path, job.size),
         f"{_fit(pool)} {fitting} such pods at once: {_has(pool, scarce)}, a pod requests {job.requests[scarce]}",
-        "lower it, or use larger nodes" if blamed else f"request fewer or smaller pods, or {_more_room(partial)}",
+        "lower it, or use larger nodes" if blamed else f"request fewer or smaller pods, or {more_room(partial)}",
         expected=f"at most {counted(fitting, 'pod')}"
         if fitting
         else f"pods that request at most {available[scarce]} {scarce}",
@@ -584,7 +584,7 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
                 f"{_fit(pool)} {fitting} such workers next to the head: {_has(pool, scarce)}, a "
                 f"worker requests {worker[scarce]} and the head {head.get(scarce, ZERO)}",
                 ("request fewer workers, or less" if fitting else "request less")
-                + f" for each or for the head, or {_more_room(partial)}",
+                + f" for each or for the head, or {more_room(partial)}",
                 expected=f"at most {counted(fitting, 'worker')}"
                 if fitting
                 else f"a worker and a head that together request at most {room[scarce]} {scarce}",

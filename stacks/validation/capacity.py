@@ -56,8 +56,8 @@ def _into_reserve(partial: PartialSettings, pool: NodePool, undivided: Quota) ->
         if room < total <= pool.allocatable[resource]:
             yield (
                 f"the quotas of {resource}{partial.said} add up to {_in_words(resource, total)}, but jobs can use "
-                f"{_in_words(resource, room)}: each of {counted(pool.count, 'node')} reserves "
-                f"{_in_words(resource, kept)} for its DaemonSets "
+                f"{_in_words(resource, room)}: each node reserves {_in_words(resource, kept)} "
+                "for its DaemonSets "
                 f"({key(('queueing', 'nodeReserve', resource))}). Admitted jobs may stay pending"
             )
 
@@ -182,11 +182,11 @@ def _capacity(partial: PartialSettings, pool: NodePool, queueing: QueueingSettin
         yield ConfigError(
             ("teams",) if partial.team_names or not partial.queues else (next(iter(partial.queues)),),
             f"the quotas of {resource}{partial.said} add up to {_in_words(resource, total)}, {excess} more than the "
-            f"nodes have: {parted}{default}",
-            f"lower {key((*largest, resource))}, or several of these quotas, by {excess} in total; or raise "
-            f"{admission.count_key(partial)}",
-            expected=f"at most {_in_words(resource, available)} in total ({counted(pool.count, 'node')} with "
-            f"{_in_words(resource, pool.shape.resources[resource])} each)",
+            f"nodes have: {parted}{default if partial.slack[resource].nano else ''}",
+            f"lower {key((*largest, resource))}, or several of these quotas, by {excess} in total; or "
+            f"{admission.more_room(partial)}",
+            expected=f"at most {_in_words(resource, available)} in total ({counted(pool.count, 'node')} of "
+            f"{_in_words(resource, pool.shape.resources[resource])})",
         )
 
 
