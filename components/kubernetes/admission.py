@@ -7,12 +7,20 @@ webhook, which could be unavailable. The API server evaluates them after all mut
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from components.kubernetes.manifests import Document
 
 API: Final = "admissionregistration.k8s.io/v1"
+MOST_ITEMS: Final = 10_000
+"""The most fields and items of an object that rules are applied to. The time of a loop in CEL grows with the square of
+the number, which the API server's limit of costs does not count: a loop over 64,000 items takes five seconds of a CPU
+(google/cel-go v0.26.0, `interpreter/runtimecost.go`, refValStack)."""
+_FIELDS: Final = ("spec", "data", "binaryData")
+_METADATA: Final = {"labels": "{}", "annotations": "{}", "ownerReferences": "[]", "finalizers": "[]"}
+_ITEMS: Final = r"""findAll(r'"(?:[^"\\]|\\.)*"|[,{\[]').size()"""
+"""CEL of the number of strings, separators, lists and mappings in a text form. The contents of strings do not count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +75,7 @@ class AdmissionPolicy:
     namespaces: labels of the namespaces that the policy applies to. Empty matches all.
     conditions: CEL by name. The policy applies to requests that meet all of them.
     variables: CEL by name. Each may use only earlier ones.
+    bounded: reject objects with more than MOST_ITEMS before the rules are applied. False for rules about controllers.
     """
 
     name: str
@@ -74,6 +83,7 @@ class AdmissionPolicy:
     namespaces: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    bounded: bool = True
     validations: Sequence[Validation]
 
     def documents(self) -> list[Document]:
@@ -89,7 +99,7 @@ class AdmissionPolicy:
     def _policy(self) -> Document:
         selector = {"namespaceSelector": {"matchLabels": dict(self.namespaces)}} if self.namespaces else {}
         conditions = [{"name": name, "expression": text} for name, text in self.conditions.items()]
-        variables = [{"name": name, "expression": text} for name, text in self.variables.items()]
+        variables = {**({"judged": _JUDGED} if self.bounded else {}), **self.variables}
         return {
             "apiVersion": API,
             "kind": "ValidatingAdmissionPolicy",
@@ -102,10 +112,37 @@ class AdmissionPolicy:
                     "resourceRules": [request.body() for request in self.requests],
                 },
                 **({"matchConditions": conditions} if conditions else {}),
-                **({"variables": variables} if variables else {}),
-                "validations": [validation.body() for validation in self.validations],
+                **(
+                    {"variables": [{"name": name, "expression": text} for name, text in variables.items()]}
+                    if variables
+                    else {}
+                ),
+                "validations": [validation.body() for validation in self._all_validations()],
             },
         }
+
+    def _all_validations(self) -> list[Validation]:
+        if not self.bounded:
+            return list(self.validations)
+        guarded = (replace(each, expression=f"!variables.judged || ({each.expression})") for each in self.validations)
+        return [_FEW_ITEMS, *guarded]
+
+
+def written(item: str, metadata: Mapping[str, str] = _METADATA) -> str:
+    """Return CEL of the text form of what people write in an object. metadata: fields, with the value if absent."""
+    fields = [f"{item}.?{field}.orValue({{}})" for field in _FIELDS]
+    fields += [f"{item}.metadata.?{field}.orValue({empty})" for field, empty in metadata.items()]
+    return f"'{'%s' * len(fields)}'.format([{', '.join(fields)}])"
+
+
+_JUDGED: Final = (
+    f"object == null || {written('object')}.{_ITEMS} <= {MOST_ITEMS} || "
+    f"(oldObject != null && {written('object')}.{_ITEMS} <= {written('oldObject')}.{_ITEMS})"
+)
+_FEW_ITEMS: Final = Validation(
+    expression="variables.judged",
+    message=f"an object has at most {MOST_ITEMS} fields and items, labels and annotations included: remove some",
+)
 
 
 def words(values: Sequence[str]) -> str:

@@ -88,6 +88,7 @@ def policy(account: OwnNodeAccount) -> AdmissionPolicy:
         name=account.cluster_name,
         requests=[Requests(group="", versions=["v1"], resources=["nodes"], operations=["UPDATE"])],
         conditions={"account": _is_account(account)},
+        bounded=False,
         variables={
             **_before_and_after("labels"),
             **_before_and_after("annotations"),

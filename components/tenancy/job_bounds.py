@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, written
 from components.tenancy import growing_jobs
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON
@@ -66,15 +66,12 @@ class JobBounds:
 
 
 _BESIDE_JOBS: Final = ("configmaps", "persistentvolumeclaims", "secrets", "services")
-_CONTENT: Final = ("spec", "data", "binaryData")
-_METADATA: Final = (("labels", "{}"), ("annotations", "{}"), ("ownerReferences", "[]"), ("managedFields", "[]"))
 
 
 def _written(item: str) -> str:
     """Return CEL of the number of bytes of an object that people write."""
-    fields = [f"{item}.?{field}.orValue({{}})" for field in _CONTENT]
-    fields += [f"{item}.metadata.?{field}.orValue({empty})" for field, empty in _METADATA]
-    return f"bytes('{'%s' * len(fields)}'.format([{', '.join(fields)}])).size()"
+    metadata = {"labels": "{}", "annotations": "{}", "ownerReferences": "[]", "managedFields": "[]"}
+    return f"bytes({written(item, metadata)}).size()"
 
 
 _SIZE: Final = Validation(

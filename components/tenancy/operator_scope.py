@@ -115,6 +115,7 @@ def _in_teams(promise: Promise, accounts: dict[str, str], message: str, *more: V
         name=promise.policy,
         requests=[_EVERYTHING],
         conditions=accounts,
+        bounded=False,
         validations=[
             Validation(expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}", message=message),
             *more,
@@ -129,6 +130,7 @@ def _kueue() -> AdmissionPolicy:
         name=Promise.KUEUE_SCOPE.policy,
         requests=[_EVERYTHING],
         conditions=_account(KUEUE),
+        bounded=False,
         validations=[
             Validation(
                 expression=f"namespaceObject == null || {_IN_TEAM} || {own} || {_KEPT}",
@@ -154,6 +156,7 @@ def _slack_controller() -> AdmissionPolicy:
         name=Promise.LENDING_SCOPE.policy,
         requests=[Requests(group="kueue.x-k8s.io", resources=["clusterqueues"], operations=["UPDATE"])],
         conditions=_account(f"{ACCOUNTS}:{SLACK_CONTROLLER}"),
+        bounded=False,
         validations=[
             Validation(
                 expression=" && ".join(kept),

@@ -7,6 +7,7 @@ members cannot create pods. Submissions of members go through a real AppWrapper.
 from __future__ import annotations
 
 import copy
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -872,6 +873,19 @@ def test_a_jobs_lists_end_at_a_number(alice: Cluster) -> None:
     dry_run(alice, job)
     job["spec"]["components"].append({"template": {**files, "metadata": {"name": "one-more"}}})
     assert "at most 16 components" in refused(dry_run, alice, job)
+
+
+def test_an_object_ends_at_a_number_of_items(alice: Cluster) -> None:
+    """The API server would work for many seconds on rules that loop over so many items, also of a rejected object."""
+    files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "many", "namespace": "blue"}}
+    texts = {"a": json.dumps([{"b": 1}] * 8_000)}
+    dry_run(alice, {**files, "data": texts})
+    job = wrapper("many", "blue")
+    job["spec"]["components"][0]["template"]["spec"]["containers"] = [{}] * 16_000
+    started = time.monotonic()
+    for many in (job, {**files, "data": {f"k{number}": "" for number in range(6_000)}}):
+        assert "at most 10000 fields and items" in refused(dry_run, alice, many)
+    assert time.monotonic() - started < 10
 
 
 def test_labels_count_as_a_part_of_an_objects_size(alice: Cluster) -> None:

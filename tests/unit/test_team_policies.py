@@ -32,6 +32,17 @@ def said(policy: AdmissionPolicy, field: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_no_rule_loops_over_an_object_of_any_length(policy: AdmissionPolicy) -> None:
+    """The time of a loop grows with the square of the number of items, and no limit of the API server counts it."""
+    spec = policy.documents()[0]["spec"]
+    first, *others = [each["expression"] for each in spec["validations"]]
+    assert first == "variables.judged"
+    assert spec["variables"][0]["name"] == "judged"
+    assert len(others) == len(policy.validations)
+    assert all(each.startswith("!variables.judged || (") for each in others)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_every_refusal_says_what_to_do(policy: AdmissionPolicy) -> None:
     """The API server accepts only messages of one line, and a member sees only this message."""
     for validation in policy.validations:
@@ -75,7 +86,7 @@ class TestStack:
     def test_the_settings_grace(self, mirror: Mirror, kubeconfig: Path) -> None:
         rules = self.policy(mirror, kubeconfig, Promise.POD_ISOLATION.policy, tenancy={"longestGraceSeconds": 90})
         (expression,) = [rules[text] for text in rules if text.startswith("spec.terminationGracePeriodSeconds")]
-        assert expression.endswith("<= 90")
+        assert expression.endswith("<= 90)")
 
     def test_the_teams_whose_services_are_reached_from_outside(self, mirror: Mirror, kubeconfig: Path) -> None:
         teams = shipped()["teams"]
