@@ -16,6 +16,7 @@ from typing import Final
 from components import names
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.kubernetes.security import PINNED_MEMORY
+from components.queueing.kueue import UNCOUNTED
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy import amounts, pod_baseline, scratch_rules
 from components.tenancy.boundary import TEAM_NAMESPACES
@@ -75,6 +76,7 @@ class PodRules:
     devices: extended resources. A pod that requests one gets a toleration of its taint (Kubernetes'
     ExtendedResourceToleration).
     withheld: extended resources that pods cannot request.
+    uncounted: the most devices of a pod that no quota counts (`UNCOUNTED`).
     mounts_give_gpus: NVIDIA's runtime gives a container each GPU that is named by one of its mounts.
     priority_classes, schedulers: the allowed names.
     pinned_memory: pods may add IPC_LOCK, which RDMA needs.
@@ -85,6 +87,7 @@ class PodRules:
     tolerations: Sequence[Mapping[str, str]] = ()
     devices: Sequence[str] = ()
     withheld: Sequence[str] = ()
+    uncounted: int = 1
     mounts_give_gpus: bool = False
     priority_classes: Sequence[str] = tuple(PRIORITIES)
     schedulers: Sequence[str] = (DEFAULT_SCHEDULER,)
@@ -122,7 +125,7 @@ def policy(rules: PodRules) -> AdmissionPolicy:
             *_of_volumes(rules),
             *_of_scheduling(rules),
             *_of_networks(),
-            *_of_quota(),
+            *_of_quota(rules),
             *_of_gpus(rules),
             *_of_end(rules),
         ],
@@ -199,7 +202,7 @@ def _of_networks() -> Iterator[Validation]:
     )
 
 
-def _of_quota() -> Iterator[Validation]:
+def _of_quota(rules: PodRules) -> Iterator[Validation]:
     """Yield the rules that keep pods within their admitted resources. Kueue counts only what containers request."""
     asked = " && ".join(
         f"quantity(c.?resources.?requests[?'{resource}'].orValue('0')).isGreaterThan(quantity('0'))"
@@ -217,6 +220,14 @@ def _of_quota() -> Iterator[Validation]:
     )
     for rule in amounts.BOUNDED:
         yield replace(rule.validation("object"), message=f"resources: {rule.message}")
+    shared = " || ".join(f"key.startsWith('{prefix}')" for prefix in UNCOUNTED if prefix != names.DISK)
+    limits = "c.?resources.?limits.orValue({})"
+    yield Validation(
+        expression=f"variables.run.map(c, {limits}.map(key, {shared}, "
+        f"quantity(c.resources.limits[key]).asApproximateFloat()).sum()).sum() <= {rules.uncounted}.0",
+        message=f"resources: no quota counts network ports that all pods of a node share; ask for {rules.uncounted} in "
+        "one container",
+    )
     yield Validation(
         expression="dyn(object.spec).?resources.?requests.orValue({}).size() == 0 && "
         "dyn(object.spec).?resources.?limits.orValue({}).size() == 0",

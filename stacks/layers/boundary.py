@@ -85,6 +85,7 @@ def pod_rules(inputs: StackInputs[Any], cluster: Cluster) -> PodRules:
     return PodRules(
         tolerations=cluster.placement.gpus.tolerations,
         devices=(cluster.gpu_resource, *network),
+        uncounted=max((each.devices for each in fabrics if each.resource == names.SHARED_INFINIBAND), default=1),
         withheld=[names.GPU] if cluster.gpu_resource != names.GPU else [],
         mounts_give_gpus=gpu_nodes.gives_by_mounts(settings),
         priority_classes=(*PRIORITIES, *([own] if own is not None else [])),
