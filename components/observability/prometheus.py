@@ -439,7 +439,7 @@ def retention_size(storage: Quantity) -> str:
 
 
 def object_state(kueue_api: str) -> Mapping[str, Any]:
-    """Return the values of the chart kube-state-metrics by which it reads single workloads and AppWrappers.
+    """Return values of the chart kube-state-metrics: the kinds of objects that it reads.
 
     kueue_api: API version of Kueue's objects.
     """
