@@ -1,7 +1,5 @@
 """The answer to a question, as text and as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

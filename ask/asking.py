@@ -1,7 +1,5 @@
 """Ask about a job on a cluster that was read: choose the user, check that the replica can decide, get the answer."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from typing import Final

@@ -1,7 +1,5 @@
 """What a replica contains: all objects that decide about jobs, and the controllers that read them."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The job of a question, read from a file. Invalid jobs are reported at once."""
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence

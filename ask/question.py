@@ -1,7 +1,5 @@
 """Ask the replica: submit the job there as a member and watch what queues and schedulers do with it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

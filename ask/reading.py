@@ -3,8 +3,6 @@
 kubectl converts it with sigs.k8s.io/yaml v1.4. Its `goyaml.v2/resolve.go` decides the type of a plain text.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import re

@@ -1,7 +1,5 @@
 """A local control plane that copies a cluster: its queues, nodes, policies, workloads and controllers."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Compute what fits on nodes when no team runs pods. A pod that does not fit then never fits."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 from collections import Counter

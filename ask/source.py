@@ -1,7 +1,5 @@
 """Read the cluster's objects that decide about jobs. Does not change any."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compare the versions of a replica's controllers with the cluster's. Another version may decide differently."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

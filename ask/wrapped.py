@@ -4,8 +4,6 @@ Kueue counts a copy of the pods without the fields that queues do not use, such 
 (AppWrapper v1.2.2, `pkg/utils/utils.go`, GetPodTemplateSpec).
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The list of attacks (`attacks.yaml`, `jobs.yaml`)."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A namespace like a team's, a member of it, and the API server's answers to that member."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

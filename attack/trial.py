@@ -4,8 +4,6 @@ The trial creates the namespace `mlbatch-attack` like a team's. It tries every a
 then deletes the namespace. It needs an administrator who may impersonate users.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 A subcommand imports its own module when it runs, so that `--help` and shell completion stay quick.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Sequence
 from pathlib import Path

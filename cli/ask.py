@@ -1,7 +1,5 @@
 """`mlbatch ask`: whether a job would run, before it is submitted."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`mlbatch attack`: try what a team member must not be able to do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kubernetes.client.exceptions import ApiException

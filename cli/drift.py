@@ -1,7 +1,5 @@
 """`mlbatch drift`: compare the cluster with the stack's state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final

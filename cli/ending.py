@@ -1,7 +1,5 @@
 """How every subcommand ends: its exit code, and one line on standard error if it could not be done."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Final

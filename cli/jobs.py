@@ -1,7 +1,5 @@
 """`mlbatch jobs`: print a batch job with the settings of a stack."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`mlbatch repair`: list nodes in repair, report them, and take them out of service or back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`mlbatch review`: show what a change does to each stack."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`mlbatch settings`: print, check or write the documentation of the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """`mlbatch status`: report the platform's objects on a cluster."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Read the catalogue's artifacts from a mirror's folder, a mirror's URL, or upstream."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ missing, which standard error lists. It includes the images that the OSS MLOps p
 those that charts name.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Read every version that the platform installs on any cluster from catalogue.yaml, the only place that has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar

@@ -4,8 +4,6 @@ A combination works if upstream says so. It is broken if upstream or a bug repor
 only cause a warning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum

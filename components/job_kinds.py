@@ -4,8 +4,6 @@ The modules with rules know the fields of a kind: `components/tenancy/pod_templa
 `components/tenancy/growing_jobs.py` the fields that let it grow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Layers, which export the resources that others depend on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import pulumi

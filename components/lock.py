@@ -8,8 +8,6 @@ image must have that digest, whether from upstream or from a mirror. Entries wit
 listed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

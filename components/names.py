@@ -4,8 +4,6 @@ Sources: project-codeflare/mlbatch, `setup.k8s` (CLUSTER-SETUP.md, TEAM-SETUP.md
 `pkg/controller/constants` and AppWrapper's `pkg/config`.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 SYSTEM_NAMESPACE: Final = "mlbatch-system"

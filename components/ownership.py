@@ -4,8 +4,6 @@ The program does not declare them. If an object requires such a field at its cre
 then ignores it. A refresh therefore does not report them as drift, and an update does not overwrite them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

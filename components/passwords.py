@@ -1,7 +1,5 @@
 """Passwords that the stack generates."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pulumi

@@ -4,8 +4,6 @@ Requests are anonymous, like those of all clients (opencontainers/distribution-s
 docs/content/spec/auth/token.md).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Shell scripts of jobs and long manifests, as templates (`*.jinja`) beside the code."""
 
-from __future__ import annotations
-
 from importlib import resources
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Tables of the program, such as versions and machine types, as YAML files with types."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from typing import Self

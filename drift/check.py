@@ -1,7 +1,5 @@
 """Compare each object of a stack with the cluster, and restore objects that differ."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ is open, so others may set it. The fields in closed.yaml are exceptions, because
 leaving them out is a decision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """The cluster of a kubeconfig, with the requests that the drift check sends."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator, Mapping

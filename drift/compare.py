@@ -5,8 +5,6 @@ knows the kind's defaults, canonical values and atomic lists. The result still c
 `settled` removes the additions that are not allowed. What then differs from the object in the cluster is drift.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

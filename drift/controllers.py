@@ -5,8 +5,6 @@ under that name count as written by a person. Everyone may add to `metadata` (dr
 that these controllers are not reported as the last writer. Writes to `status` need no entry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Match the items of two lists."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher

@@ -1,7 +1,5 @@
 """The report of the drift check, as text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC

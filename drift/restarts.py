@@ -1,7 +1,5 @@
 """Restart workloads that read a restored ConfigMap, because programs read their settings at start."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

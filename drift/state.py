@@ -1,7 +1,5 @@
 """The declared objects of a stack, from `pulumi stack export`. Secrets stay encrypted."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@
 Each stack has its own cluster, state and logs. No command acts on anything else.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools

@@ -5,8 +5,6 @@ file (gzip's own bytes depend on its version), and the folders of tools in it. A
 module, so an archive with other pins is not used.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import http.client

@@ -1,7 +1,5 @@
 """Versions of the controllers that run locally, compared with their images, for `make up` and `make status`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

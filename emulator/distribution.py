@@ -1,7 +1,5 @@
 """The Kubernetes distribution of a stack's local cluster, its operators, and its cloud."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

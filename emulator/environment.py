@@ -1,7 +1,5 @@
 """The environment that a stack's local cluster gives to an engine."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final

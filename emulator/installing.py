@@ -1,7 +1,5 @@
 """Installs the tools of a stack's local environment, and OpenStack if it has one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from emulator import distribution

@@ -4,8 +4,6 @@ A manifest equals upstream's release: the module's default kustomization with th
 access does not need the mirror, because the program's catalogue has the addresses of the published files.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

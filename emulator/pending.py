@@ -4,8 +4,6 @@ The local Kubernetes provider takes over existing objects (docs/local.md), so th
 install over a release, so a pending release is uninstalled.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from typing import Any, Final

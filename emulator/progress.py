@@ -1,7 +1,5 @@
 """Progress of long work on a terminal or in a log: the current step and the elapsed time."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading

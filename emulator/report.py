@@ -1,7 +1,5 @@
 """The reports of `make up` and `make status`: local cluster, clouds, OpenShift, charts, versions, platform."""
 
-from __future__ import annotations
-
 from emulator import azure, controllers, mlops
 from emulator.charts.releases import SELECTOR
 from emulator.charts.report import report as charts_report

@@ -1,7 +1,5 @@
 """Lets one command at a time change a stack's local environment; others get an error that names it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

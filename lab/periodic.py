@@ -1,7 +1,5 @@
 """Periodic calls during a measurement."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What pods of jobs hold, as the API server reports it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

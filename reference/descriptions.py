@@ -4,8 +4,6 @@ Pydantic can read them itself (`use_attribute_docstrings`). It would do so at ea
 longer than reading the settings.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

@@ -1,7 +1,5 @@
 """The generated files that users and editors read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

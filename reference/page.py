@@ -1,7 +1,5 @@
 """docs/settings.md: the schema and the examples as a page (settings.jinja)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

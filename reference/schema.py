@@ -4,8 +4,6 @@ It uses draft 7, the newest that the YAML language server supports. It covers ru
 checks rules between values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from graphlib import TopologicalSorter

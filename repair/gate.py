@@ -1,7 +1,5 @@
 """The health gate on one node: a copy of the stack's NCCL gate (components/health/nccl_gate.py)."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Final
 

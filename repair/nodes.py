@@ -1,7 +1,5 @@
 """The steps of a repair that an administrator takes. Each reads the node, checks its state and patches it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

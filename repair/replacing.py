@@ -1,7 +1,5 @@
 """The commands that repair or replace a node's machine, from replacing.yaml. They are printed and never run."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from string import Template

@@ -1,7 +1,5 @@
 """The report of a broken node to its provider."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib import resources

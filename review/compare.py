@@ -1,7 +1,5 @@
 """Compare one revision's stack with another's: created, changed, replaced and deleted resources. Pure functions."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Count the resources that are replaced or deleted with another one. A long list would hide the cause."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Costs per hour of a plan's machines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

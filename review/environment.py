@@ -1,7 +1,5 @@
 """A local environment for one review: an empty cluster with the emulated providers."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

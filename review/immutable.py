@@ -1,7 +1,5 @@
 """Inputs that a provider cannot change in place: setting one of them replaces the resource (immutable.yaml)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final

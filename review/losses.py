@@ -1,7 +1,5 @@
 """Find changes that lose data or a cluster, and what exactly is lost. Dependent losses appear with their cause."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Render the review as Markdown that fits into one comment. Pure functions: comparisons in, text out."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

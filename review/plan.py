@@ -1,7 +1,5 @@
 """A stack as one revision declares it: the plan that `pulumi preview --json` prints, without secrets."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 They change: see `as_of`, and check the provider's calculator before you set a budget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """The quotas of the queues in a plan, and their changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

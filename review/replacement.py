@@ -4,8 +4,6 @@ A plan has no real objects, so no provider can compare them. The rules of pulumi
 pulumi-openstack apply to objects, Azure resources and OpenStack resources, as far as `immutable` has them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ Encrypting a value again changes its ciphertext, so a new value looks like an ol
 are compared and never shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final

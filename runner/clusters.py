@@ -1,7 +1,5 @@
 """Find the clusters of a stack's objects in the stack's state."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

@@ -5,8 +5,6 @@ folder, the providers, the cluster and the upstream files. The program is the sa
 only the local environment: see `environment.INHERITED` and `settings.localise`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

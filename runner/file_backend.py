@@ -4,8 +4,6 @@ The backend (pulumi/pkg/v3/backend/diy) writes a temporary file and renames it, 
 truncated state cannot be parsed. A truncated lock does not name its engine.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

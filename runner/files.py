@@ -1,7 +1,5 @@
 """Files and folders that only their owner can read, and changes in one step."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

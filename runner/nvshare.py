@@ -1,7 +1,5 @@
 """The result of the two matrix multiplications that share a GPU. Simulated pods do not give a result."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Made-up values for secrets that another backend has encrypted and that cannot be read here."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from typing import Final

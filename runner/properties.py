@@ -4,8 +4,6 @@ Paths look like `spec.containers[0].image`, `metadata.annotations["a.b/c"]`, `sp
 `go/common/resource/property_path.go`).
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -3,8 +3,6 @@
 components/health/repair_state.py describes the states.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

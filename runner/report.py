@@ -1,7 +1,5 @@
 """Report a cluster's platform: nodes, queues, teams, workloads. Does not change the cluster."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """A stack's settings for the local environment."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping

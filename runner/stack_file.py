@@ -1,7 +1,5 @@
 """Changes to the text of a `Pulumi.<stack>.yaml`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Wait for a state of a cluster."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

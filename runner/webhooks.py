@@ -4,8 +4,6 @@ The Kubernetes provider deletes an object in the foreground. The deletion ends w
 last finalizer. A webhook that checks updates, or that converts the object, blocks the deletion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Longest time that a team may have less than its quota after it lost a node: the sum in docs/recovery.md."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from components.queueing.fault_tolerance import DEFAULTS

@@ -1,7 +1,5 @@
 """Start and end of commands that start their own cluster."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Configuration of all tests."""
 
-from __future__ import annotations
-
 import gc
 
 gc.set_threshold(100_000, 20, 100)

@@ -1,7 +1,5 @@
 """Helm, as tests run it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Find words in docs and docstrings that "Write texts" in CONTRIBUTING.md excludes. `make lint` runs this."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

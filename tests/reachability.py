@@ -4,8 +4,6 @@ A connection needs both ends: the policies of the source and those of the target
 selects for a direction is free in that direction. Rules add up. Source: k8s.io/api, networking/v1/types.go.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

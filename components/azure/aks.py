@@ -1,7 +1,5 @@
 """Properties of every AKS cluster: labels of nodes, storage classes, internal load balancers, local disks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Hardware and performance of healthy nodes, by Azure machine type."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

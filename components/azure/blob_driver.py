@@ -1,7 +1,5 @@
 """The Blob CSI driver: mounts containers of a storage account as volumes with blobfuse2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Blob storage for data sets and checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ prefetch. The values are those of edwardsp/ai-on-aks (examples/olmojob, template
 of local NVMe at about 10,000 requests a second for each node.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

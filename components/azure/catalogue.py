@@ -1,7 +1,5 @@
 """Read every version that the platform installs only on AKS from catalogue.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

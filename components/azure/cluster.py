@@ -1,7 +1,5 @@
 """The AKS cluster with its system pool."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network

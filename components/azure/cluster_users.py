@@ -1,7 +1,5 @@
 """The right of team members to download a cluster's kubeconfig."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Compatible versions of software that only AKS has (see `components.compatibility`)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from components.azure.catalogue import BLOBFUSE, CHARTS

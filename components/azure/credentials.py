@@ -1,7 +1,5 @@
 """The kubeconfig of an AKS cluster."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The export of a cluster's audit and control plane logs to Log Analytics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ ones. UCX_IB_PCI_RELAXED_ORDERING and UCX_MEM_EVENTS are from edwardsp/ai-on-aks
 Sockets use eth0.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

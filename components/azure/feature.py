@@ -1,7 +1,5 @@
 """InfiniBand between AKS nodes: a feature that a subscription must, or must not, have registered."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from typing import Any, Final

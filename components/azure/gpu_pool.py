@@ -1,7 +1,5 @@
 """The pool of GPU nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final

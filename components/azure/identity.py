@@ -1,7 +1,5 @@
 """The managed identities of a cluster in Azure: the control plane's and the nodes'."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

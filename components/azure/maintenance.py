@@ -1,7 +1,5 @@
 """Weekly windows for AKS's automatic upgrades of a cluster and its nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

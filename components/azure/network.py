@@ -1,7 +1,5 @@
 """The virtual network of the nodes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pulumi

@@ -5,8 +5,6 @@ running them as a Job and for the taint. The image is a fixed version of upstrea
 platform's. Before the checks, the job verifies that the image expects this order of arguments.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

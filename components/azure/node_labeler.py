@@ -1,7 +1,5 @@
 """Labels with the physical host of a node, for reports of hardware faults to Azure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The provider of all Azure resources."""
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_azure_native as azure
 

@@ -1,7 +1,5 @@
 """A proximity placement group: machines near to each other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pulumi

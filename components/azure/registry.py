@@ -1,7 +1,5 @@
 """The container registry, and the right to pull from it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

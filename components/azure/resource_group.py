@@ -1,7 +1,5 @@
 """The resource group of all other resources."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pulumi

@@ -1,7 +1,5 @@
 """Assignments of Azure's built-in roles."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Final
 

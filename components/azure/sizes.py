@@ -1,7 +1,5 @@
 """Azure's GPU sizes and the regions that offer them, from sizes.yaml, and what the names of other sizes state."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

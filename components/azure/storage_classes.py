@@ -1,7 +1,5 @@
 """Storage classes for data sets, notebooks and shared folders."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

@@ -1,7 +1,5 @@
 """In-place changes of a cluster's system pool."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The Kubernetes versions that AKS supports, and until when, from versions.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -4,8 +4,6 @@ The cluster signs the token of a pod's service account. A federated credential m
 identity (learn.microsoft.com/azure/aks/workload-identity-overview).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

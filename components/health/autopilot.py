@@ -9,8 +9,6 @@ A periodic round sets PASS or WARN in the node's label. A deep check sets TESTIN
 node, and then PASS, WARN or EVICT. The next round overwrites each of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

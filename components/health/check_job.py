@@ -3,8 +3,6 @@
 The measuring container has the GPUs and no access to the cluster. Only the two others have the service account.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

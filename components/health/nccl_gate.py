@@ -1,7 +1,5 @@
 """NCCL's all-reduce as a gate: a node, or all nodes together, must reach the bandwidth of the machine type."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """The controller that takes nodes with broken GPUs out of service (docs/decisions, an-own-repair-of-nodes)."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from dataclasses import dataclass

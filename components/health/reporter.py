@@ -1,7 +1,5 @@
 """The namespace of health checks, and the service account that writes their results on nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

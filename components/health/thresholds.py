@@ -1,7 +1,5 @@
 """Required bandwidth of NCCL's all-reduce."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -4,8 +4,6 @@ Available from Kubernetes 1.30 (kubernetes.io, reference/access-authn-authz/vali
 webhook, which could be unavailable. The API server evaluates them after all mutating webhooks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final

@@ -4,8 +4,6 @@ Everything else is installed object by object (see `manifests`). A release's obj
 finds changes of the release but not of its objects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

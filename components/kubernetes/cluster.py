@@ -1,7 +1,5 @@
 """The contract between a target and the layers: the properties of a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A constraint of the platform names its one service account. OpenShift has a Clus
 which is bound in a namespace (openshift/cluster-kube-apiserver-operator, bindata/bootkube/scc-manifests).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

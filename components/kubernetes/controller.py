@@ -1,7 +1,5 @@
 """Controllers of the platform: one replica leads, and their pods have a higher priority than jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The RDMA devices that a job's pods request, and the variables that make NCCL and UCX use them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final

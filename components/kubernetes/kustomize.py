@@ -1,7 +1,5 @@
 """Render kustomizations of a repository's archive to manifests, before any resource is registered."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

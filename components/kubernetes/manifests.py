@@ -4,8 +4,6 @@ Each document of a file becomes a resource. A preview shows it, a refresh compar
 repairs drift. A preview needs no rendering tool and no network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain

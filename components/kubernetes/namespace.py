@@ -1,7 +1,5 @@
 """Namespaces."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final

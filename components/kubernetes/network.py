@@ -6,8 +6,6 @@ itself, because the cluster's network enforces it. Sources: kubernetes.io,
 concepts/services-networking/network-policies; k8s.io/api, networking/v1/types.go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

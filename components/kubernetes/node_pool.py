@@ -1,7 +1,5 @@
 """The resources of a node, and of a pool of equal nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final

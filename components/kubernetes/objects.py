@@ -1,7 +1,5 @@
 """Kubernetes objects that several layers declare in the same form."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Mapping

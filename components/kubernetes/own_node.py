@@ -5,8 +5,6 @@ ValidatingAdmissionPolicy restricts it. The API server adds the name of a pod's 
 concepts/security/service-accounts; on by default since Kubernetes 1.30), and the policy compares it with the node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Jobs that run a program of this project once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Programs of this project that run in pods, mounted from a ConfigMap."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources

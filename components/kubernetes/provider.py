@@ -1,7 +1,5 @@
 """The provider of all objects of a cluster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pulumi

@@ -1,7 +1,5 @@
 """Service accounts and their rights (kubernetes.io, reference/access-authn-authz/rbac)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,5 @@
 """ResourceQuotas: limits of a namespace (kubernetes.io, concepts/policy/resource-quotas)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

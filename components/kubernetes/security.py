@@ -1,7 +1,5 @@
 """Security contexts that meet Pod Security's level `restricted`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final

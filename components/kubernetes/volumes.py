@@ -1,7 +1,5 @@
 """Volumes of pods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Deployments, DaemonSets and Jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ namespaces of the platform, besides those that upstream names. Webhooks have no 
 is unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ Source: OSS-MLOPS-PLATFORM/oss-mlops-platform at 087a88b, integration-setup.sh. 
 number in it. deployment/envs has a folder for each. The numbers of cores are that script's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -5,8 +5,6 @@ deployments. Each part reads its password from a Secret, with three exceptions: 
 Grafana has its own default, and the forwarder's Flower has a plain variable.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 import re

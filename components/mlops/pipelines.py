@@ -5,8 +5,6 @@ Upstream's fix (OSS-MLOPS-PLATFORM/oss-mlops-platform, issue 58, 295c746) replac
 main branch lacks the folders that .gitignore names, so that a complete Kubeflow cannot be rendered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The objects of the OSS MLOps platform, in an order that works for installation and deletion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -5,8 +5,6 @@ NVIDIA/gpu-operator, bundle/manifests/gpu-operator-certified.clusterserviceversi
 platform makes on every cluster (components/nodes/gpu_operator.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

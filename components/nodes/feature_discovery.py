@@ -3,8 +3,6 @@
 It is installed separately and once, because both operators use it (edwardsp/ai-on-aks, readme.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """NVIDIA's GPU operator: driver, container toolkit, device plugin and metrics of the GPU nodes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Machine types that a simulated or an existing cluster may name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final

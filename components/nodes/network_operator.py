@@ -5,8 +5,6 @@ ignores these values without an error, and no node would offer a port. This prog
 NicClusterPolicy as its own object (Mellanox/network-operator, deployment/network-operator/values.yaml).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Programs of the platform on each node of a pool. Each may label only its own node."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Scratch space on local NVMe disks of GPU nodes: a folder for each pod, deleted after it (edwardsp/ai-on-aks)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum

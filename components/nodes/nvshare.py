@@ -4,8 +4,6 @@ Objects are those of grgalex/nvshare, kubernetes/manifests, at commit 1a8f211ae4
 commands, paths and rights are upstream's. Placement and limits are the platform's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Two matrix multiplications that share a GPU: upstream's test of NVshare, with a time limit and a result."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

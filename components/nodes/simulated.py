@@ -1,7 +1,5 @@
 """GPU nodes without machines: Node objects with a kubelet that KWOK simulates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

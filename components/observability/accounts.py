@@ -3,8 +3,6 @@
 The names depend on the release's name (prometheus-community/helm-charts, charts/kube-prometheus-stack/templates).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import pulumi

@@ -1,7 +1,5 @@
 """Alerts for administrators, from alerts.yaml: broken GPUs, lost nodes, blocked queues, failing InfiniBand links."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Template

@@ -3,8 +3,6 @@
 A dashboard is a list of panels with Prometheus queries. Grafana's sidecar loads each ConfigMap with the label `LABEL`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Metrics of an existing GPU operator, whose own monitors lack the label that Prometheus selects."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

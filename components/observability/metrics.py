@@ -1,7 +1,5 @@
 """The metrics that dashboards and alerts use, from metrics.yaml, which names the source of each."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import chain

@@ -3,8 +3,6 @@
 None of them is reachable from outside the cluster. Use `kubectl port-forward`.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: prometheus/alertmanager, docs/configuration.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Common parts of installations by OLM: objects that depend on each other, and steps between them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pulumi

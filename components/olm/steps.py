@@ -1,7 +1,5 @@
 """Manual steps of an installation, as Jobs in the cluster."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Subscriptions to one version of an operator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,8 +4,6 @@ Source: project-codeflare/mlbatch, `setup.RHOAI-v2.16` to `setup.RHOAI-v2.21`, `
 docstrings below have the reasons for differences.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Objects: project-codeflare/mlbatch, `setup.RHOAI-v2.*`: `mlbatch-subscription.ya
 `mlbatch-dsci.yaml`, `mlbatch-dsc.yaml`, and the steps of CLUSTER-SETUP.md.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ rhods-operator, rhoai-3.4 (`api/datasciencecluster/v2`, `internal/controller/com
 workloads", "Red Hat build of Kueue".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final

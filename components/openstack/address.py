@@ -1,7 +1,5 @@
 """The VM's address, which remains when the VM is replaced."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pulumi

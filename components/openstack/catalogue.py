@@ -1,7 +1,5 @@
 """Read every version that a VM on OpenStack installs at its first boot from catalogue.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date

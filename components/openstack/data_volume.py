@@ -1,7 +1,5 @@
 """The volume that outlives VMs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pulumi

@@ -1,7 +1,5 @@
 """The networks that may reach the VM."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network

@@ -1,7 +1,5 @@
 """The flavors of cPouta that a VM may have, and what CSC charges for them, from flavors.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal

@@ -3,8 +3,6 @@
 It is created before the VM, so that the first connection is verified like every later one.
 """
 
-from __future__ import annotations
-
 import base64
 import struct
 from typing import Final

@@ -1,7 +1,5 @@
 """The VM, its key and its attached volume."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pulumi

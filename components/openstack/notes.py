@@ -1,7 +1,5 @@
 """The texts that identify a stack's own resources in the project."""
 
-from __future__ import annotations
-
 from typing import Final
 
 IMAGE: Final = "mlbatch-image"

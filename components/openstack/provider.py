@@ -1,7 +1,5 @@
 """The provider of all OpenStack resources."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pulumi

@@ -4,8 +4,6 @@ The configuration is MLBatch's (project-codeflare/mlbatch, `setup.k8s/appwrapper
 the fields of AppWrapper's `pkg/config/config.go`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """How AppWrapper handles jobs that fail, are deleted or have completed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Common parts of the operators that create the pods of jobs, as MLBatch installs them in mlbatch-system."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final

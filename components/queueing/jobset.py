@@ -3,8 +3,6 @@
 Members submit JobSets inside AppWrappers, which count their pods (components/job_kinds.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final

@@ -6,8 +6,6 @@ Ray clusters through a proxy in its pod (`dashboard_proxy.py`), ten at a time. U
 seconds for each dashboard that does not answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final

@@ -4,8 +4,6 @@ The configuration is MLBatch's (project-codeflare/mlbatch, `setup.k8s/kueue/cont
 patches), in Kueue's configuration API config.kueue.x-k8s.io/v1beta2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

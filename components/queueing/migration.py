@@ -1,7 +1,5 @@
 """Rewrite Kueue's objects in the version that its CRDs store, after an update from a Kueue with another version."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Allowed connections to the operators' pods: from the API server and from readers of metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -3,8 +3,6 @@
 Pure functions return the document to install for a document of an upstream manifest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass

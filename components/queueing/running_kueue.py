@@ -1,7 +1,5 @@
 """A Kueue that the stack uses but does not install from upstream's manifest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final

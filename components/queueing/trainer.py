@@ -9,8 +9,6 @@ Trainer copies the runtime of each TrainJob into a ConfigMap in the team's names
 (`pkg/runtime/core/snapshot.go`). Members cannot write that ConfigMap (components/tenancy/train_jobs.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final

@@ -8,8 +8,6 @@ no registry, so each node resolves it by its own configuration.
 Objects: kubeflow/training-operator, `manifests/base`; rights: the markers in `pkg/controller.v1/pytorch`, `pkg/cert`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final

@@ -8,8 +8,6 @@ Objects and names: kubernetes-sigs/scheduler-plugins, its chart `manifests/insta
 Arguments of the plugins: project-codeflare/mlbatch, `setup.k8s/CLUSTER-SETUP.md`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final

@@ -1,7 +1,5 @@
 """Placement of jobs that keeps whole nodes free and starts gangs completely."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -5,8 +5,6 @@ in v1.2.2), and recreates it with each reset. Fields: kubernetes-sigs/scheduler-
 `apis/scheduling/v1alpha1/types.go`.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from components.kubernetes.manifests import Document

@@ -1,7 +1,5 @@
 """MLBatch's three priority classes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -5,8 +5,6 @@ MLBatch marks it as experimental. Objects, names, plugins and numbers: project-c
 by its author atantawi. Its groups are the PodGroups of scheduler-plugins, packed at all levels.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The cluster's built-in roles, which match its version, give them the rights of t
 tasks/extend-kubernetes/configure-multiple-schedulers).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ places a job's pods on as few nodes as possible, and a small job where the least
 outside queues. Kueue v0.19: `apis/kueue/v1beta2/topology_types.go`, gates TopologyAwareScheduling and TASProfileMixed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ Source of use, service account and binding: edwardsp/ai-on-aks, which installs V
 is out of support. volcano-sh/volcano, README.md lists the chart's versions and their Kubernetes versions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

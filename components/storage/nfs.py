@@ -5,8 +5,6 @@ Objects, names and settings: kubernetes-sigs/nfs-subdir-external-provisioner, it
 preview shows them and a refresh finds changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Volumes for simulated nodes, which have no disks. PVCs are bound, but no data is written."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pulumi

@@ -5,8 +5,6 @@ number of pods does not fit 64 bits. Kueue v0.19 then counts the largest number,
 one (`pkg/resources/requests.go`, Mul).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from components import names

@@ -1,7 +1,5 @@
 """Admission policies that the API server enforces in the namespaces of teams."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Bounds on what no queue counts in a team's namespace, and defaults for what its pods leave out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

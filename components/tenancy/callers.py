@@ -1,7 +1,5 @@
 """The callers of the API server, in CEL: people, and the controllers that create what a job needs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

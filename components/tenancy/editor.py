@@ -1,7 +1,5 @@
 """The rights of a team's members in the team's namespace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """ResourceFlavors for quotas: one for each node pool."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

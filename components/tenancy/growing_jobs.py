@@ -1,7 +1,5 @@
 """Reject manifests that start more pods than Kueue counts, or that continue after they have ended. In CEL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

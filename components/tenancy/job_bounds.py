@@ -7,8 +7,6 @@ object for five to ten minutes. If an object leaves no room for its own status, 
 AppWrapper then creates one more job with each attempt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final

@@ -6,8 +6,6 @@ the Secret is deleted. Everyone who can write Secrets can request a token of any
 which expire with the pods.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation

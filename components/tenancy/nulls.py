@@ -5,8 +5,6 @@ that reads such a field ends with an error of CEL. This error names neither the 
 null, such as kubectl's `creationTimestamp: null`.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from components import names

@@ -13,8 +13,6 @@ Admission policies do not apply to webhook configurations, because the API serve
 The operators' roles therefore name their own configurations (`components.queueing.operators`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -10,8 +10,6 @@ another namespace. This account also has the volumes of other teams (blob-csi-dr
 secretNamespace).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ Security level has to be `privileged`. The policy enforces the rest of Baseline 
 k8s.io/pod-security-admission v0.34, `policy/`. The policy itself has a stricter rule for volumes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -6,8 +6,6 @@ concepts/security/pod-security-standards. What queues count: AppWrapper v1.2.2 `
 `pkg/workload/resources.go`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

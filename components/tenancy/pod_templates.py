@@ -1,7 +1,5 @@
 """Find the pod templates in a job's manifest, and reject those that Kueue would count too low. In CEL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

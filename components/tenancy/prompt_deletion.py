@@ -9,8 +9,6 @@
   `pkg/registry/rest/delete.go`). Some controllers replace the pod meanwhile, so each deletion adds a pod.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

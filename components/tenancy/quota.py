@@ -1,7 +1,5 @@
 """Build quotas and the ClusterQueues that contain them. Pure functions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

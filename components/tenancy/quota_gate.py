@@ -5,8 +5,6 @@ quota covers the job, and the labels that attach the job to a Workload (Kueue v0
 of `pkg/controller/jobframework`).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from components import names

@@ -6,8 +6,6 @@ preempt running jobs. Sources: OpenShift documentation, "Configuring project cre
 pod scheduling".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ pkg/kubelet/kubelet_pods.go: makeEnvironmentVariables, makeMounts). For a repeat
 `env` overrides `envFrom`. All variables of this name therefore must be the pod's own uid.
 """
 
-from __future__ import annotations
-
 import json
 
 from components.kubernetes.admission import Validation

@@ -1,7 +1,5 @@
 """Limit Services in teams' namespaces to names for a job's pods, reachable only from the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -9,8 +9,6 @@ reclaim quota when a limit is lowered. A starved job is evicted and requeued, an
 components/queueing/kueue.py).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

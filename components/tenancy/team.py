@@ -1,7 +1,5 @@
 """A team: its namespace, its share of the cluster and its members."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ platform checks, and each release adds some. The policy therefore refuses every 
 gate checks the amounts and the number of nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ choose the queue would choose the one with the least use. A policy therefore res
 queue.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

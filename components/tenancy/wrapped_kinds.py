@@ -3,8 +3,6 @@
 AppWrapper creates its contents with its own permissions, which are wider than a member's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ system:serviceaccounts:sandbox`). By default, only the notebook's service accoun
 codeflare-sdk needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

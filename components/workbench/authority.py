@@ -6,8 +6,6 @@ OpenShift creates a certificate for each Service with an annotation, as a Secret
 certificates").
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

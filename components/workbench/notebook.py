@@ -5,8 +5,6 @@ and NetworkPolicies that allow connections only through the sign-in (opendatahub
 components/odh-notebook-controller).
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ project has ended (minio/minio#21714) and removed its images, so a maintained fo
 credentials `rootuser` and `rootuser123`, 16 GiB of memory and no volume, so a restart loses all data.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

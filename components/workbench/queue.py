@@ -3,8 +3,6 @@
 Source: redhat-na-ssa/hobbyist-guide-to-rhoai, configs/09.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final

@@ -9,8 +9,6 @@ pkg/controllers/raycluster_webhook.go): a sign-in with a Route in front of the d
 connections, and NetworkPolicies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ Fields: ray-project/kuberay v1.1.1, `apis/ray/v1/rayjob_types.go`. The clusters 
 (`ray_cluster`), with the Ray version of the image that has PyTorch.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The workbench: a project with a notebook, its files, its data connection, its rights and its queue."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

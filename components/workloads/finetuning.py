@@ -13,8 +13,6 @@ for both (`--batch-scheduler=scheduler-plugins`), but with it KubeRay starts Ray
 `controllers/ray/batchscheduler/scheduler-plugins/scheduler_plugins.go`, DoBatchSchedulingOnSubmission).
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping, Sequence

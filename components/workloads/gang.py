@@ -1,7 +1,5 @@
 """A sample gang: pods that run together or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

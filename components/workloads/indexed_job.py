@@ -1,7 +1,5 @@
 """Indexed Jobs: pods with an index that find each other by name and end together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Web interfaces of the workloads, reached by port-forward unless the administrator chooses a load balancer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -5,8 +5,6 @@ token `password` on the command line. Here the token is in a Secret, and the ser
 reached by port-forward. The administrator can choose more access (see `interface`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

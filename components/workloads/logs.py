@@ -6,8 +6,6 @@ image, because this has the version of Aim that wrote the logs. TensorBoard serv
 metaseq creates a folder for each run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -12,8 +12,6 @@ There are three differences from edwardsp/ai-on-aks:
 - With Kueue there is no MPI. Metaseq's processes only need their rank, which follows from the index of their pod.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

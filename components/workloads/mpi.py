@@ -1,7 +1,5 @@
 """MPI programs on whole GPU nodes, launched by the first pod of an Indexed Job or by a Volcano Job's launcher."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping, Sequence

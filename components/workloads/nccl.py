@@ -4,8 +4,6 @@ Source: edwardsp/ai-on-aks, examples/nccl-allreduce. The image is built from ima
 NVIDIA's nccl-tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -6,8 +6,6 @@ configurations write their checkpoints to the local disks. The job ends with the
 for another hour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

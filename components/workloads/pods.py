@@ -1,7 +1,5 @@
 """The pods of jobs that take whole GPU nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final

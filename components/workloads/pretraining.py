@@ -11,8 +11,6 @@ A TrainJob does the same with Kubeflow Trainer and without an AppWrapper. Its ru
 (components/queueing/trainer.py), and JobSet recreates all pods when one fails.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

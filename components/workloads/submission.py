@@ -8,8 +8,6 @@ A job's files are created separately, because AppWrapper deletes its contents wh
 is one of Kueue's pod sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

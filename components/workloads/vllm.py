@@ -13,8 +13,6 @@ both containers, where a file named `halt` ends the server. Differences from it:
 - Caches are on the volume for every user. The tutorial's are only there because OpenShift's users have / as their home.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Volcano Jobs: a launcher and its workers, which start together or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

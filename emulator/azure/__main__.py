@@ -10,8 +10,6 @@ register  make a resource provider use its registered features, as `az provider 
 serve     serve the engine's provider protocol (the local environment does that)
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Kubeconfigs of the managed cluster, in AKS's format."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Drains of nodes in an upgrade, and the budgets that make AKS refuse an upgrade."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

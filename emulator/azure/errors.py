@@ -1,7 +1,5 @@
 """Errors of the emulated Azure."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from pathlib import Path

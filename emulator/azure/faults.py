@@ -1,7 +1,5 @@
 """Failures on demand: the next calls that match a pattern are throttled, rejected or fail."""
 
-from __future__ import annotations
-
 import fnmatch
 
 from emulator.azure.store import Fault, State

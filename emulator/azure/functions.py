@@ -1,7 +1,5 @@
 """The functions (invokes) of the emulated Azure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Check, diff, create, read, update and delete of resources, as in the provider plugin azure-native."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The local cluster as the managed cluster: its nodes follow the pools, and it is emptied when it is deleted."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

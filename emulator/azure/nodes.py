@@ -1,7 +1,5 @@
 """The nodes of agent pools, like those of AKS: names, labels, taints, capacity, devices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The emulated subscription as text, for `make status`."""
 
-from __future__ import annotations
-
 from emulator.azure.services.base import POOL
 from emulator.azure.services.resources import REGISTRATION
 from emulator.azure.store import Record, State, Store

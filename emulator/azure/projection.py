@@ -5,8 +5,6 @@ is one between the old and the new inputs. A refresh compares the new outputs wi
 differences into the inputs, so that defaults of the service are not drift.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

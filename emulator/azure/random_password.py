@@ -4,8 +4,6 @@ A password is generated once and stored in the stack's state. Like in the offici
 generates a new one. The emulated inputs are `length` and `special`.
 """
 
-from __future__ import annotations
-
 import secrets
 import string
 

@@ -5,8 +5,6 @@ properties in the form of the SDK's outputs. Azure's internal values, such as th
 `hidden`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

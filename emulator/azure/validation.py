@@ -1,7 +1,5 @@
 """Validates inputs against the SDK's shapes: missing, unknown, wrong type, not in an enum."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Chart archives. Equal files give equal bytes."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """The report of installed charts, for `make status`: rendered, stub, simulated."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

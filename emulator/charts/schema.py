@@ -3,8 +3,6 @@
 `python -m emulator.charts.schema CHART` prints the schema of upstream's chart, a folder or an archive.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -1,7 +1,5 @@
 """Sources of charts: upstream's from Go modules, or stubs without a module."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """A small client of the Kubernetes REST API that takes and returns plain objects."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The certificates and keys of the local control plane, all issued by one authority."""
 
-from __future__ import annotations
-
 import ipaddress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One supervised process: start, watch and restart."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """The status of a local cluster, for `make status`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

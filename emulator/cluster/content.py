@@ -4,8 +4,6 @@ Most objects are created normally. Objects whose identity matters (owner, age, a
 uid, creation time and status, because the API server does not let a client set these.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

@@ -3,8 +3,6 @@
 etcd listens on Unix sockets in a private folder, because its API has no users. All others listen on 127.0.0.1.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Users of the local API server: static tokens and kubeconfigs."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

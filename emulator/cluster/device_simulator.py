@@ -1,7 +1,5 @@
 """Gives simulated nodes the labels and resources that `operators` computes. Runs in the local kubelet's process."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Command and environment of a container, with fields of its pod."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 

@@ -5,8 +5,6 @@ here. The proxy finds the Service, chooses a ready endpoint and connects to that
 connections to other addresses.
 """
 
-from __future__ import annotations
-
 import http.server
 import logging
 import socket

@@ -1,7 +1,5 @@
 """Reasons why the local kubelet cannot start a container; `reason` goes into the container's status."""
 
-from __future__ import annotations
-
 
 class MissingError(Exception):
     """The pod needs an object, or a key in one, that does not exist (yet)."""

@@ -1,7 +1,5 @@
 """The process that fills a local cluster with another cluster's content, and then runs until the cluster stops."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

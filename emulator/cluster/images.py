@@ -1,7 +1,5 @@
 """Container images that the local kubelet can run, and their programs (`images.yaml`)."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -12,8 +12,6 @@ exec` and `port-forward` do not work. The output of all runs of a container is i
 `<state>/logs/<namespace>_<pod>_<container>.log`. `kubectl logs` shows it (with --tail, --limit-bytes and --follow).
 """
 
-from __future__ import annotations
-
 import argparse
 import ipaddress
 import itertools

@@ -1,7 +1,5 @@
 """File names of the local cluster, in the folders of `emulator.paths.Paths`."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """Start, stop and status of the local cluster."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The lock that a running supervisor holds."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from pathlib import Path

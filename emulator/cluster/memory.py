@@ -1,7 +1,5 @@
 """Estimated memory of a local cluster, rounded up, and free memory of this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The local kubelet's node. KWOK keeps it Ready; the kubelet runs its pods."""
 
-from __future__ import annotations
-
 import platform
 
 from emulator.cluster.api import Api, ApiError, Object, is_ready

@@ -1,7 +1,5 @@
 """The API of a node for the API server: logs of containers, for `kubectl logs` on the local node."""
 
-from __future__ import annotations
-
 import http.server
 import logging
 import re

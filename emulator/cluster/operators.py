@@ -3,8 +3,6 @@
 `RULES` lists the rules in order; later rules use the results of earlier ones.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """One pod of the local kubelet, from its creation to its deletion."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import logging

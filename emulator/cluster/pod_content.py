@@ -1,7 +1,5 @@
 """The volumes of a pod on this machine, and its containers for the sandbox."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import time

@@ -1,7 +1,5 @@
 """The kubelet's side of a pod's sandbox: its namespaces, containers and connections."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

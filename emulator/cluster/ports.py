@@ -1,7 +1,5 @@
 """The TCP ports of one local cluster, chosen at the first start and kept."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import socket

@@ -3,8 +3,6 @@
 Each process has the state folder in its environment (`layout.MARKER`), so no files with process ids are needed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -7,8 +7,6 @@ setup (kubernetes-sigs/kind v0.30.0, pkg/build/nodeimage/const_storage.go); and 
 sigs.k8s.io/sig-storage-lib-external-provisioner, controller/controller.go.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Readiness of a process of the cluster: it accepts connections on a Unix socket."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A process that copies bytes between two connected sockets (`emulator/tools/relay`)."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Finds the pod behind a Service's address."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Objects that a stack's cluster has before the program first runs: the project's `local/seeds/<stack>.yaml`."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

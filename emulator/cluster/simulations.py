@@ -1,7 +1,5 @@
 """Simulations of the project's own programs on nodes without processes: its `local/simulations.yaml`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The `kubernetes` package's informer creates model objects, which takes a hundred
 and 0.07 ms for each pod). Importing it doubles the start time of the kubelet (0.5 s instead of 0.25 s).
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

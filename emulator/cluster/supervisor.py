@@ -4,8 +4,6 @@
 The kernel kills its children when it ends, even after SIGKILL. It reports its state to clients of its socket.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

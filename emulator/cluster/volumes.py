@@ -1,7 +1,5 @@
 """Contents of a pod's volumes, and atomic updates of their folders."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import tempfile

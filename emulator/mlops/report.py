@@ -1,7 +1,5 @@
 """Reports which parts of the local OSS MLOps platform are not real."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ module, so their files are not available here. A site with internet access downl
 catalogue names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final

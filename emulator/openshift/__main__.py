@@ -1,7 +1,5 @@
 """The process of the local OpenShift: creates its objects, then serves namespaces and Routes."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import signal

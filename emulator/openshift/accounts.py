@@ -5,8 +5,6 @@ Sources: openshift/openshift-controller-manager, pkg/authorization/defaultrolebi
 pkg/cmd/controller/serviceaccount.go. Without an image registry here, accounts do not get pull secrets.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path

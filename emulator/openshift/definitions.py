@@ -1,7 +1,5 @@
 """The definitions of every OpenShift, from their Go modules."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

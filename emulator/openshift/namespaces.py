@@ -5,8 +5,6 @@ Source: openshift/cluster-policy-controller, pkg/security/controller/namespace_s
 ranges of its default configuration: 10000 users from 1000000000 on and five SELinux labels for each namespace.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Final

@@ -5,8 +5,6 @@ versions, with the paths and variables of the product's forks (`operands`). AppW
 and with upstream's configuration, replaces the CodeFlare operator. Components that are always `Removed` here are empty.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any, Final

@@ -5,8 +5,6 @@ its module's bundle. The other catalog has the GPU operator (`certified.yaml`). 
 does not unpack them from an image.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Creates the objects of every OpenShift: definitions, SecurityContextConstraints, roles, its version."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """The report of the local OpenShift for `make status`: what is real, and what is simulated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Sources: openshift/library-go, pkg/route/hostassignment; openshift/router, pkg/r
 `unique_host.go`. A host belongs to the first namespace that uses it, and a path of the host to its first Route.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Emulate a VM of the local OpenStack: python -m emulator.openstack_guest --user-data FILE --address A --port P."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -3,8 +3,6 @@
 The ProxyCommand of the local environment's `ssh` runs this file as a script, so it has no imports from the project.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

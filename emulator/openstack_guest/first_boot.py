@@ -1,7 +1,5 @@
 """The simulated first boot of a guest: the content of its files at each time."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A client sends an address and a port on one line. The response is an empty line,
 an error. The current state in Neutron and Nova decides. A guest runs from its first connection until its VM is deleted.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import base64

@@ -1,7 +1,5 @@
 """The `ssh` of an environment with an OpenStack: OpenSSH, configured to reach floating addresses."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The SSH server of a guest: one user with keys, readable files, one forwarded port."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable

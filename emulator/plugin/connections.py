@@ -5,8 +5,6 @@ In every run an engine opens a connection for each provider resource, and calls 
 Handshake, which resets the entry of a reused address.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections import OrderedDict

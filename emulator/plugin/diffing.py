@@ -1,7 +1,5 @@
 """Differences between two property maps, and whether they replace the resource."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Errors of a call from the engine. A plugin's own errors are subclasses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

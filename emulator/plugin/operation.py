@@ -1,7 +1,5 @@
 """One running call of the engine: its status messages and its cancellation."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The server (`emulator.plugin.server`) calls them from many threads at once. They
 (`emulator.plugin.errors`) with a message for the user.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

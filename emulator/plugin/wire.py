@@ -6,8 +6,6 @@ sends their plain values, and marks values in the responses again if they were s
 receives marked secrets.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Any
 

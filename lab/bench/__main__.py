@@ -1,7 +1,5 @@
 """Run the benchmarks on a new local cluster, and print each figure as soon as it is measured."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ nodes have room for all. A row is one configuration of the same Kueue on the sam
 submission to the last admission.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The time limit of a benchmark run. Rows that would exceed it are skipped and reported."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -9,8 +9,6 @@ Four simulated nodes have eight GPUs each. Blue's quota is eight GPUs, red's eig
     recreates the pod. This is repeated with a node that an administrator also cordons.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ and the queues of 100 teams. Then each node reports once, the queues report as o
 cordoned. The API server also has the jobs' 20,000 workloads, in case a program lists them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

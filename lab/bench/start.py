@@ -4,8 +4,6 @@ The engine writes its events at once, so the log shows the first resource. The e
 before the program runs. That entry counts only for the empty program, which has no other resource.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

@@ -7,8 +7,6 @@ Both sides run as whole processes against the same API server. Pulumi writes its
 Figures are wall seconds, medians of repetitions, and MiB of the largest process.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

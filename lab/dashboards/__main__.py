@@ -3,8 +3,6 @@
 Uses the running local cluster of a stack. One minute of Prometheus is enough for lines.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

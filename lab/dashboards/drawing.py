@@ -1,7 +1,5 @@
 """Dashboards as one HTML file: a graph for each panel, with a distinct line and dash for each series."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

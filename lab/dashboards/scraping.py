@@ -1,7 +1,5 @@
 """A real Prometheus and its targets: controllers and objects of the cluster, and simulated metrics."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

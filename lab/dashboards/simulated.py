@@ -4,8 +4,6 @@ Every series has the label `source="simulated"`, and changes with time, so that 
 those of the exporters in the catalogue's versions (components/observability/metrics.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

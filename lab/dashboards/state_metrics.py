@@ -1,7 +1,5 @@
 """The real kube-state-metrics for a local cluster, with the chart's arguments, rules and rights."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@ Fails with each broken promise: a job was lost, which did not end as in its trac
 longer than the bound in docs/recovery.md. A seed decides the faults, and the trace if no file is given.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

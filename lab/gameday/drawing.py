@@ -1,7 +1,5 @@
 """A graph of the GPUs that each team held over a recorded day, in the style of the status page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

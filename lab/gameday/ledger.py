@@ -3,8 +3,6 @@
 Independent of a cluster. Times are seconds of the clock.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field

@@ -14,8 +14,6 @@ unsuccessful job crashes in each attempt, a killed one hangs until its deadline.
 before. Teams submit in proportion to their quotas. The traces have no teams and priorities.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from typing import Final, TypeVar

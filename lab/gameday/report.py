@@ -1,7 +1,5 @@
 """The report of a game day for a manager: a few figures, as text and as one HTML page."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

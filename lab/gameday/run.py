@@ -1,7 +1,5 @@
 """Runs a day on an existing cluster: submits, breaks, observes and records."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Size of a game day's cluster, shares of the teams, and the check of this machine's memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,8 +4,6 @@ python -m lab.scenarios [NAME ...] [--nodes 3] [--pictures FOLDER]
 python -m lab.scenarios --break [NAME ...]     each without its mechanism; each must fail
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Attacks of members: running without their queue, and access to another team's objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What a simulated node lacks for a repair: a detector of broken GPUs, and the results of the health gate."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A picture of GPU use over time: a row for each GPU, a colour for each team, and the lost nodes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from textwrap import wrap

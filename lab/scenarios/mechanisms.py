@@ -1,7 +1,5 @@
 """Disables the mechanism of a promise for a while. A scenario that then succeeds is not a proof."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final

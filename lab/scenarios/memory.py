@@ -3,8 +3,6 @@
 python -m lab.scenarios.memory [--nodes 100] [--jobs 200]     measures it
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 Each takes the stage, and raises AssertionError if the promise is not kept.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import Counter

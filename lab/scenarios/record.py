@@ -1,7 +1,5 @@
 """Records a scenario: a line for each change, and the GPUs of each job over time."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Set

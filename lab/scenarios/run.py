@@ -1,7 +1,5 @@
 """Runs a scenario on an existing cluster and returns the outcome."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

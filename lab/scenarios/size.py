@@ -1,7 +1,5 @@
 """Size of the scenarios' simulated cluster, and the shares of the teams."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

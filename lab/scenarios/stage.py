@@ -1,7 +1,5 @@
 """The stage of a scenario: a cluster, the members of its teams, and the record of events."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import time

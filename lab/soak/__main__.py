@@ -4,8 +4,6 @@ Fails if a job is lost or fails, or if a team has less than its quota for longer
 seed decides when events happen.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Causes faults on a cluster, and repairs those with an end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lab.soak.trace import Event, Fault

@@ -5,8 +5,6 @@ learn, or leaves no checkpoint in the bucket. Runs in an environment with the pa
 pyproject.toml. Usage: python -m lab.soak.demos STORE, where STORE is moto's server.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs a training job's program with local processes, and interrupts it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

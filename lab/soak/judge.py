@@ -1,7 +1,5 @@
 """Checks whether a run keeps the promises to teams. Independent of a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 

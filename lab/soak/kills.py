@@ -4,8 +4,6 @@ Fails if the commands do not finish the update, if the state then lacks a create
 resource remains after destroying the stack.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import time

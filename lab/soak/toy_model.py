@@ -3,8 +3,6 @@
 The same calls load models in this form from the hub. Runs in the environment of the group `training`.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

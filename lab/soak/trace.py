@@ -1,7 +1,5 @@
 """The events of a run and their times: jobs and faults, generated from a seed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

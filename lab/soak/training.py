@@ -4,8 +4,6 @@ Fails if a run that was killed, terminated or left with a broken checkpoint has 
 Runs in an environment with the packages of the group `training` in pyproject.toml.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import tempfile

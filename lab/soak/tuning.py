@@ -4,8 +4,6 @@ Fails if the killed run has other losses than an undisturbed one, or leaves no a
 packages of the group `training` in pyproject.toml.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Drawings of the current state, as rows of boxes: nodes with their GPUs, queues as bars."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 

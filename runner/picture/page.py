@@ -1,7 +1,5 @@
 """The status page: drawings of a cluster, and its last events."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from runner.picture import charts, timeline

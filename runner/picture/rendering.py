@@ -1,7 +1,5 @@
 """Render HTML and SVG from templates, `*.j2` beside the code. The library escapes texts, so a name cannot be markup."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Reads the content of the picture from a cluster. Does not change the cluster."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A release's tools are used if they are reachable and match their pin, and built otherwise."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import http.server

@@ -1,7 +1,5 @@
 """The command line: folders that it changes, access to them, and its calls to the local environment."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

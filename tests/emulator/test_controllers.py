@@ -1,7 +1,5 @@
 """The local environment runs the versions that it installs, from upstream's manifests, and reports differences."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stack's file selects the distribution of its local cluster."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The mirror contains the catalogue's artifacts, changed only to the released images."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -1,7 +1,5 @@
 """Packets that a security group admits to a guest of the local OpenStack."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Access to a VM's cluster over a real SSH server: host key check, and automatic tunnel."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import itertools

@@ -1,7 +1,5 @@
 """After a kill, pending releases are uninstalled, and pending creations are removed from the state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Installed tools are used if they are recent enough. Built tools are not mistaken for installed ones."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Disables admission policies for a while."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """One local cluster for all tests of this folder, in its own state folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Debian's packages, unpacked into the cache of built tools without installation."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

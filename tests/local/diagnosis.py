@@ -1,7 +1,5 @@
 """The state of a cluster when a test fails, for the log of a machine that no longer exists."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A project folder, its stack and its cluster, for tests."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Jobs and limits in the tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.local.environment import Cluster, eventually

@@ -1,7 +1,5 @@
 """A killed plain `pulumi up`, and the commands of docs/operations.md that finish it."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

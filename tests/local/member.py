@@ -1,7 +1,5 @@
 """A member of a team for the API server, by impersonation, with the member's own rights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

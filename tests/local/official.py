@@ -8,8 +8,6 @@ Without the variable the tests start a local cluster, with the plugins that this
 emulated.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from importlib.metadata import version

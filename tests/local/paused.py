@@ -1,7 +1,5 @@
 """Pauses a process of the local cluster."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Jobs of the settings as `mlbatch jobs` prints them, and as members submit them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The stack on the tests' cluster, which test modules update one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Jobs that exist for the length of a test."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any

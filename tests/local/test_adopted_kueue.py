@@ -1,7 +1,5 @@
 """The platform on a cluster where somebody has installed Kueue by hand, with upstream's manifest as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -4,8 +4,6 @@ The tests of this module run in order on one stack. They have their own local cl
 cluster. Deleting the managed cluster empties it.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 import re

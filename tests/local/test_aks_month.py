@@ -3,8 +3,6 @@
 No resource is replaced, AKS leaves no pool in state Failed, and a gang's pods end together or not at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final

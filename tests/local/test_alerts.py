@@ -3,8 +3,6 @@
 Needs no cluster, only the tools from `make build`.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Answers about jobs before submission on a full cluster, compared with their outcomes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

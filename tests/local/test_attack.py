@@ -1,7 +1,5 @@
 """The attacks that the product brings: on the platform, without one of its mechanisms, and on a plain Kueue."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Final

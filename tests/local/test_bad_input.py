@@ -3,8 +3,6 @@
 Unit tests check all messages. This test checks that a message reaches the terminal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

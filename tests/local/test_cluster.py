@@ -1,7 +1,5 @@
 """The local cluster: it survives crashes, leaves no processes behind, and runs in parallel with another one."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -4,8 +4,6 @@ The tests of this module run in order on one stack. They have their own OpenStac
 instead of the MLOps platform's hundreds.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@
 replaces the one on the volume.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

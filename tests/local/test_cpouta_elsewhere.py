@@ -3,8 +3,6 @@
 The local OpenStack gets these names from its administrator, and loses CSC's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Every query of every panel finds data in a real Prometheus that scrapes the real controllers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

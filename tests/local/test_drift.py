@@ -3,8 +3,6 @@
 The tests of this module run in order on the dev stack, which is installed once.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from dataclasses import dataclass, replace

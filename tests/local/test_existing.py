@@ -1,7 +1,5 @@
 """The platform on a cluster with existing nodes: facts that it reads from them, and their effects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

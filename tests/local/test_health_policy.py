@@ -1,7 +1,5 @@
 """Rights of the health checks' account, tested on a real API server with a token that is bound to a pod."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A killed plain `pulumi up` can be finished with the commands of docs/operations.md, without leftovers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

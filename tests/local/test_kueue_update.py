@@ -3,8 +3,6 @@
 The first update runs the program of that time, with its Kueue and AppWrapper.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tarfile
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The Makefile of this checkout runs in a copy of it. Its targets run in a user's order.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -4,8 +4,6 @@ Kueue really admits the RayJob, KubeRay creates its head and workers, and the pa
 are simulated, so Ray's dashboard never responds to KubeRay, and the job never ends.
 """
 
-from __future__ import annotations
-
 import copy
 import time
 from collections import Counter

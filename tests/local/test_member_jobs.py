@@ -3,8 +3,6 @@
 Each attack is rejected with a reason, and legitimate jobs still work.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import time

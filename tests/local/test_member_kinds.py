@@ -4,8 +4,6 @@ The definitions are the operators' own. An administrator sends the requests, bec
 these kinds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

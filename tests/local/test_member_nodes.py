@@ -1,7 +1,5 @@
 """What members' jobs can use on nodes: only their pool, and on local disks only one folder for each pod."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Simulated nodes have no kubelet for logs and shells, as the page says. The right
 server contacts the node only for permitted users.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

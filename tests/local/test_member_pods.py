@@ -4,8 +4,6 @@ Rules for one field are tested with a dry run of a pod by an administrator, beca
 members cannot create pods. Submissions of members go through a real AppWrapper.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import time

@@ -3,8 +3,6 @@
 Kueue, Trainer, JobSet and the scheduler are real. The pods are simulated, and end when a test ends them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import time

@@ -4,8 +4,6 @@ Kueue really admits them, the training operator creates their pods, and the sche
 simulated. The fine-tuning is in `test_member_finetuning.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

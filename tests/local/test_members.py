@@ -3,8 +3,6 @@
 This machine does not enforce NetworkPolicies. The tests evaluate the policies in the API server by their API's rules.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

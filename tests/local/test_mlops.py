@@ -3,8 +3,6 @@
 `make soak` runs it, because it is too large for `make test`. The tests of this module run in order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The launcher of MPI programs with a real Open MPI 4 and sshd, in pods that resolve names like on a cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

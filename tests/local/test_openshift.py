@@ -1,7 +1,5 @@
 """The local OpenShift: its own admission plugin applies SecurityContextConstraints to pods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

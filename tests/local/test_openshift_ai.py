@@ -1,7 +1,5 @@
 """OpenShift AI's operators on the local OpenShift: OLM installs them from a catalog, and they run a team's jobs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator, Sequence

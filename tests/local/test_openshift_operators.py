@@ -1,7 +1,5 @@
 """KubeRay and Kubeflow's training operator on the local OpenShift: the real programs create real pods."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The example of target openshift with monitoring: installed, changed manually, reverted, destroyed."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

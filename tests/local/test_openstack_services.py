@@ -1,7 +1,5 @@
 """The local OpenStack through its own API, as a member of a CSC project uses it."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

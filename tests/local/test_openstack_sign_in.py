@@ -3,8 +3,6 @@
 What only one of them accepts would fail in the middle of an update, or refuse credentials that are fine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Each way of packing is installed on the same cluster, with the same jobs.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """A cluster's picture in a real headless browser without a network."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The tests of this module run in order on one stack, which is installed once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Two node pools: choice of a job's pool, and the quota of each pool."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Quotas for members of teams: an owner gets its GPUs back, even if it borrows other resources."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 Needs no cluster, only the tools and the mirror of `make build`.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -4,8 +4,6 @@ Four nodes have eight GPUs each. The slack queue and each of three teams have ei
 stack, with seconds for what takes minutes on a real cluster.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

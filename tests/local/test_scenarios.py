@@ -1,7 +1,5 @@
 """Scenarios of the platform's promises to teams, and two of them with their mechanism disabled."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

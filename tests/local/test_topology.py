@@ -1,7 +1,5 @@
 """Levels of the network: gangs that need nearby nodes, and a stack that adds levels while jobs run."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any

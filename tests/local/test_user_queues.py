@@ -1,7 +1,5 @@
 """Queues for the users of a team: a user can submit only to their own queue."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A cluster without ValidatingAdmissionPolicy: no teams, unless the settings accept the missing enforcement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -8,8 +8,6 @@ Only what a change is the cause of counts. A test that failed has to pass withou
 that does not end is made again alone, and counts as noticed where the same tests end without the change.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import difflib

@@ -1,7 +1,5 @@
 """The parts of the program with a separate score, and the part of each change."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

@@ -4,8 +4,6 @@ A change replaces a piece of the module's text, so that what is printed is the l
 What only people read is left alone: docstrings, annotations, and the words of messages.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

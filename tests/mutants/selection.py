@@ -5,8 +5,6 @@ its file. Then come those that share the most words with the lines around the ch
 files have it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

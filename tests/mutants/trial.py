@@ -5,8 +5,6 @@ thread and has run no test: a lock that another thread holds, or an event loop t
 never be let go.
 """
 
-from __future__ import annotations
-
 import compileall
 import contextlib
 import faulthandler

@@ -1,7 +1,5 @@
 """Configurations as the settings' tests write them: read, judged, or both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final

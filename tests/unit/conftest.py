@@ -1,7 +1,5 @@
 """Fixtures of the program's unit tests. They use no engine, cluster or network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path

@@ -4,8 +4,6 @@ While a program runs, tests cannot check it, because registrations arrive later.
 the SDK's test decorator, which waits for every registration, and returns the record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Images that no registry serves any more, from retired_images.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """HTTP servers on loopback for tests, and kubeconfigs that name them."""
 
-from __future__ import annotations
-
 import json
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """Unusual settings: values generated from the models, and surprising values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache

@@ -1,7 +1,5 @@
 """A Kueue that somebody else has installed: how it is found, and what the stack creates on top of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

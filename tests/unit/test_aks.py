@@ -1,7 +1,5 @@
 """The whole program on target `aks`, from the stack file that the checkout ships, with mocks in place of providers."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

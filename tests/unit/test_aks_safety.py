@@ -1,7 +1,5 @@
 """Gaps in the published walkthroughs of AI on AKS that the program closes by default."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which setting of target `aks` becomes which field: each is given another value than its default, and found again."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence

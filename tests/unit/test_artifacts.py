@@ -1,7 +1,5 @@
 """The catalogue pins everything, and its bytes come from where the site says."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import replace

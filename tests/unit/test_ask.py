@@ -1,7 +1,5 @@
 """Which jobs `ask` supports, its answers, and the errors that it reports at once."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """How the messages of Kueue, the API server and the scheduler become answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from types import SimpleNamespace

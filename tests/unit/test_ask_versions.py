@@ -1,7 +1,5 @@
 """The versions of the cluster's controllers in the replica, and when the replica cannot answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The list of attacks: each differs from a valid object, and has its own name."""
 
-from __future__ import annotations
-
 from attack.attacks import attacks, pod, valid_jobs
 from tests.unit.conftest import ROOT
 

@@ -1,7 +1,5 @@
 """Autopilot as the seeds set it up, with rights no wider than its checks need."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the nightly check of images, files and charts finds, with registries on this machine."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What target `aks` asks Azure for: exact properties, what waits for what, and what stays secret."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import uuid

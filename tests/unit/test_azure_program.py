@@ -1,7 +1,5 @@
 """The Azure part of target `aks`, as the stack composes it: the emulated Azure accepts all of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path

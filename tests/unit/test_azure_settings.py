@@ -1,7 +1,5 @@
 """Every error in section azure gives a message with its key, its value, the allowed values and the fix."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from enum import Enum

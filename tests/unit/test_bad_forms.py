@@ -1,7 +1,5 @@
 """Errors in the form of values: they contain no secrets, only this project's words, and one problem for each error."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path

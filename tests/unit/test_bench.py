@@ -1,7 +1,5 @@
 """The benchmarks name what they measure, print each row at once, and skip rows that would end too late."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 

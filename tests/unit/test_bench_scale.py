@@ -1,7 +1,5 @@
 """The benchmark of a large cluster: its jobs, its counts, and the error for a cluster that does not fit."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -1,7 +1,5 @@
 """An older Kueue counts an owner's loans against the owner. There, GPUs limit what a team borrows."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

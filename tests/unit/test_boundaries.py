@@ -1,7 +1,5 @@
 """The linter's rules for imports between folders, and that they find violations."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The bound of recovery: the pages, the long run, game days and scenarios use the same numbers."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

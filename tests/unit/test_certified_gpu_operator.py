@@ -4,8 +4,6 @@ Seed: redhat-na-ssa/hobbyist-guide-to-rhoai, configs/02, its installation on the
 below).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A chart is one Helm release with explicit options."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from dataclasses import replace

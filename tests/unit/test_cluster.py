@@ -1,7 +1,5 @@
 """What layers get from a cluster: options, namespaces, and the facts of the target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

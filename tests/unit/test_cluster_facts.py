@@ -1,7 +1,5 @@
 """The facts of a cluster: its identity, independent of its name, its version and its nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

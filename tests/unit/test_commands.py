@@ -1,7 +1,5 @@
 """`mlbatch`: help, formats and exit codes of each subcommand. No document names a command that does not exist."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import shutil

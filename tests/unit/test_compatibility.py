@@ -1,7 +1,5 @@
 """The table of compatible versions, row by row, and how the settings use it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

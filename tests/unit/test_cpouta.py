@@ -1,7 +1,5 @@
 """Target `cpouta` under mocks: everything that OpenStack is asked for, what stays, and what users get."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The private half of the key pair is checked before a VM is created that no user could sign in to."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

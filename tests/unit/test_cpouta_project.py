@@ -1,7 +1,5 @@
 """The requests to the project before an update, and the messages about the answers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

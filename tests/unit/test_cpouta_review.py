@@ -1,7 +1,5 @@
 """The review of a VM on OpenStack: billing units, and in bold what replaces the VM or changes its volume."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Section openstack: each invalid value gets one clear error, and valid values are accepted."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from datetime import date

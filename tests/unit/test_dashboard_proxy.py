@@ -1,7 +1,5 @@
 """The proxy between KubeRay and the dashboards of Ray clusters, against a team's malicious dashboard."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import socket

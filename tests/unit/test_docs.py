@@ -1,7 +1,5 @@
 """The targets of the documents exist: links, make targets, files, versions. Each decision has a status."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

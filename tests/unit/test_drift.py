@@ -1,7 +1,5 @@
 """The drift check: declared objects of a state, writers, additions that count, and no secrets in the report."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

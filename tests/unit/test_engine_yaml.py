@@ -3,8 +3,6 @@
 What is wanted here is what `pulumi config --json` (3.230.0) printed for the same texts.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Target `existing`: the platform on a cluster that somebody else has made, as its nodes and its API server say."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

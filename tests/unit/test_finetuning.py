@@ -1,7 +1,5 @@
 """Fine-tuning with Ray: its objects, and which settings are refused."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The first boot of a VM: what cloud-init is handed is valid, and the steps end alike wherever they are cut off."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The program that runs the steps of a VM's first boot, with test steps: its output, and when it stops."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The game day: its trace, its accounting and its report, which must name every loss."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

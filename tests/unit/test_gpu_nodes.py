@@ -1,7 +1,5 @@
 """The values of the operators on GPU nodes, and the programs of the agents there."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The GPU operator of a cluster: a preview says where it gives GPUs past a request, or hides them from Autopilot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Health checks as objects: what measures, what may change a node, and the configuration."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

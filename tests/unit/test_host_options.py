@@ -1,7 +1,5 @@
 """What the VM gets of the user who runs an update, independent of that user's SSH configuration."""
 
-from __future__ import annotations
-
 import subprocess
 from importlib import resources
 from itertools import pairwise

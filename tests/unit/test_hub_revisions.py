@@ -1,7 +1,5 @@
 """Which state of a model or data set on Hugging Face's hub a job takes, and what can be no such state."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An image is known by its digest, and what has rights on a node without one is named."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

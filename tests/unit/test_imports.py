@@ -1,7 +1,5 @@
 """No module of the program imports itself through others, and only one target's deployment loads its cloud's SDK."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The running stack's configuration, as the engine hands it over."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

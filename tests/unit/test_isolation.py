@@ -1,7 +1,5 @@
 """What a cluster without admission policies is warned of, and the resources that it then gets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ Seeds 002 and 000: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`),
 "KubeRay", and the files that it applies (`setup.k8s/training-operator`, `setup.k8s/kuberay`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

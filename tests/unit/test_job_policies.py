@@ -3,8 +3,6 @@
 A real API server tests what they accept and reject (tests/local/test_member_jobs.py).
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

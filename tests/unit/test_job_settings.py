@@ -1,7 +1,5 @@
 """Bounds of members' jobs: what the settings refuse, and what follows from them for AppWrapper and its policy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A kubeconfig is checked before anything is registered, and only the chosen context reaches the provider."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

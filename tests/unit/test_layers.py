@@ -1,7 +1,5 @@
 """Simulated nodes, the role of members, and teams."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What queues may lend with the nodes' resources: exact limits for each kind of lost node."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`make lock` writes each entry's digest beside its address, once; those of images into their references."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

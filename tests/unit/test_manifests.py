@@ -1,7 +1,5 @@
 """Manifest files become one resource for each document, in a valid order, unchanged except for the edit."""
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_kubernetes as kubernetes
 

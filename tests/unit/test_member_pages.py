@@ -1,7 +1,5 @@
 """The pages about a job's life: a member has the rights for each command, and finds the job that the page submits."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

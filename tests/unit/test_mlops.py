@@ -1,7 +1,5 @@
 """The OSS MLOps platform: every entry of its menus, rendered from an archive whose digest is checked."""
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The launcher of MPI programs over an Indexed Job's pods, with stand-ins for ssh, executed on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

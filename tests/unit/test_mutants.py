@@ -1,7 +1,5 @@
 """The run that changes the program: which changes it makes, and which tests it runs for each."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Collection, Sequence
 from pathlib import Path

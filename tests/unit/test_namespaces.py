@@ -1,7 +1,5 @@
 """Namespaces of the platform's own pods, on a cluster that limits the system's priority classes by default."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

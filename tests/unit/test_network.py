@@ -1,7 +1,5 @@
 """The connections of pods that the components' policies allow, and settings that are rejected."""
 
-from __future__ import annotations
-
 import ipaddress
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """NVshare: exact objects, its effects on a cluster, settings that prevent it, and the result of its test."""
 
-from __future__ import annotations
-
 import copy
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """No two objects have the same name: names in settings are separate, and the list of names is complete."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Secrets of monitoring are private, and dashboards and alerts query only exported metrics."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """Where the tests against clusters run, and the versions that they report."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import version
 from pathlib import Path

@@ -4,8 +4,6 @@ Seeds: 000, the MLBatch tutorial for KubeCon EU 2025 (`setup.KubeConEU25/README.
 the tutorial below), and 002, MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`, the guide).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from pathlib import Path

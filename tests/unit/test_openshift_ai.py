@@ -4,8 +4,6 @@ Seed: MLBatch's guides for OpenShift AI (`setup.RHOAI-v2.16` to `setup.RHOAI-v2.
 ways that `setup.k8s/CLUSTER-SETUP.md` names for OpenShift; called the guide below).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from email.message import Message

@@ -1,7 +1,5 @@
 """OpenShift AI 3 on target `openshift`: Red Hat build of Kueue, and the operators of jobs in OpenShift AI."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

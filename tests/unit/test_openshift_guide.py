@@ -3,8 +3,6 @@
 Seeds 000 (MLBatch's tutorial), 002 (MLBatch's guide for a cluster) and 003 (distributed workloads on OpenShift AI).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

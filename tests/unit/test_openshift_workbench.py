@@ -1,7 +1,5 @@
 """The workbench on target `openshift`: beside teams that share the nodes, and what the rest of the settings owes it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

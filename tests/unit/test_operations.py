@@ -1,7 +1,5 @@
 """The pages' commands can be copied: they parse, use no variable that is not set, and name settings that exist."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The locked packages are those of pyproject.toml, by digest and from PyPI. The groups contain the imports."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Ways of packing: the components that each installs, its effect on jobs, and settings that exclude it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The check of docs and docstrings that `make lint` runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plain_english import hits

@@ -1,7 +1,5 @@
 """The platform on clusters without Azure: no object names a cloud, and each pod goes to the nodes of its group."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Several node pools: what queues have of each, and what becomes of them on each target."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pre-training with PyTorch: its objects, and which settings are refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Prices are dated, have a source, and what has none is unknown."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs in pods: the mounted program runs from any path, and uses the API server as the pod's account."""
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

@@ -1,7 +1,5 @@
 """Rules for all settings: accepted settings can be registered, and rejected settings get an error with their key."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

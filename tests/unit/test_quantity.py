@@ -1,7 +1,5 @@
 """Quantities parse and print as in k8s.io/apimachinery: the tables were printed by its v0.34.2."""
 
-from __future__ import annotations
-
 import pytest
 
 from components.kubernetes.quantity import Quantity, QuantityError, canonical

@@ -1,7 +1,5 @@
 """Kueue and AppWrapper are installed as MLBatch installs them, from upstream's real files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Shares of the nodes, as teams' quotas."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """The documentation of settings matches the models, and an editor's schema flags what the program rejects."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

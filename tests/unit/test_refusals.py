@@ -1,7 +1,5 @@
 """The texts of all settings errors are exactly those in `tests/unit/refusals`, and valid settings have no error."""
 
-from __future__ import annotations
-
 import difflib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What proposes updates finds each version that it is to look after."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

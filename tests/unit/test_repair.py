@@ -1,7 +1,5 @@
 """The repair of nodes: what signals do, what the controller writes, and the steps of an administrator."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

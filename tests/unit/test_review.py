@@ -1,7 +1,5 @@
 """What a review of a change shows: operations, losses, quotas, costs, and no secrets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

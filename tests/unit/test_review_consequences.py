@@ -1,7 +1,5 @@
 """A cause with many dependent changes appears once, with counts, and the review stays short."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from review.compare import compare

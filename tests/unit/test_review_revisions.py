@@ -1,7 +1,5 @@
 """The two revisions are checked out, previewed and cleaned up. The exit code shows whether both previews worked."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Iterator

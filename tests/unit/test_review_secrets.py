@@ -1,7 +1,5 @@
 """The review reports changes of a stack's secrets without a key and without a value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Seed 002: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Sakkara
 `tools/sakkara-deploy/sakkara-scheduler` of project-codeflare/mlbatch; `kep/4986-kep-sakkara` of scheduler-plugins.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

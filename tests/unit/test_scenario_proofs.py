@@ -1,7 +1,5 @@
 """What a scenario that fails says proves its mechanism where that is what is seen without it, and nowhere else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace

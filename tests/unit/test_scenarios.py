@@ -1,7 +1,5 @@
 """The scenarios' sizes, picture and command, and that each of them has a mechanism that can be taken away."""
 
-from __future__ import annotations
-
 import threading
 import time
 import xml.etree.ElementTree as ElementTree

@@ -1,7 +1,5 @@
 """Which folders of a scratch space are removed: real folders, and the node's own commands."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 from collections.abc import Sequence

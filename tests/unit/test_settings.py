@@ -1,7 +1,5 @@
 """Every error in a stack's configuration gives a message with its key, its value, the allowed values and the fix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Dockerfiles in images/ lint, pin what they fetch as the catalogue does, and create the paths that jobs use."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The slack controller: it writes its decisions to the API server that it watches, and exits if a part of it fails."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

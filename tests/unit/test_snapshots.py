@@ -1,7 +1,5 @@
 """The diff shows every change of the identity or the declaration of resources."""
 
-from __future__ import annotations
-
 import difflib
 import re
 

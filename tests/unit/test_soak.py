@@ -1,7 +1,5 @@
 """The long run's trace and its judge, which must find every violation."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from collections import Counter

@@ -1,7 +1,5 @@
 """The jobs that are asked about and then submitted, and when an answer counts as wrong."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

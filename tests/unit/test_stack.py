@@ -1,7 +1,5 @@
 """The dev stack as a whole: its registrations, the order of creation and deletion, and forbidden contents."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

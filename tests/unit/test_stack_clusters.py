@@ -1,7 +1,5 @@
 """Whether a stack's clusters are there to be looked at, by its state."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, cast

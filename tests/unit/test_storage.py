@@ -1,7 +1,5 @@
 """Blob driver, storage classes and volumes, with the values that the driver takes."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kueue's objects are rewritten in the version that its definitions store, and do not change otherwise."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

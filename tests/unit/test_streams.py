@@ -1,7 +1,5 @@
 """The make targets that run the tests against clusters in parallel run each test exactly once."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from collections import Counter

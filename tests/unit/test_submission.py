@@ -1,7 +1,5 @@
 """A workload as a manifest for a member equals the one that the stack itself would submit."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

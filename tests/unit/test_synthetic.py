@@ -1,7 +1,5 @@
 """Synthetic load: the jobs of a trace on every target, and rejected settings."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Updates of an AKS cluster that must not replace it: system pool, SSH key, roles that arrive late."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

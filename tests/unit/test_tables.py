@@ -1,7 +1,5 @@
 """A table in YAML has only keys and values that the program knows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Limits of a team's namespace: its ResourceQuotas, its Pod Security level, and their settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

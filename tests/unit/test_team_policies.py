@@ -1,7 +1,5 @@
 """The policies on teams' pods and Services. Tests on an API server check that it enforces them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Traces: the fields of a line, and that each error is reported once, with its file and line."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files of the training programs. `make training` runs them with PyTorch, which is not installed here."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from collections.abc import Iterator

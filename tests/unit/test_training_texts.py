@@ -1,7 +1,5 @@
 """The texts that pre-training reads: the same after a restart, others for each step and process, each of one file."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

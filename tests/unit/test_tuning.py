@@ -1,7 +1,5 @@
 """Settings that were measured as faster under load are set on every target, for every source of the operator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

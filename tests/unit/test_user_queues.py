@@ -1,7 +1,5 @@
 """Queues for the users of a team: their names, the team's objects, and how Kueue weighs use."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

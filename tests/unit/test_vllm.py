@@ -1,7 +1,5 @@
 """Batch inference with vLLM: the objects against MLBatch's tutorial, and the two containers' programs, executed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The settings of batch inference: defaults, and one message with a fix for each error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Volcano: the chart's values, its queue, and the read rights of MPI launchers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Waiting for a VM's first boot: the progress messages, the result, and the errors."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -3,8 +3,6 @@
 The snapshots of `openshift-everything` and `openshift-demos` show the other fields.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl

@@ -1,7 +1,5 @@
 """The workflows are pinned, have no more rights than they use, and give a pull request's code no token that writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

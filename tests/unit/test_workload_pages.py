@@ -1,7 +1,5 @@
 """The workloads' pages: their commands name a stack, and those that print a job print one of the shipped settings."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Volcano, health checks and workloads: each error in their settings gives one message with a fix."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path

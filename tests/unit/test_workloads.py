@@ -1,7 +1,5 @@
 """The workloads' objects: the requests of their pods, how they are submitted, and the scripts that they run."""
 
-from __future__ import annotations
-
 import base64
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Trainings on the targets that have no shared files of their own: simulated nodes, and a VM with one node."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

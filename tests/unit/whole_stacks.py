@@ -3,8 +3,6 @@
 Each run of the tests builds them once. Tests of rules for all stacks use them.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache

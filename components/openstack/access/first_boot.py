@@ -1,7 +1,5 @@
 """Wait for a VM's first boot, which writes a marker file."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping

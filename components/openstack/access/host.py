@@ -1,7 +1,5 @@
 """A VM that is reached by SSH: its identity, and reading its files."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

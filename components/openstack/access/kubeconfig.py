@@ -1,7 +1,5 @@
 """The kubeconfig of a cluster behind SSH. Each client opens the tunnel that it needs."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A kind cluster on a VM as a resource. Its creation waits for the VM's first boot."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A VM's first boot: cloud-init user data from typed arguments. The steps are shell programs in this folder."""
 
-from __future__ import annotations
-
 from components.openstack.first_boot.arguments import DockerArgs, FirstBootArgs, GpuStackArgs, HostKey, KindArgs
 from components.openstack.first_boot.compatibility import conflicts
 from components.openstack.first_boot.kept import KeptUserData, KeptUserDataArgs

@@ -1,7 +1,5 @@
 """The arguments of a VM's first boot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,5 @@
 """Check that versions of driver, CUDA, container toolkit, system and GPU go together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from components.openstack.catalogue import CUDA, DRIVERS, OLD_GPUS, TOOLKITS, OldGpu

@@ -1,7 +1,5 @@
 """Keep a VM's user data and image. A new version of the program or a renewed image does not replace the VM."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

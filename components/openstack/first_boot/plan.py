@@ -1,7 +1,5 @@
 """The steps of a first boot, in order, and their environment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """The cloud-init user data of a VM: its users, its host key and the programs of the first boot."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

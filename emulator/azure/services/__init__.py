@@ -1,7 +1,5 @@
 """The resource types of the emulated Azure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

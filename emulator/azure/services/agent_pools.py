@@ -1,7 +1,5 @@
 """Microsoft.ContainerService: agent pools, as separate resources or inline in their cluster."""
 
-from __future__ import annotations
-
 from emulator.azure.errors import refused
 from emulator.azure.services.base import POOL, Kind, Request, at, check_immutable, parent_of
 from emulator.azure.services.kubernetes_versions import pool_version

@@ -1,7 +1,5 @@
 """Microsoft.Authorization: role assignments."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

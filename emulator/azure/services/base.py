@@ -1,7 +1,5 @@
 """The base class of the emulated resource types, and what they share."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re

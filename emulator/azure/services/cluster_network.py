@@ -1,7 +1,5 @@
 """The addresses of a managed cluster's pods and Services: Azure CNI in overlay mode."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Like in Azure, an inline agent pool and a separate one are the same resource, an
 reads back every pool.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

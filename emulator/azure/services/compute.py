@@ -1,7 +1,5 @@
 """Microsoft.Compute: proximity placement groups."""
 
-from __future__ import annotations
-
 from emulator.azure.errors import invalid, refused
 from emulator.azure.services.base import POOL, Kind, Request
 

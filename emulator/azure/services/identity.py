@@ -1,7 +1,5 @@
 """Microsoft.ManagedIdentity: user assigned identities, their credentials, and the identity of a resource."""
 
-from __future__ import annotations
-
 import uuid
 
 from emulator.azure.errors import refused

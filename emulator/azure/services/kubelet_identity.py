@@ -1,7 +1,5 @@
 """The identity that nodes of a managed cluster use to pull images and mount storage."""
 
-from __future__ import annotations
-
 from emulator.azure.errors import invalid, refused
 from emulator.azure.services.authorization import RoleAssignment
 from emulator.azure.services.base import Request, at, group_id, require, stable_uuid

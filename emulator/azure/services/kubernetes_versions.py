@@ -1,7 +1,5 @@
 """The Kubernetes versions of managed clusters and their pools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from emulator.azure.errors import ArmError, refused

@@ -1,7 +1,5 @@
 """Microsoft.ContainerService: maintenance windows for AKS's upgrades."""
 
-from __future__ import annotations
-
 import re
 
 from emulator.azure.errors import invalid

@@ -1,7 +1,5 @@
 """Microsoft.OperationalInsights and Microsoft.Insights: workspaces, and the logs that resources send to them."""
 
-from __future__ import annotations
-
 from emulator.azure.errors import refused
 from emulator.azure.services.base import CLUSTER, Kind, Request, require
 from emulator.azure.store import Properties

@@ -1,7 +1,5 @@
 """Microsoft.Network: virtual networks, their subnets, network security groups."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from ipaddress import IPv4Network
 from typing import Any

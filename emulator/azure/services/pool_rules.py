@@ -1,7 +1,5 @@
 """AKS's rules for agent pools: sizes, counts, zones, labels, placement, quotas."""
 
-from __future__ import annotations
-
 import re
 
 from emulator.azure.errors import invalid, refused

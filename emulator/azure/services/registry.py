@@ -1,7 +1,5 @@
 """Microsoft.ContainerRegistry: registries."""
 
-from __future__ import annotations
-
 from emulator.azure.errors import refused
 from emulator.azure.services.base import Kind, Request
 from emulator.azure.store import Properties

@@ -1,7 +1,5 @@
 """Microsoft.Resources and Microsoft.Features: resource groups, and templates that register preview features."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Mapping
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Microsoft.Storage: accounts and their blob containers."""
 
-from __future__ import annotations
-
 from emulator.azure.errors import refused
 from emulator.azure.services.base import Kind, Request, parent_of, require
 from emulator.azure.store import Properties

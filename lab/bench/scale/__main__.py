@@ -5,8 +5,6 @@ python -m lab.bench.scale [--nodes 60] [--teams 10] [--jobs 130] [--seed 1] [--p
 Each row runs the same jobs on the same cluster. Ratios compare with the first row.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

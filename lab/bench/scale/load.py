@@ -1,7 +1,5 @@
 """Submits the jobs, waits for them, and deletes them."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import sys

@@ -1,7 +1,5 @@
 """Largest memory of each controller in a time span, as the kernel counts it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """A picture of a run: GPUs in use over time, percentage of admitted jobs over time, and memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The API server's own count of its requests: the metric apiserver_request_total."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Final

@@ -1,7 +1,5 @@
 """The compared configurations: queues, schedulers, and limits of their clients."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field

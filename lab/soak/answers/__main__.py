@@ -6,8 +6,6 @@ Thirty jobs are written, thirty are generated from a seed. A job that waits on t
 empty one, where it runs or stays pending.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import tempfile

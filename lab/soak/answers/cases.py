@@ -1,7 +1,5 @@
 """Jobs to ask about and then to submit: a table of written ones, and generated ones."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

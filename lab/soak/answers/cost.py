@@ -3,8 +3,6 @@
 python -m lab.soak.answers.cost [--nodes 200] [--jobs 300] [--questions 5]
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

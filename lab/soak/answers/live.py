@@ -1,7 +1,5 @@
 """The outcome of a job that a member submits, observed on the cluster."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass

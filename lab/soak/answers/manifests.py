@@ -1,7 +1,5 @@
 """Manifests of all kinds of jobs for members, in given sizes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from components import names

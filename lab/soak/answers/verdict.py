@@ -1,7 +1,5 @@
 """Compares an answer with the outcome."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

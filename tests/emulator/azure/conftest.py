@@ -1,7 +1,5 @@
 """Fixtures: an empty subscription for each test, and one with a managed cluster."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

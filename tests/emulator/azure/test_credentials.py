@@ -1,7 +1,5 @@
 """Kubeconfigs, keys and tokens, and passwords."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

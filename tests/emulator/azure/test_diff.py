@@ -1,7 +1,5 @@
 """Updates, replacements, and outputs of previews."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A resource that a killed engine did not record is rejected like any existing one, and kept as an orphan."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The nodes of a pool, and how the cluster follows them."""
 
-from __future__ import annotations
-
 import json
 
 from emulator.azure.local_cluster import APPLIED, changes, document

@@ -1,7 +1,5 @@
 """Asynchronous operations, faults, and changes made without the engine."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

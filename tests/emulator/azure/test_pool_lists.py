@@ -1,7 +1,5 @@
 """Changes of pools through their cluster, and through a template."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

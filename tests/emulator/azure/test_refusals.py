@@ -1,7 +1,5 @@
 """Requests that Azure Resource Manager rejects, by error code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

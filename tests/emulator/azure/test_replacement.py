@@ -1,7 +1,5 @@
 """The emulated Azure and the review replace a resource for the same inputs."""
 
-from __future__ import annotations
-
 import pytest
 
 from emulator.azure import schema

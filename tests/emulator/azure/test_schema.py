@@ -1,7 +1,5 @@
 """The SDK's classes define the allowed inputs. Other inputs are rejected with the nearest name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

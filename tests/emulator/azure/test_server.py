@@ -1,7 +1,5 @@
 """The engine's protocol: contents of calls, and errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Upgrades of nodes: AKS refuses them because of budgets, and fails if a node cannot be drained."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

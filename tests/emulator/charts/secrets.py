@@ -1,7 +1,5 @@
 """Release Secrets in Helm's format."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

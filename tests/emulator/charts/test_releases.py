@@ -1,7 +1,5 @@
 """The report of Helm's releases, with simulated pods and stubs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from emulator.charts import releases

@@ -1,7 +1,5 @@
 """Errors for unknown values and wrong types of a chart name the nearest known value."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stubs have upstream's values and name their source. The mirror packs all charts of the catalogue."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A container's runs and pauses, and its state after a restart of the kubelet."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Filling a replica with another cluster's content: order, keys, identity."""
 
-from __future__ import annotations
-
 import base64
 import json
 import socketserver

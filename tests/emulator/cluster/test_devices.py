@@ -1,7 +1,5 @@
 """A simulated node shows its devices only while their operators and resources are on the cluster."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

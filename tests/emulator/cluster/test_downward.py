@@ -1,7 +1,5 @@
 """Variables of a container, with fields of its pod."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

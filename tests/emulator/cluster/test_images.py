@@ -1,7 +1,5 @@
 """Images that the local kubelet can run."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pods that the local kubelet runs as processes of this machine, and pods that it leaves to KWOK."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A pod's phase, conditions and container states."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

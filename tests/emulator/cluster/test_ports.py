@@ -1,7 +1,5 @@
 """Ports are kept, and changed only if another process uses one."""
 
-from __future__ import annotations
-
 import socket
 from dataclasses import asdict, replace
 from pathlib import Path

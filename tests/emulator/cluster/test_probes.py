@@ -1,7 +1,5 @@
 """Schedule and results of probes."""
 
-from __future__ import annotations
-
 import socket
 from typing import Any
 

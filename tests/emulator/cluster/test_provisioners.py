@@ -1,7 +1,5 @@
 """Volumes from the simulated provisioners."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The relay copies all bytes in both directions, and ends with its parent."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

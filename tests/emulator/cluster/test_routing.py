@@ -1,7 +1,5 @@
 """The pod behind a Service's address, and the responses of the CONNECT proxy."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -1,7 +1,5 @@
 """Isolation of a pod's sandbox: containers see only their files, and all processes end together."""
 
-from __future__ import annotations
-
 import queue
 import signal
 import socket

@@ -1,7 +1,5 @@
 """A new cluster's seeds are applied once and completely, before the program runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Start, watch and restart of a supervised process, and messages without a running cluster."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Contents of volumes, and updates of their folders."""
 
-from __future__ import annotations
-
 import base64
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The service accounts of each namespace in OpenShift."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from emulator.openshift.accounts import lacking

@@ -1,7 +1,5 @@
 """The users, groups and labels of each namespace in OpenShift."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """OperatorHub of the local OpenShift: its catalogs, and the manifests of OpenShift AI's operator."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """The default SecurityContextConstraints allow exactly what OpenShift's documentation lists."""
 
-from __future__ import annotations
-
 import pytest
 
 from emulator.openshift import platform

@@ -1,7 +1,5 @@
 """The report of a local OpenShift lists what is simulated."""
 
-from __future__ import annotations
-
 from emulator.openshift.report import report
 
 

@@ -1,7 +1,5 @@
 """The status of Routes from the simulated router."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from emulator.openshift.routes import verdicts, with_host

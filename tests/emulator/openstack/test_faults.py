@@ -1,7 +1,5 @@
 """Planned faults apply to matching calls, as often as planned."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

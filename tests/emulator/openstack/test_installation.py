@@ -1,7 +1,5 @@
 """Stacks with an OpenStack, its installation, and the initial state of an environment."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """Property values keep their value in the wire format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

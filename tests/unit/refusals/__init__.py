@@ -4,8 +4,6 @@
 same explanation once. A key with the same explanation names the first one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Write the texts of all settings errors again (`make snapshots`)."""
 
-from __future__ import annotations
-
 from tests.unit.refusals import FOLDER, TABLES, texts
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ differs in the example's cluster, or in an OpenStack project, which `project` se
 `all` names a list that the tests compute.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -5,8 +5,6 @@ The definitions lack their schemas: these are nine tenths of the files, and the 
 of the local environment compares both.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final

@@ -5,8 +5,6 @@ the chart kube-prometheus-stack, from the mirror of a local OpenShift; the stubs
 operator and Volcano.
 """
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections.abc import Iterator, Mapping

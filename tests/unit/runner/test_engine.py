@@ -1,7 +1,5 @@
 """The engine's environment, its copy of the settings and its files, with a script in place of the Pulumi command."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

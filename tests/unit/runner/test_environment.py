@@ -1,7 +1,5 @@
 """What reaches the engine of the user's environment, and what one process hands to another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

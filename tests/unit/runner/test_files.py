@@ -1,7 +1,5 @@
 """Files that only their owner may look into."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 

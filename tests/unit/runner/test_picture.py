@@ -1,7 +1,5 @@
 """A cluster's picture shows its state, also to readers who see no colours, and no name in it becomes markup."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Templates escape every text and cannot disable the escaping."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The report on a cluster that lacks some or all of the reported objects."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The copy of a stack's settings that the local environment runs leads nowhere else, and is else the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Webhooks that do not answer, from the cluster's API."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Write the snapshots of all stacks again (`make snapshots`)."""
 
-from __future__ import annotations
-
 from tests.unit.snapshots import FOLDER, snapshots
 from tests.unit.whole_stacks import registered
 

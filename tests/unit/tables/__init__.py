@@ -1,7 +1,5 @@
 """Large tables of tests: a YAML file for each test file, with a key for each table."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any
