@@ -15,8 +15,6 @@ REPLACING: Final = "asked"
 _DEFAULTS: Final = "defaults"
 """Input with the names of the requested values that are this version's defaults."""
 _OTHER_KEYS: Final = "other keys"
-_CONTAINERD: Final = "containerd"
-"""Recorded for warnings only. The settings do not have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +74,7 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
             "image_id": args.image_id,
             "revision": newest,
             REPLACING: {**_asked(args)},
-            _DEFAULTS: [*args.defaults, _CONTAINERD],
+            _DEFAULTS: [*args.defaults],
         }
         secret = pulumi.ResourceOptions(additional_secret_outputs=["text"])
         super().__init__(_Keeping(), name, inputs, pulumi.ResourceOptions.merge(opts, secret))
@@ -109,7 +107,6 @@ def _asked(args: KeptUserDataArgs) -> Mapping[str, pulumi.Input[str]]:
         "gpu": f"driver {gpu.driver}, CUDA {gpu.cuda}, toolkit {gpu.toolkit}" if gpu else "",
         "cluster": f"{kind.node_image}, port {kind.api_port}" if kind else "",
         _OTHER_KEYS: "\n".join(first.other_keys),
-        _CONTAINERD: first.docker.containerd,
         **args.others,
     }
 

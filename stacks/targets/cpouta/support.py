@@ -25,16 +25,14 @@ def warnings(openstack: OpenstackSettings, *, is_kept: bool = False) -> Iterator
 def kept(openstack: OpenstackSettings, versions: Mapping[str, str]) -> Iterator[str]:
     """Yield the warnings about what is on an existing VM, which an update of this program does not change.
 
-    versions: as `KeptUserData` has them. A VM of an older version of this program does not record containerd's.
+    versions: as `KeptUserData` has them. It does not record containerd's.
     """
     gpu = openstack.gpu.model_fields_set if openstack.gpu is not None else ()
     image = "image" if "image" in openstack.model_fields_set else "generation"
     driver = "gpu.driver" if "driver" in gpu else "generation"
     release = IMAGES.get(versions.get("image", ""), openstack.ubuntu)
-    containerd = _minor(versions.get("containerd", ""))
     yield from _ending(image, "Ubuntu", release or "", ENDS.ubuntu, UBUNTUS[0])
     yield from _ending(driver, "NVIDIA's driver", versions.get("gpu.driver", ""), ENDS.driver, DRIVERS[0])
-    yield from _ending("generation", "containerd", containerd, ENDS.containerd, _minor(CONTAINERD))
 
 
 def _ending(name: str, software: str, version: str, ends: Mapping[str, date], default: str) -> Iterator[str]:
