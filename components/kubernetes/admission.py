@@ -134,7 +134,7 @@ def written(item: str, metadata: Mapping[str, str] = _METADATA) -> str:
 
 
 _KEYS: Final = " + ".join(f"object.?{field}.orValue({{}}).size()" for field in ("data", "binaryData"))
-"""CEL of the number of keys of a ConfigMap or Secret. It costs nothing, unlike the text form of all keys."""
+"""CEL of the number of keys of a ConfigMap or Secret. It is cheap, unlike the text form of all keys."""
 _JUDGED: Final = (
     f"object == null || ({_KEYS} <= {MOST_ITEMS} && {written('object')}.{_ITEMS} <= {MOST_ITEMS}) || "
     f"(oldObject != null && {written('object')}.{_ITEMS} <= {written('oldObject')}.{_ITEMS})"
