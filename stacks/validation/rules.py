@@ -68,7 +68,7 @@ OF_TARGETS: Final[Mapping[str, ModuleType]] = {
 
 
 def check(partial: PartialSettings) -> list[ConfigError]:
-    """Return the errors of the settings as a whole."""
+    """Return the errors of the settings as a whole. Two workloads can have the same error of a shared default."""
     errors = [error for path, section in sections(partial) for error in section.check(path)]
     errors += names.check(partial)
     refused = {error.path for error in errors}
@@ -76,7 +76,8 @@ def check(partial: PartialSettings) -> list[ConfigError]:
     errors += apply(partial, *_functions("check"))
     if (own := _of_target(partial)) is not None:
         errors += own.check(partial)
-    return [as_written(partial, error) for error in errors]
+    written = [as_written(partial, error) for error in errors]
+    return list({str(error): error for error in written}.values())
 
 
 def warnings(partial: PartialSettings) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from components import catalogue
 from components.artifacts import Mirror, Release
-from stacks.settings import lifetime
+from stacks.settings import support_end
 from tests.unit.harness import Record
 from tests.unit.releases import FOLDER
 
@@ -24,7 +24,7 @@ settings.load_profile("unit")
 def some_day() -> Iterator[None]:
     """Let every test run on the same day of the calendars of support."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lifetime, "today", lambda: date(2026, 11, 21))
+        patch.setattr(support_end, "today", lambda: date(2026, 11, 21))
         yield
 
 

@@ -12,7 +12,7 @@ from pulumi_azure_native import containerregistry, containerservice, storage
 
 from components import names
 from stacks.config.errors import ConfigError
-from stacks.settings import lifetime
+from stacks.settings import support_end
 from stacks.targets.aks.settings import options as settings
 from stacks.targets.aks.settings.azure import AzureSettings
 from stacks.validation import rules
@@ -135,7 +135,7 @@ def test_no_date_takes_the_updates_from_a_cluster_that_runs(
     monkeypatch: pytest.MonkeyPatch, day: date, changes: dict[str, Any], wanted: str
 ) -> None:
     """AKS updates and scales clusters of any version, but creates none of an old one. The program sees no cluster."""
-    monkeypatch.setattr(lifetime, "today", lambda: day)
+    monkeypatch.setattr(support_end, "today", lambda: day)
     raw = {"target": "aks", "azure": changed(changes)}
     assert [str(problem) for problem in problems(changed(changes))] == []
     found = [text for text in rules.warnings(partial_of(raw)) if "kubernetesVersion" in text and "AKS" in text]

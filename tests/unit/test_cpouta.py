@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 from components.openstack.first_boot.kept import _Keeping
 from stacks.config.inputs import interpret
 from stacks.deploy import deploy
-from stacks.settings import lifetime
+from stacks.settings import support_end
 from stacks.targets.cpouta import infrastructure
 from stacks.targets.cpouta.interfaces import interfaces
 from stacks.targets.cpouta.outputs import installed
@@ -303,7 +303,7 @@ def test_the_vm_is_told_what_is_kept_and_a_newer_first_boot_is_warned_of(caplog:
 def test_warnings_name_the_versions_of_the_existing_vm(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifetime, "today", lambda: date(2028, 5, 2))
+    monkeypatch.setattr(support_end, "today", lambda: date(2028, 5, 2))
     older = {"image": "Ubuntu-22.04", "gpu": "driver 580, CUDA 12.9, toolkit 1.20.1-1"}
     Run(replace(FACTS, server=ServerFacts(flavor="gpu.1.1gpu")), outputs={"UserData": {"asked": older}})
     warned = [text.partition(": ")[2] for text in caplog.messages if text.startswith("mlbatch:openstack.generation: ")]

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from components.openstack import catalogue
 from stacks.config.errors import ConfigError, key
-from stacks.settings import lifetime
+from stacks.settings import support_end
 from stacks.targets.cpouta import support
 from stacks.targets.cpouta.settings import MOST_KEYS, NODE_IMAGES
 from tests.unit.configurations import ROOT, errors_of, settings_of
@@ -184,7 +184,7 @@ LAST = "| GPU | Last driver | Last CUDA |"
 def test_what_ends_within_sixty_days_is_warned_of(
     day: date, values: dict[str, Any], said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifetime, "today", lambda: day)
+    monkeypatch.setattr(support_end, "today", lambda: day)
     openstack = settings_of(shipped(**values)).openstack
     warnings = [*support.warnings(openstack)]
     of_cluster = [text for text in warnings if "kind.kubernetes" in text]

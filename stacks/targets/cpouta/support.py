@@ -8,7 +8,7 @@ from datetime import date
 
 from components.openstack.catalogue import CONTAINERD, DRIVERS, ENDS, UBUNTUS
 from stacks.config.errors import key
-from stacks.settings import lifetime
+from stacks.settings import support_end
 from stacks.targets.cpouta.settings import IMAGES, NODE_IMAGES, SECTION, OpenstackSettings
 
 
@@ -37,7 +37,7 @@ def kept(openstack: OpenstackSettings, versions: Mapping[str, str]) -> Iterator[
 
 def _ending(name: str, software: str, version: str, ends: Mapping[str, date], default: str) -> Iterator[str]:
     end = ends.get(version)
-    if end is None or not lifetime.ends_soon(end):
+    if end is None or not support_end.ends_soon(end):
         return
     later = (
         f"The default, {default}, gets them until {ends[default]}"

@@ -15,7 +15,7 @@ from unittest import mock
 from stacks.config import inputs, parsing
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import SettingsError
-from stacks.settings import lifetime
+from stacks.settings import support_end
 from stacks.targets.cpouta.project_facts import ProjectFacts
 from stacks.validation import rules
 from tests.unit.refusals.cases import cases, interpreted, with_facts
@@ -38,7 +38,7 @@ TABLES: Final = sorted(file.stem for file in FOLDER.glob("*.yaml") if file.stem 
 def texts(name: str) -> str:
     """Return what users read for each configuration of a table."""
     home = mock.patch.dict(os.environ, HOME="/nowhere/home")
-    with home, mock.patch.object(lifetime, "today", return_value=_DAY):
+    with home, mock.patch.object(support_end, "today", return_value=_DAY):
         if name == "interpreted":
             said = [_interpreted(*case) for case in interpreted()]
         elif name in _OF_A_PLACE:

@@ -12,7 +12,7 @@ from typing import Final
 
 from components.azure import versions
 from stacks.config.errors import ConfigError, Path, key, listed
-from stacks.settings import lifetime
+from stacks.settings import support_end
 from stacks.targets.aks.settings.options import AzureOptions
 from stacks.targets.aks.settings.values import LONG_TERM
 
@@ -21,7 +21,7 @@ _PATH: Final[Path] = ("azure", "kubernetesVersion")
 
 def check(azure: AzureOptions) -> Iterator[ConfigError]:
     """Reject a version that AKS does not support and that this program cannot have used for a cluster."""
-    day, long_term = lifetime.today(), azure.support == LONG_TERM
+    day, long_term = support_end.today(), azure.support == LONG_TERM
     release = versions.release_of(azure.kubernetes_version)
     if release is None:
         wrong = "AKS' calendar does not have this version"
@@ -47,9 +47,9 @@ def warnings(azure: AzureOptions) -> Iterator[str]:
     The fix names the next version, because AKS upgrades a cluster by one minor version at a time
     (articles/aks/upgrade-aks-control-plane.md).
     """
-    day, long_term = lifetime.today(), azure.support == LONG_TERM
+    day, long_term = support_end.today(), azure.support == LONG_TERM
     release = versions.release_of(azure.kubernetes_version)
-    if release is None or not lifetime.ends_soon(end := release.last_day(long_term=long_term)):
+    if release is None or not support_end.ends_soon(end := release.last_day(long_term=long_term)):
         return
     newer = [
         candidate.minor for candidate in versions.supported(day, long_term=long_term) if candidate.end > release.end
