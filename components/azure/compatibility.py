@@ -33,8 +33,8 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Row | None:
         return None
     return Row(
         verdict=Verdict.BROKEN,
-        reason=f"the nodes come with blobfuse2 {_ON_NODES} or later, and the installer of blob-csi-driver {driver} "
-        "cannot go back to an older one",
+        reason=f"the nodes have blobfuse2 {_ON_NODES} or later. The installer of blob-csi-driver {driver} cannot "
+        "downgrade it",
         fix=f"set mlbatch:storage.blobDriver.version to {_DRIVER}, "
         "or mlbatch:storage.blobDriver.blobfuse to null to use the nodes' own",
         source="https://github.com/kubernetes-sigs/blob-csi-driver/issues/1000, "

@@ -25,6 +25,7 @@ ANSWER_SECONDS: Final = 5.0
 """Seconds that a cluster has to answer."""
 
 _PATH = ("kubernetes", "kubeconfig")
+_LOCAL: Final = 'For the local cluster, run `make up` and `eval "$(make -s env)"`'
 _OAUTH: Final = "sha256~"
 """Begins the access tokens of OpenShift's own sign-in, which `oc login` writes into a kubeconfig and which end after a
 day (OpenShift documentation, "Configuring the internal OAuth server", accessTokenMaxAgeSeconds: 86400)."""
@@ -177,7 +178,7 @@ def _unreadable(what: str, settings: KubernetesSettings, reason: str) -> Kubecon
     other = "set it to another file" if settings.kubeconfig else f"set {key(_PATH)}, or export KUBECONFIG"
     return KubeconfigError(
         f"{cut(what)} cannot be read: {reason}",
-        f"start the cluster that writes the file (`make up` starts a local one), or {other}",
+        f"check the path, or {other}. {_LOCAL}",
     )
 
 
@@ -238,6 +239,6 @@ def silent(kubeconfig: Kubeconfig, reason: str) -> KubeconfigError:
     """Return the error of a cluster that does not answer as required."""
     return KubeconfigError(
         f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not answer: {reason}",
-        "start the cluster (`make up` starts a local one), or name another kubeconfig or context",
+        f"start the cluster, or name another kubeconfig or context. {_LOCAL}",
         expected="a kubeconfig whose cluster answers; a preview needs it too",
     )

@@ -32,15 +32,15 @@ _AMOUNT = re.compile(r"\s*[-+]?[0-9.][0-9.,_e+-]*\s*[A-Za-z%]{0,5}\s*|")
 """What people write for a number or an amount."""
 _KINDS: dict[type, str] = {
     bool: "true or false",
-    str: "a text",
+    str: "text",
     int: "a number",
-    float: "a number",
+    float: "a number with decimals",
     list: "a list",
     dict: "a mapping",
     type(None): "nothing",
 }
 _TYPES = {
-    "string": "a text",
+    "string": "text",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
@@ -301,7 +301,7 @@ def _missing(path: Path, allowed: Mapping[str, Any]) -> ConfigError:
     if "minimum" in allowed:
         remedy = "an amount, or to 0 for none" if expected == _QUANTITIES else "a number in that range"
     else:
-        remedy = "such a mapping" if "properties" in allowed else expected
+        remedy = "such a mapping" if "properties" in allowed else "a text" if expected == "text" else expected
     return _required(path, expected, f"set {key(path)} to {remedy}")
 
 
@@ -312,15 +312,19 @@ def _required(path: Path, expected: str, hint: str) -> ConfigError:
 def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigError:
     found = _KINDS.get(type(value), "something else")
     hint = " without quotes" if isinstance(value, str) and wanted in ("a whole number", "true or false") else ""
-    hint = " in quotes" if not isinstance(value, str | list | dict) and wanted == "a text" else hint
+    hint = " in quotes" if not isinstance(value, str | list | dict) and wanted == "text" else hint
     return ConfigError(
-        path, f"this is {found}", f"write {wanted}{hint}", expected=allowed, value=_out_of_place(value, wanted)
+        path,
+        f"expected {wanted}, found {found}",
+        f"write {wanted}{hint}",
+        expected=allowed,
+        value=_out_of_place(value, wanted),
     )
 
 
 def _out_of_place(value: object, wanted: str) -> object:
     """Return a value of the wrong type, as far as it cannot be a password."""
-    if wanted == "a text":
+    if wanted == "text":
         return form(value) if isinstance(value, list | dict) else value
     return _amount(value) if wanted.endswith("number") else _if_near(value, _SWITCHES)
 
@@ -346,7 +350,7 @@ def _quantity_hint(value: object, usual: str | None) -> str:
     if isinstance(value, str) and text[:1].isdigit() and unit in binary and f"{number}{binary[unit]}" != text:
         return f"did you mean {json.dumps(number.strip() + binary[unit])}?"
     if text.startswith("-"):
-        return "write 0 for none of it"
+        return "write 0 or a positive quantity"
     return usual or "write digits, with one of the suffixes m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei if needed"
 
 

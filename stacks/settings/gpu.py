@@ -23,10 +23,10 @@ NetworkDriverVersion: TypeAlias = Annotated[
     str,
     form(
         r"(doca[0-9]+(\.[0-9]+)+-)?[0-9]{2}\.[0-9]{2}-[0-9]+(\.[0-9]+)+-[0-9]+",
-        "the version of DOCA, where it has one, and of OFED, such as doca3.3.0-26.01-1.0.0.0-0",
+        "an image tag without the operating system suffix, such as doca3.3.0-26.01-1.0.0.0-0 or 26.01-1.0.0.0-0",
         "this is not a version of NVIDIA's DOCA-OFED driver",
-        "use the tag of nvcr.io/nvidia/mellanox/doca-driver without the suffix for the node's system, or remove "
-        "the key; the default is the operator's own",
+        "copy a tag of nvcr.io/nvidia/mellanox/doca-driver without its operating system suffix, or remove the key to "
+        "use the operator's default",
     ),
 ]
 

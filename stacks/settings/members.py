@@ -11,7 +11,7 @@ _SYSTEM: Final = "system:"
 _SYSTEM_GROUPS: Final[Mapping[str, str]] = {
     "system:authenticated": "all signed-in users are in this group, so the team would be open to all of them",
     "system:unauthenticated": "all anonymous requests are in this group, so the team would be open to the world",
-    "system:masters": "members of this group have all rights in the cluster, which a team cannot limit",
+    "system:masters": "members of this group have all rights in the cluster. A team cannot limit them",
     "system:nodes": "the kubelets are in this group, so a compromised node would be in the team",
     "system:serviceaccounts": "all pods with a token are in this group, also those of other teams",
 }
@@ -24,9 +24,9 @@ def check(path: Path, names: tuple[str, ...], what: str) -> Iterator[ConfigError
     """Yield errors of names that are invalid, duplicate or reserved. what: USER or GROUP."""
     provided = f"the {what}'s name in the cluster's identity provider"
     for position, name in enumerate(names):
-        wrong, hint = "", f"write the {what}'s own name"
+        wrong, hint = "", f"write the name of the {what} in your identity provider, or remove the entry"
         if not name.strip():
-            wrong, hint = f"the {what}'s name is empty", "write the name, or remove the entry"
+            wrong = f"the {what}'s name is empty"
         elif name != name.strip() or not name.isprintable():
             wrong = "this name has spaces around it, or contains invisible characters"
         elif name.startswith(_SYSTEM):

@@ -1,7 +1,7 @@
 """The OSS MLOps platform."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from components import catalogue
 from components.catalogue import Artifact, Repository
@@ -9,6 +9,8 @@ from components.mlops import menu
 from components.mlops.menu import Deployment
 from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, form
+
+_COPY: Final = "The next error shows the digest of the commit's files. Check the files, then copy that digest"
 
 Url: TypeAlias = Annotated[
     str,
@@ -34,7 +36,7 @@ Content: TypeAlias = Annotated[
         r"h1:[A-Za-z0-9+/]{43}=",
         "h1: and 44 characters of Base64",
         "this is not a digest of files",
-        "check the files, then copy the digest from the error about a different digest",
+        f"set it to {catalogue.MLOPS.content}. {_COPY}",
     ),
 ]
 
@@ -120,6 +122,6 @@ class MlopsSettings(SettingsModel):
             yield ConfigError(
                 (*path, "digest"),
                 "this commit needs the digest of its files",
-                "set it to that one first; the error then shows the commit's digest, to check and copy",
+                f"set it to the example. {_COPY}",
                 expected="the digest of the files in its folder deployment, such as " + catalogue.MLOPS.content,
             )

@@ -210,15 +210,15 @@ class MetaseqSettings(JobSettings):
         model = self.model
         rules = (
             ("heads", model.heads, "the embedding", model.embedding),
-            ("modelParallel", model.model_parallel, "the heads", model.heads),
-            ("modelParallel", model.model_parallel, "a sequence", metaseq.SEQUENCE_LENGTH),
+            ("modelParallel", model.model_parallel, "the number of heads", model.heads),
+            ("modelParallel", model.model_parallel, "the sequence length", metaseq.SEQUENCE_LENGTH),
         )
         for name, parts, what, whole in rules:
             if whole % parts:
                 yield ConfigError(
                     (*path, name),
-                    f"{what} {whole} is not a multiple of {parts}",
-                    f"set it to {_next_divisor(parts, whole)}, the next smaller one",
+                    f"{what} ({whole}) must be a multiple of {name} ({parts})",
+                    f"set it to {_next_divisor(parts, whole)}, the next smaller divisor",
                 )
                 return
 
@@ -305,8 +305,8 @@ class PretrainingSettings(NodeWorkloadSettings):
         if self.enabled and self.embedding % self.heads:
             yield ConfigError(
                 (*path, "heads"),
-                f"embedding {self.embedding} is not a multiple of {self.heads}",
-                f"set it to {_next_divisor(self.heads, self.embedding)}, the next smaller one",
+                f"the embedding ({self.embedding}) must be a multiple of heads ({self.heads})",
+                f"set it to {_next_divisor(self.heads, self.embedding)}, the next smaller divisor",
             )
 
 

@@ -247,9 +247,9 @@ def _team(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     known = usable_teams(partial)
     yield ConfigError(
         job.submitter or (*job.path, "team"),
-        "a team is required for the job" if job.team is None else "there is no such team",
+        "a team is required for the job" if job.team is None else "unknown team",
         instead(job.team or "", known, f"set it to {known[0]}" if known else "add a team to mlbatch:teams"),
-        expected=listed(known),
+        expected=listed(known) if known else "the name of a team, but mlbatch:teams has no valid team",
     )
 
 
@@ -522,11 +522,11 @@ def _going_on(settings: WorkloadsSettings, training: PretrainingSettings, pool: 
         return
     path: Path = ("workloads", "pretraining", "memory") if training.memory is not None else ("workloads", "memory")
     least, room = math.ceil(processes * each / (1 << 30)), pool.for_jobs[names.MEMORY] // _GIB
-    more = f"{2 * least}Gi or more" if room >= 2 * least else f"{room}Gi"
+    more = f"at least {least}Gi (recommended: {min(2 * least, room)}Gi)" if room > least else f"{least}Gi"
     yield ConfigError(
         path,
-        f"a pod has {processes} processes, each of which reads a checkpoint of {each / 1e9:.1f} GB "
-        "at a restart: the job could not resume",
+        f"at a restart, {processes} processes of a pod read a checkpoint of {each / 1e9:.1f} GB each. "
+        "The job could not resume",
         f"set it to {more}, or train a smaller model"
         if room >= least
         else f"train a smaller model, or use larger nodes: {_has(pool, names.MEMORY)}",

@@ -48,7 +48,7 @@ def _denied(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[Conf
                 yield ConfigError(
                     (*path, position),
                     f"{own} denies {found}, which overlaps it, and an allowed network overrides a denied one",
-                    "remove one of the two, or make them smaller so that they do not overlap",
+                    "remove one of the two networks, or narrow one so that they do not overlap",
                 )
 
 

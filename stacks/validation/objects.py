@@ -47,13 +47,13 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         if by == item.path or item.path in told:
             continue
         told.add(item.path)
-        whose = "of the platform's own" if by == PLATFORM else f"that {key(by)} names"
+        is_platform, mine = by == PLATFORM, key(item.path)
+        owner = "the platform already has" if is_platform else f"{key(by)} already names"
         where = f" in namespace {item.namespace}" if item.namespace else ""
         yield ConfigError(
             item.path,
-            f"there would be two objects of kind {item.kind} with the name {item.name}{where}: "
-            f"this one and one {whose}",
-            "give one of the two another name",
+            f"{owner} the {item.kind} {item.name}{where}",
+            f"set {mine} to another name" if is_platform else f"change {mine} or {key(by)}",
         )
 
 

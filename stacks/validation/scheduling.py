@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from components.compatibility import SAKKARA_KUBERNETES, SCHEDULER_PLUGINS_KUBERNETES, goes_with
+from components.compatibility import SAKKARA_KUBERNETES, SCHEDULER_PLUGINS_KUBERNETES, goes_with, numbers
 from components.scheduling.packing import Packing
 from components.scheduling.priorities import PRIORITIES
 from stacks.config.errors import ConfigError, listed
@@ -89,10 +89,13 @@ def _version(partial: PartialSettings) -> Iterator[ConfigError]:
     upgraded = next((known for known in offered if goes_with((first, last), known)), None)
     if upgraded is not None or not offered:
         other += f", or {partial.version_key} to {upgraded or last}"
+    every = sorted({minor for minors in SCHEDULER_PLUGINS_KUBERNETES.values() for minor in minors}, key=numbers)
     yield ConfigError(
         ("scheduling", "schedulerVersion"),
-        f"scheduler-plugins {version} supports Kubernetes {first} to {last}, this cluster has {kubernetes}",
+        f"scheduler-plugins {version} supports Kubernetes {first} to {last}, this cluster has {kubernetes}"
+        if suited
+        else f"no version of scheduler-plugins supports Kubernetes {kubernetes}",
         other,
         value=version,
-        expected=listed(suited) if suited else f"a cluster with Kubernetes {first} to {last}",
+        expected=listed(suited) if suited else f"a cluster with Kubernetes {every[0]} to {every[-1]}",
     )

@@ -108,7 +108,8 @@ def test_a_text_that_stands_for_a_secret_is_none(
     section: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = problems_of({"target": "simulated", section: text}, tmp_path, monkeypatch, [])
-    assert f"mlbatch:{section}\n    wrong:   this is a text" in said
+    kind = "list" if section == "teams" else "mapping"
+    assert f"mlbatch:{section}\n    wrong:   expected a {kind}, found text" in said
 
 
 @pytest.mark.parametrize("name", SECRET_KEYS)

@@ -212,8 +212,8 @@ def _namespaces(
             yield ConfigError(
                 ("storage", "volumes", index, "namespace"),
                 "the stack does not create this namespace",
-                instead(volume.namespace, known, f"set it to {known[0]}"),
-                expected=f"{listed(known)} (that of the workloads, and the teams')",
+                instead(volume.namespace, known, f"set it to {known[0]}, or add the team to mlbatch:teams"),
+                expected=f"{listed(known)}: the namespace of mlbatch:workloads or the name of a team",
             )
 
 

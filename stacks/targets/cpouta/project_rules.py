@@ -275,8 +275,8 @@ def _volume(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Confi
     elif found.has_system:
         yield ConfigError(
             there,
-            "this volume has an image, and a new file system would delete its data",
-            "name another volume, or remove the key; the stack then creates a volume",
+            "this volume was created from an image. The stack would have to format it, which deletes its data",
+            "set the ID of a data volume, or remove the key. The stack then creates a volume",
         )
     elif (wrong := _unfit(found, facts.server.id if facts.server is not None else "")) is not None:
         message, hint = wrong
@@ -290,7 +290,7 @@ def _volume(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Confi
 
 def _unfit(volume: VolumeFacts, server: str) -> tuple[str, str] | None:
     """Return why the platform cannot use a volume, and the fix, or None if it can. server: ID of the stack's VM."""
-    another = "name another volume, or remove the key; the stack then creates a volume"
+    another = "set the ID of another volume, or remove the key. The stack then creates a volume"
     others = volume.servers - {server}
     if others:
         return (

@@ -113,12 +113,18 @@ class StorageSettings(SettingsModel):
         driver = self.blob_driver
         if self.volumes and (fault := blobfuse_fault(driver.version, driver.blobfuse)) is not None:
             yield ConfigError(
-                (*path, "blobDriver", "blobfuse"), fault.reason, fault.fix, expected=f"see {fault.source}"
+                (*path, "blobDriver", "blobfuse"),
+                fault.reason,
+                fault.fix,
+                expected=f"a combination that works; see {fault.source}",
             )
         for index, volume in enumerate(self.volumes):
             if volume.uses_namespace and (fault := identity_fault(driver.version)) is not None:
                 yield ConfigError(
-                    (*path, "volumes", index, "access"), fault.reason, fault.fix, expected=f"see {fault.source}"
+                    (*path, "volumes", index, "access"),
+                    fault.reason,
+                    fault.fix,
+                    expected=f"a combination that works; see {fault.source}",
                 )
         first: dict[str, Path] = {}
         named: Mapping[str, Sequence[VolumeSettings | ExistingClaimSettings]] = {
