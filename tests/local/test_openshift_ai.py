@@ -161,7 +161,7 @@ def test_a_member_has_no_ray_job_submitted_by_a_pod_that_this_kueue_does_not_cou
     job = {**large_cluster("submitted", gpus=1), "kind": "RayJob"}
     job["spec"] = {"entrypoint": "true", "shutdownAfterJobFinishes": True, "rayClusterSpec": job["spec"]}
     said = refused(dry_run, alice, job)
-    assert "this cluster's Kueue does not count the pod that submits a RayJob: set submissionMode to HTTPMode" in said
+    assert "set submissionMode to HTTPMode, and leave submitterPodTemplate out" in said
     job["spec"]["submissionMode"] = "HTTPMode"
     dry_run(alice, job)
 
@@ -191,14 +191,15 @@ def large_cluster(name: str, gpus: int) -> dict[str, Any]:
 def sandbox(project: Project, cluster: Cluster) -> Iterator[QueueArgs]:
     """Create the workbench's project and queue with the guide's quota, like the stack."""
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sandbox"}})
-    args = QueueArgs(namespace="sandbox", amounts={"cpu": "9", "memory": "36Gi", "nvidia.com/gpu": "5"})
-    (flavor,) = cluster.list(names.KUEUE_API_BEFORE, "ResourceFlavor")
+    amounts, api = {"cpu": "9", "memory": "36Gi", "nvidia.com/gpu": "5"}, names.KUEUE_API_BEFORE
+    args = QueueArgs(namespace="sandbox", amounts=amounts, kueue_api=api)
+    (flavor,) = cluster.list(api, "ResourceFlavor")
     cluster.create(queue.cluster_queue(args, flavor["metadata"]["name"]))
     cluster.create(queue.local_queue(args, args.namespace, args.cluster_queue))
     yield args
     cluster.delete("v1", "Namespace", args.namespace)
-    cluster.delete(names.KUEUE_API, "ClusterQueue", args.cluster_queue)
-    eventually("the queue goes", lambda: cluster.get(names.KUEUE_API, "ClusterQueue", args.cluster_queue) is None)
+    cluster.delete(api, "ClusterQueue", args.cluster_queue)
+    eventually("the queue goes", lambda: cluster.get(api, "ClusterQueue", args.cluster_queue) is None)
 
 
 def test_kueue_admits_each_demo_whole(sandbox: QueueArgs, cluster: Cluster) -> None:
