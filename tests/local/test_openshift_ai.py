@@ -195,23 +195,23 @@ def sandbox(project: Project, cluster: Cluster) -> Iterator[QueueArgs]:
     args = QueueArgs(namespace="sandbox", amounts=amounts, kueue_api=api)
     (flavor,) = cluster.list(api, "ResourceFlavor")
     cluster.create(queue.cluster_queue(args, flavor["metadata"]["name"]))
-    cluster.create(queue.local_queue(args, args.namespace, args.cluster_queue))
+    cluster.create(queue.local_queue(args, args.namespace, queue.CLUSTER_QUEUE))
     yield args
     cluster.delete("v1", "Namespace", args.namespace)
-    cluster.delete(api, "ClusterQueue", args.cluster_queue)
-    eventually("the queue goes", lambda: cluster.get(api, "ClusterQueue", args.cluster_queue) is None)
+    cluster.delete(api, "ClusterQueue", queue.CLUSTER_QUEUE)
+    eventually("the queue goes", lambda: cluster.get(api, "ClusterQueue", queue.CLUSTER_QUEUE) is None)
 
 
 def test_kueue_admits_each_demo_whole(sandbox: QueueArgs, cluster: Cluster) -> None:
     """Seed 003, steps 0 to 9 and its four notebooks, as the notebooks' clusters and as jobs."""
     for demo in DEMOS.values():
         args = rays([demo], catalogue.RAY)
-        made = ray_cluster.ray_cluster(demo, sandbox.namespace, sandbox.local_queue, args)
+        made = ray_cluster.ray_cluster(demo, sandbox.namespace, queue.LOCAL_QUEUE, args)
         admitted_whole(cluster, sandbox.namespace, demo, made)
     demos = [DEMOS[name] for name in ray_job.PROGRAMS]
     jobs = RayJobsArgs(clusters=rays(demos, catalogue.RAY_TRAIN), packages=catalogue.DEMO_PACKAGES)
     for demo in demos:
-        program, job = ray_job.documents(demo, sandbox.namespace, sandbox.local_queue, "aws-connection-minio", jobs)
+        program, job = ray_job.documents(demo, sandbox.namespace, queue.LOCAL_QUEUE, "aws-connection-minio", jobs)
         cluster.create(program)
         admitted_whole(cluster, sandbox.namespace, demo, job)
 
