@@ -296,7 +296,7 @@ Entry = TypeVar("Entry")
 
 
 def entry(entries: Iterable[Entry], **wanted: str) -> Entry:
-    """Return the first entry whose fields have these values. Raises KeyError if there is none."""
+    """Return the first entry whose fields have these values. Raises KeyError if no entry has them."""
     for each in entries:
         if all(getattr(each, name) == value for name, value in wanted.items()):
             return each

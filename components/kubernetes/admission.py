@@ -97,7 +97,8 @@ class AdmissionPolicy:
     def _policy(self) -> Document:
         selector = {"namespaceSelector": {"matchLabels": dict(self.namespaces)}} if self.namespaces else {}
         conditions = [{"name": name, "expression": text} for name, text in self.conditions.items()]
-        variables = {**({"judged": _JUDGED} if self.bounded else {}), **self.variables}
+        judged = {"judged": _JUDGED} if self.bounded else {}
+        variables = [{"name": name, "expression": text} for name, text in {**judged, **self.variables}.items()]
         return {
             "apiVersion": API,
             "kind": "ValidatingAdmissionPolicy",
@@ -110,11 +111,7 @@ class AdmissionPolicy:
                     "resourceRules": [request.body() for request in self.requests],
                 },
                 **({"matchConditions": conditions} if conditions else {}),
-                **(
-                    {"variables": [{"name": name, "expression": text} for name, text in variables.items()]}
-                    if variables
-                    else {}
-                ),
+                **({"variables": variables} if variables else {}),
                 "validations": [validation.body() for validation in self._all_validations()],
             },
         }

@@ -311,7 +311,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "kube-state-metrics": {
             **nodes,
-            **object_state(args.kueue_api),
+            **_object_state(args.kueue_api),
             "resources": _STATE_METRICS.body(),
             "metricLabelsAllowlist": [f"nodes=[{','.join(_NODE_LABELS)}]"],
         },
@@ -436,7 +436,7 @@ def retention_size(storage: Quantity) -> str:
     return f"{mebibytes}MB"
 
 
-def object_state(kueue_api: str) -> Mapping[str, Any]:
+def _object_state(kueue_api: str) -> Mapping[str, Any]:
     """Return values of the chart kube-state-metrics: the kinds of objects that it reads.
 
     kueue_api: API version of Kueue's objects.
