@@ -1,13 +1,16 @@
-"""Run the pre-training program with two processes on the CPU, kill it, and check that it resumes.
+"""Run the pre-training program, kill it, and check that it resumes.
 
-Fails if a run that was killed, terminated or left with a broken checkpoint has other losses than an undisturbed one.
-Runs in an environment with the packages of the group `training` in pyproject.toml.
+It runs with one process for each GPU of this machine, or with two on the CPU. Fails if a run that was killed,
+terminated or left with a broken checkpoint has other losses than an undisturbed one. Runs in an environment with the
+packages of the group `training` in pyproject.toml.
 """
 
 import signal
 import sys
 import tempfile
 from pathlib import Path
+
+import torch
 
 from lab.dashboards.ports import free_port
 from lab.soak.disturbed import Runs, compare
@@ -19,8 +22,9 @@ MODEL = ("--layers=2", "--width=32", "--heads=2", "--context=32", "--batch=8", "
 def training(folder: Path) -> Runs:
     """Return runs of the program with checkpoints in a folder."""
     command = [
-        *(sys.executable, "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2"),
-        *(f"--master-port={free_port()}", "-m", "components.workloads.training.pretrain", *MODEL),
+        *(sys.executable, "-m", "torch.distributed.run", "--nnodes=1"),
+        *(f"--nproc-per-node={torch.cuda.device_count() or 2}", f"--master-port={free_port()}"),
+        *("-m", "components.workloads.training.pretrain", *MODEL),
         *(f"--steps={STEPS}", f"--checkpoint-every={EVERY}", f"--checkpoints={folder}"),
     ]
     return Runs(folder, command)
@@ -47,7 +51,7 @@ def main() -> int:
         compare(losses, undisturbed, last + 1)
         assert code != 0
         assert disturbed.steps()[0] == max(losses) < STEPS, "it wrote no checkpoint of its last step"
-        print(f"went on from {last}; told to end after {last + 16}: checkpoints of {disturbed.steps()}", flush=True)
+        print(f"resumed from {last}; told to end after {last + 16}: checkpoints of {disturbed.steps()}", flush=True)
 
         newest, before = disturbed.steps()
         path = disturbed.folder / f"step-{newest:08d}.pt"
@@ -55,7 +59,7 @@ def main() -> int:
         resumed, losses, code = disturbed.run()
         assert (resumed, code) == (before, 0), (resumed, before, code)
         compare(losses, undisturbed, before + 1)
-        print(f"went on from {before}, as checkpoint {newest} was broken: loss {losses[STEPS]:.3f} at last", flush=True)
+        print(f"resumed from {before}, as checkpoint {newest} was broken: loss {losses[STEPS]:.3f} at last", flush=True)
     return 0
 
 

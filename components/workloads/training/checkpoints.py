@@ -1,4 +1,4 @@
-"""Checkpoints of a training in a folder that all of its pods see: each is there as a whole or not at all."""
+"""Checkpoints of a training in a folder that all its pods mount. A checkpoint is whole or does not exist."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from typing import Any
 import torch
 
 KEPT = 2
-"""How many there are at least, so that one that cannot be read costs no more than the steps between two."""
+"""Number of checkpoints that are kept. If the newest one cannot be read, the one before it is used."""
 
 
 class Checkpoints:
-    """The checkpoints in a folder, by the number of steps that they have behind them."""
+    """The checkpoints in a folder, named after their step."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def save(self, step: int, state: Mapping[str, Any]) -> None:
-        """Write the state after so many steps, and remove what is older than the last ones.
+        """Write the state after a step, and delete older checkpoints.
 
-        It gets its name when all of it is on the disk: who is killed before has written nothing, and what is left of it
-        makes room for the next one.
+        A file gets its final name when it is on the disk. The next call deletes the partial file of a killed process.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         for left in self.folder.glob("step-*.partial"):
@@ -39,12 +38,12 @@ class Checkpoints:
             old.unlink(missing_ok=True)
 
     def newest(self) -> Mapping[str, Any] | None:
-        """Return the state of the newest one that can be read, None where there is none."""
+        """Return the state of the newest readable checkpoint, or None."""
         for path in self.found():
             try:
                 state: Mapping[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
             except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-                print(f"{path.name} cannot be read, the one before is taken: {error}", flush=True)
+                print(f"{path.name} cannot be read, so the one before it is used: {error}", flush=True)
             else:
                 return state
         return None

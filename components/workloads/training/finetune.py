@@ -1,8 +1,8 @@
-"""Fine-tunes a language model with low-rank adapters (LoRA), by Ray Train on a Ray cluster, from its last checkpoint.
+"""Fine-tune a language model with low-rank adapters (LoRA) by Ray Train, or resume from the last checkpoint.
 
-One process for each worker trains the same adapters on questions and answers of its own; the model's weights stay as
-they are. The first one prints a line of JSON for each step, writes the checkpoints, and in the end the adapter, as PEFT
-reads it. What a step trains on follows from its number alone.
+Each worker trains the same adapters on its own questions and answers. The weights of the model do not change. Rank 0
+prints a line of JSON for each step, writes the checkpoints and at the end the adapter, in PEFT's format. The number of
+a step alone determines its questions.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from components.workloads.training.checkpoints import Checkpoints
 
 ADAPTER = "adapter"
-"""Folder of the result, beside the checkpoints."""
+"""Folder of the result, next to the checkpoints."""
 _PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
-"""What gets an adapter: the projections of attention, by their names in Granite and Llama (transformers)."""
+"""The layers that get an adapter: attention's projections, by their names in Granite and Llama (transformers)."""
 _IGNORED = -100
-"""The label of a token whose loss does not count (transformers, `loss_function`)."""
+"""Label of a token without a loss (transformers, `loss_function`)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train on the Ray cluster that there is, or on one of this machine; return the process's exit code."""
+    """Train on the existing Ray cluster, or on a new one on this machine; return the exit code of the process."""
     options = _options(arguments)
     ray.init()
-    # What starts the workers only waits for them: a core of its own would have to be there beside theirs.
+    # The trainer only waits for the workers, so it needs no core.
     workers = ScalingConfig(num_workers=options.workers, use_gpu=options.gpu, trainer_resources={"CPU": 0})
     trainer = TorchTrainer(
         train,
@@ -51,12 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def train(config: Mapping[str, Any]) -> None:
-    """Train in one of the workers' processes."""
+    """Train in the process of a worker."""
     Tuning(argparse.Namespace(**config)).run()
 
 
 class Tuning:
-    """The model with its adapters, their optimizer, and what they are trained on."""
+    """The model with its adapters, their optimizer and their data."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.rank, self.device = options, get_context().get_world_rank(), get_device()
@@ -66,14 +66,14 @@ class Tuning:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         torch.manual_seed(1)
         precision = torch.bfloat16 if self.device.type == "cuda" else torch.float32
-        # Weights in another form are pickles, which may run code.
+        # Weights in another format are pickles, which can run code.
         whole = AutoModelForCausalLM.from_pretrained(
             options.model, revision=options.model_revision, torch_dtype=precision, use_safetensors=True
         )
         lora = LoraConfig(
             r=options.rank, lora_alpha=2 * options.rank, target_modules=list(_PROJECTIONS), task_type="CAUSAL_LM"
         )
-        # It is noted in the adapter, which PEFT loads onto the same weights by it.
+        # The adapter records the revision. PEFT loads the adapter onto these weights.
         self.adapted = get_peft_model(whole, lora, revision=options.model_revision).to(self.device)
         self.model = DistributedDataParallel(self.adapted)
         trained = [weights for weights in self.adapted.parameters() if weights.requires_grad]
@@ -97,7 +97,7 @@ class Tuning:
             self.adapted.save_pretrained(self.options.folder / ADAPTER)
 
     def _step(self, step: int) -> float:
-        """Do a step; return the mean loss of all processes."""
+        """Train one step; return the mean loss of all workers."""
         loss = self.model(**self._batch(step)).loss
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -107,7 +107,7 @@ class Tuning:
         return float(mean)
 
     def _batch(self, step: int) -> dict[str, Tensor]:
-        """Return questions with their answers, as many as a batch has; the loss of the questions does not count."""
+        """Return the questions and answers of a step. Only the tokens of answers have a loss."""
         chance = torch.Generator().manual_seed((step << 20) + self.rank)
         chosen = torch.randint(len(self.places), (self.options.batch,), generator=chance).tolist()
         entries = [self.texts[self.places[number]] for number in chosen]
@@ -127,16 +127,15 @@ class Tuning:
         return {name: values.to(self.device) for name, values in found.items()}
 
     def _resume(self) -> int:
-        """Take the last checkpoint over, if there is one; return how many steps it has behind it.
+        """Load the newest checkpoint, if there is one; return its step.
 
-        Raises ValueError where it is of another model or of adapters of another rank, or where a worker has found
-        another one.
+        Raises ValueError if it has another model or rank, or if the workers loaded different checkpoints.
         """
         state = self.checkpoints.newest()
         if state is not None and state["of"] != self._of():
             raise ValueError(
-                f"{self.options.folder} has checkpoints of {state['of']}, and this is {self._of()}: give the job "
-                "another name, or remove them"
+                f"{self.options.folder} has checkpoints of {state['of']}. This is {self._of()}: rename the job, or "
+                "delete the checkpoints"
             )
         step = 0 if state is None else int(state["step"])
         if state is not None:
@@ -145,7 +144,7 @@ class Tuning:
         last = torch.tensor([step, -step], device=self.device)
         distributed.all_reduce(last, distributed.ReduceOp.MAX)
         if last.sum() != 0:
-            raise ValueError(f"worker {self.rank} would go on from step {step}, and others from another one")
+            raise ValueError(f"worker {self.rank} would resume from step {step}, and others from another step")
         return self._said(step)
 
     def _said(self, step: int) -> int:
@@ -163,30 +162,29 @@ class Tuning:
 
 
 def asking(entry: Mapping[str, str]) -> str:
-    """Return what of a text comes before its answer."""
+    """Return the text before the answer."""
     return f"Question: {entry['question']}\nAnswer: "
 
 
 def with_room(entries: Sequence[Mapping[str, str]], tokenizer: Any, context: int) -> list[int]:
-    """Return the places of the questions after which a text of so many tokens has room for some of the answer.
+    """Return the indexes of the questions that leave room for an answer. context: tokens of a text.
 
-    Of any other one no token counts; where a batch has no other, the mean of its losses is no number, and all weights
-    that are trained become none with it.
+    A longer question has no token with a loss. In a batch of such questions the loss is NaN, and so become all weights.
     """
     return [place for place, entry in enumerate(entries) if len(tokenizer(asking(entry))["input_ids"]) < context]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--model", required=True, help="on Hugging Face's hub, or a folder")
-    parser.add_argument("--dataset", required=True, help="of questions and answers, on the hub, or a folder")
+    parser.add_argument("--model", required=True, help="on the Hugging Face hub, or a folder")
+    parser.add_argument("--dataset", required=True, help="questions and answers, on the hub or in a folder")
     for name in ("model", "dataset"):
-        parser.add_argument(f"--{name}-revision", default="main", help="commit, branch or tag; of no folder")
-    parser.add_argument("--subset", help="of the dataset, where it has several")
+        parser.add_argument(f"--{name}-revision", default="main", help="commit, branch or tag; not of a folder")
+    parser.add_argument("--subset", help="of a dataset that has several")
     for name in ("workers", "rank", "steps", "batch", "context", "checkpoint-every"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--learning-rate", type=float, required=True)
-    parser.add_argument("--folder", type=Path, required=True, help="for checkpoints and result; all workers see it")
+    parser.add_argument("--folder", type=Path, required=True, help="for checkpoints and result; all workers mount it")
     parser.add_argument("--gpu", action="store_true", help="give each worker a GPU")
     return parser.parse_args(arguments)
 

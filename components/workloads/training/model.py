@@ -1,4 +1,4 @@
-"""A language model of bytes: a decoder as in GPT-2, with layer norms before attention and before the perceptron.
+"""A language model of bytes: GPT-2's decoder, with layer norms before attention and before the perceptron.
 
 Source: Radford et al., Language Models are Unsupervised Multitask Learners, section 2.3.
 """
@@ -13,10 +13,10 @@ from components.workloads.training.texts import VOCABULARY
 
 
 class Decoder(nn.Module):
-    """Says of each byte of a text how likely which one is next.
+    """Predict the next byte after each byte of a text.
 
-    layers: of attention. width: dimensions of the embedding, which the heads divide among them. context: longest text,
-    in bytes.
+    layers: number of attention layers. width: dimensions of the embedding, divided among the heads. context: bytes of
+    the longest text.
     """
 
     def __init__(self, *, layers: int, width: int, heads: int, context: int) -> None:

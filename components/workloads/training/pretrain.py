@@ -1,9 +1,8 @@
-"""Trains a language model from nothing with PyTorch's DistributedDataParallel, and goes on from its last checkpoint.
+"""Train a language model from scratch with PyTorch's DistributedDataParallel, or resume from the last checkpoint.
 
-torchrun starts one process for each GPU, or for each that it is told to on a machine without. The first process prints
-a line of JSON for each step, and writes the checkpoints. Told to end (SIGTERM), all of them finish their step together
-and write one before. What a step trains on follows from its number alone: after a restart the losses are those that
-would have been.
+torchrun starts one process for each GPU. Rank 0 prints a line of JSON for each step, and writes the checkpoints. After
+SIGTERM, all processes finish their step, and rank 0 writes a checkpoint. The number of a step alone determines its
+texts, so a resumed run has the same losses as an undisturbed one.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _SEED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train; return the process's exit code."""
+    """Train; return the exit code of the process."""
     options = _options(arguments)
     local = int(os.environ["LOCAL_RANK"])
     device = torch.device("cuda", local) if torch.cuda.is_available() else torch.device("cpu")
@@ -45,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Training:
-    """The model, its optimizer, and how far they are."""
+    """The model and its optimizer."""
 
     def __init__(self, options: argparse.Namespace, device: torch.device) -> None:
         self.options, self.device = options, device
@@ -75,7 +74,7 @@ class Training:
         return 0
 
     def _step(self, step: int) -> float:
-        """Do a step; return the mean loss of all processes."""
+        """Train one step; return the mean loss of all processes."""
         read = bytearray(b"".join(self.texts.batch(step, self.rank, self.options.batch)))
         texts = torch.frombuffer(read, dtype=torch.uint8).view(self.options.batch, -1).to(self.device).long()
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
@@ -89,24 +88,24 @@ class Training:
         return float(mean)
 
     def _resume(self) -> int:
-        """Take the last checkpoint over, if there is one; return how many steps it has behind it.
+        """Load the newest checkpoint, if there is one; return its step.
 
-        Raises SystemExit where it is another model's, or where a process has found another one.
+        Raises SystemExit if it has a model of another shape, or if the processes loaded different checkpoints.
         """
         state = self.checkpoints.newest()
         step = 0 if state is None else int(state["step"])
         if state is not None:
             if state["shape"] != self.shape:
                 raise SystemExit(
-                    f"{self.options.checkpoints} has checkpoints of a model of {state['shape']}, and this one is of "
-                    f"{self.shape}: give the job another name, or remove them"
+                    f"{self.options.checkpoints} has checkpoints of a model of {state['shape']}. This model is of "
+                    f"{self.shape}: rename the job, or delete the checkpoints"
                 )
             self.model.module.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
         last = torch.tensor([step, -step], device=self.device)
         distributed.all_reduce(last, distributed.ReduceOp.MAX)
         if last.sum() != 0:
-            raise SystemExit(f"process {self.rank} would go on from step {step}, and others from another one")
+            raise SystemExit(f"process {self.rank} would resume from step {step}, and others from another step")
         if self.rank == 0:
             print(json.dumps({"resumed": step}), flush=True)
         return step
@@ -116,7 +115,7 @@ class Training:
         return {"step": step, "shape": self.shape, "model": weights, "optimizer": self.optimizer.state_dict()}
 
     def _ends(self) -> bool:
-        """Whether any process was told to end; all of them get the same answer."""
+        """Return whether any process received SIGTERM. All processes return the same."""
         told = torch.tensor(int(self.told_to_end), device=self.device)
         distributed.all_reduce(told, distributed.ReduceOp.MAX)
         return bool(told)
@@ -131,7 +130,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--learning-rate", type=float, required=True)
     parser.add_argument("--checkpoints", type=Path, required=True, help="folder that all processes see")
-    parser.add_argument("--data", type=Path, help="folder of texts; default made-up ones")
+    parser.add_argument("--data", type=Path, help="folder of texts; default generated ones")
     return parser.parse_args(arguments)
 
 

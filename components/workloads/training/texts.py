@@ -1,4 +1,4 @@
-"""Texts to train on: of files, or made up; the same for the same step and process, so that nothing is kept of them."""
+"""Texts to train on, from files or generated. The step and the process alone determine them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 VOCABULARY = 256
-"""Each byte is a token, so that any text is data as it is."""
+"""Each byte is a token, so any text is data."""
 _STRIDES = 16
 
 
 class Texts:
-    """What each process trains on in each step.
+    """The texts of each step and process.
 
-    folder: whose files are read as bytes; None for sequences of numbers in even strides, which a model can learn.
-    length: of a text, in bytes, each of which lies in one file. Raises ValueError where no file is long enough.
+    folder: its files are read as bytes. None generates sequences with a constant difference, which a model can learn.
+    length: bytes of a text. A text never spans two files. Raises ValueError if no file is long enough.
     """
 
     def __init__(self, folder: Path | None, length: int) -> None:
         self._length = length
         self._files = None if folder is None else _files(folder, length)
         if self._files == []:
-            raise ValueError(f"no file in {folder} has {length + 1} bytes, as many as a text and what follows it")
+            raise ValueError(f"no file in {folder} has {length + 1} bytes, the length of a text and its next byte")
         self._ends = list(accumulate(len(file) - length for file in self._files or ()))
 
     def batch(self, step: int, rank: int, size: int) -> list[bytes]:
-        """Return size texts of length + 1: what a model reads, and one byte more to tell it what was next."""
-        chance = random.Random(f"{step} {rank}")  # noqa: S311 - it trains, and hides nothing
+        """Return texts of length + 1 bytes: the model's input, and the byte that follows it."""
+        chance = random.Random(f"{step} {rank}")  # noqa: S311 - not for cryptography
         return [self._text(chance) for _ in range(size)]
 
     def _text(self, chance: random.Random) -> bytes:
-        """Return a text: made up, or from any place of all files together."""
+        """Return a generated text, or one from a random place in all files."""
         if self._files is None:
             start, stride = chance.randrange(VOCABULARY), chance.randrange(1, _STRIDES)
             return bytes((start + stride * index) % VOCABULARY for index in range(self._length + 1))
@@ -44,7 +44,7 @@ class Texts:
 
 
 def _files(folder: Path, length: int) -> list[mmap]:
-    """Return the files that are long enough, which are read from the volume when they are used."""
+    """Return the files that are long enough, as memory maps."""
     return [_mapped(path) for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size > length]
 
 
