@@ -319,6 +319,7 @@ FINE = {"mlbatch": "Succeeded", "ndv5": "Succeeded"}
 FAILED = {"mlbatch": "Failed", "ndv5": "Failed"}
 
 
+@pytest.mark.soak("four minutes; test_recovery.py moves gangs from cordoned nodes")
 def test_a_maintenance_window_evicts_no_gang_and_fails_no_cluster(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -567,6 +568,7 @@ KEPT = {"jupyterlab": "workloads", "metaseq": "blue", "olmo": "blue"}
 """Budgets that allow no disruption, with their namespaces."""
 
 
+@pytest.mark.soak("six minutes; test_more_nodes_are_one_update_of_the_pool_and_of_the_queues changes the cluster, too")
 def test_what_azure_changes_in_place_is_changed_in_place(project: Project, paths: Paths, cluster: Cluster) -> None:
     """On a cluster with a GPU pool, which each request must then list. The control plane is upgraded first.
 

@@ -32,6 +32,7 @@ def test_no_attack_goes_through_on_the_platform(
     assert "refused by policy mlbatch-team-own-volumes" in said
 
 
+@pytest.mark.soak("two minutes; test_no_attack_goes_through_on_the_platform makes the same attacks")
 def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: Paths, cluster: Cluster) -> None:
     """Members may submit Ray kinds without an AppWrapper here. Otherwise their role would reject these attacks
     first.
@@ -55,6 +56,7 @@ def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: P
             print(f"{policy}: {len(through)} of {len(refused[policy])}")
 
 
+@pytest.mark.soak("two minutes; test_no_attack_goes_through_on_the_platform makes the same attacks")
 def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
     standing: Standing, paths: Paths, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,6 +73,7 @@ def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.C
     assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
 
+@pytest.mark.soak("three minutes; tests/unit/test_quotas.py has the law of shares")
 def test_a_removed_node_changes_only_the_queues_with_shares(project: Project, cluster: Cluster) -> None:
     node = cluster.get("v1", "Node", "lab-gpu-2")
     assert node is not None

@@ -17,6 +17,7 @@ def killed(standing: Standing, make_project: Callable[[str], Project], cluster: 
     return Killed(project, cluster)
 
 
+@pytest.mark.soak("three minutes; test_cpouta.py kills an update, too")
 def test_the_documented_commands_finish_it(killed: Killed) -> None:
     """Killed during the installation. `make soak` kills in all phases, and test_aks.py kills make."""
     killed.kill_at(100)

@@ -93,6 +93,7 @@ def gone(cluster: Cluster, name: str) -> None:
     eventually(f"{name} counts no more", lambda: workload(cluster, name), lambda found: found is None)
 
 
+@pytest.mark.soak("two minutes; test_platform.py previews twice, too")
 def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
@@ -145,6 +146,7 @@ def test_kuberay_asks_the_dashboard_through_the_proxy(project: Project, cluster:
     gone(cluster, "asked")
 
 
+@pytest.mark.soak("a minute; test_packing.py starts gangs on too few nodes, too")
 def test_it_never_half_starts(project: Project, cluster: Cluster, paths: Paths, one_node: Callable[[], None]) -> None:
     """The quota fits all its workers. The nodes first have room for eight, then for all.
 

@@ -179,6 +179,7 @@ def kinds(project: Project) -> set[str]:
     return {r["inputs"]["kind"] for r in project.resources() if r["type"].startswith("kubernetes:")}
 
 
+@pytest.mark.soak("a minute and a half; test_drift.py names and reverts manual changes, too")
 def test_manual_changes_are_named_and_reverted(project: Project, cluster: Cluster) -> None:
     assert kinds(project) - {kind for _, kind, _, _ in CHANGES} == {"LocalQueue", "StorageClass"}
     for (api_version, kind, name, namespace), change in CHANGES.items():
@@ -260,6 +261,7 @@ def declared_as_v1beta1(project: Project) -> Iterator[None]:
     link.symlink_to(target)
 
 
+@pytest.mark.soak("a minute and a half; `make local-older-kueue` runs an older one")
 def test_another_version_of_kueues_api_is_an_update_in_place(project: Project, cluster: Cluster) -> None:
     before = {queue["metadata"]["uid"] for queue in cluster.list(KUEUE, "ClusterQueue")}
     moved = {f"{team}-cluster-queue" for team in ("blue", "red", "slack")} | {"blue-default-queue", "default-flavor"}
