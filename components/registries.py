@@ -83,7 +83,9 @@ def _token(challenge: str) -> str:
     if not challenge.lower().startswith("bearer ") or not realm.startswith("https://"):
         raise ValueError(f"the registry wants to be signed in to by {challenge or 'something it does not say'}")
     answer: dict[str, Any] = json.loads(_get(f"{realm}?{urlencode(parameters)}", {}))
-    return str(answer.get("token") or answer["access_token"])
+    if not (token := answer.get("token") or answer.get("access_token")):
+        raise ValueError(f"{realm} returned no token")
+    return str(token)
 
 
 def _get(url: str, headers: dict[str, str], method: str = "GET") -> bytes:
