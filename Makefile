@@ -23,6 +23,7 @@ VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
 TRAINING := .venv-training
 STORE := .venv-store
+SITE := .venv-site
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
 # A test that hangs prints the threads' stacks and ends the run. Tests that take hours or use a cloud (CONTRIBUTING.md) do
@@ -39,7 +40,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock available settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops
+.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants pictures site scenario scenarios gameday clean lock available settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops
 
 help: ## list the targets, and the tools that they still have to build
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -207,6 +208,11 @@ properties: $(ENVIRONMENT) ## test random settings, different ones in each run, 
 
 mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: files that differ from BASE), from SEED; print changes that no unit test notices
 	$(VENV)/bin/python -m tests.mutants --seed='$(SEED)' --count='$(COUNT)' --base $(BASE) $(if $(FILES),--files $(FILES))
+
+site: $(ENVIRONMENT) ## build the documentation site into .local/site; a broken link is an error
+	UV_PROJECT_ENVIRONMENT=$(SITE) $(VENV)/bin/uv sync --quiet --frozen --only-group site
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --config-file website/mkdocs.yml
+	@echo "python3 -m http.server --bind 127.0.0.1 --directory .local/site   # then open http://127.0.0.1:8000"
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogues (needs upstream); LIST=1 lists those without
 	$(VENV)/bin/python -m components.lock $(if $(LIST),--list) $(CATALOGUES)

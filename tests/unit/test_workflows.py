@@ -31,6 +31,8 @@ RIGHTS = {
     ("drift", "check"): {**READING, "id-token": "write"},
     ("drift", "report"): {"issues": "write"},
     ("release", "build"): READING,
+    ("site", "build"): READING,
+    ("site", "publish"): {"contents": "write"},
     ("release", "publish"): {"attestations": "write", "contents": "write", "id-token": "write"},
 }
 """The permissions of each job. A job that is not listed has those of its workflow."""
@@ -54,8 +56,8 @@ def steps() -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield file.stem, job, step
 
 
-def test_there_are_six() -> None:
-    assert [file.stem for file in FILES] == ["available", "ci", "drift", "official", "release", "review"]
+def test_there_are_seven() -> None:
+    assert [file.stem for file in FILES] == ["available", "ci", "drift", "official", "release", "review", "site"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -199,6 +201,14 @@ def test_a_release_publishes_what_one_job_built_without_a_cache_and_the_pin_name
     attached = 'gh release create "$GITHUB_REF_NAME" --verify-tag --generate-notes "$ARCHIVE"'
     assert publish["steps"][-1]["run"].strip() == attached
     assert load("release")["defaults"] == {"run": {"shell": "bash"}}, "a pipe's failure ends a step (-o pipefail)"
+
+
+def test_the_site_is_built_for_each_change_and_published_from_main_and_releases() -> None:
+    build, publish = (jobs("site")[name] for name in ("build", "publish"))
+    assert set(load("site")["on"]) == {"push", "pull_request"}
+    assert "make site" in [step.get("run") for step in build["steps"]]
+    commit = next(step for step in build["steps"] if "mike deploy" in step.get("run", ""))
+    assert commit["if"] == publish["if"] == "${{ github.event_name == 'push' }}"
 
 
 def test_images_charts_and_files_are_requested_every_night() -> None:
