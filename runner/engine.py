@@ -308,7 +308,8 @@ class Engine:
         """Return the checkout's settings of the stack."""
         file = self._root / f"Pulumi.{self.stack}.yaml"
         try:
-            return StackFile(file.read_text())
+            text = file.read_text()
+            return StackFile(text if self.environment.mirror is None else settings.filled(text))
         except ValueError as error:
             raise EngineError(f"{file}: {error}") from None
 

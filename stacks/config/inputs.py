@@ -20,7 +20,7 @@ from pulumi.runtime.config import CONFIG, get_config_env
 
 from components.artifacts import Mirror
 from components.workloads.synthetic import SyntheticJob
-from stacks.config import cluster_facts, exposure, load_trace, parsing, secrets
+from stacks.config import cluster_facts, exposure, load_trace, parsing, placeholders, secrets
 from stacks.config import kubeconfig as kubeconfigs
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import NAMESPACE, ConfigError, SettingsError, cut
@@ -88,10 +88,15 @@ class StackInputs(Generic[S]):
 
 def load() -> StackInputs[Any]:
     """Return the running stack's inputs. Raises pulumi.RunError, which prints its message without a traceback."""
+    raw = configuration()
+    unreplaced = list(placeholders.unreplaced(raw))
     try:
-        inputs = interpret(configuration(), base=Path.cwd(), environment=os.environ)
+        inputs = interpret(raw, base=Path.cwd(), environment=os.environ)
+        if unreplaced:
+            raise SettingsError(unreplaced)
     except SettingsError as error:
-        raise pulumi.RunError(str(error)) from None
+        problems = {problem.path: problem for problem in (*error.problems, *unreplaced)}
+        raise pulumi.RunError(str(SettingsError(list(problems.values())))) from None
     if inputs.unanswered is not None:
         if not pulumi.runtime.is_dry_run():
             raise pulumi.RunError(str(SettingsError([inputs.unanswered])))

@@ -26,7 +26,7 @@ from runner.engine import Engine
 from runner.environment import Environment, inherited
 from runner.files import write_private
 from runner.report import connect
-from runner.settings import ARTIFACTS
+from runner.settings import ARTIFACTS, filled
 from tests.local import official
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -308,7 +308,7 @@ def drift(project: Project, *arguments: str, **variables: str) -> subprocess.Com
 
 def stack_settings(stack: str) -> dict[str, Any]:
     """Return the settings of one of the checkout's stacks, without the project's name."""
-    config = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    config = yaml.safe_load(filled((ROOT / f"Pulumi.{stack}.yaml").read_text()))["config"]
     return {key.removeprefix("mlbatch:"): value for key, value in config.items() if key.startswith("mlbatch:")}
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import yaml
 
+from runner.settings import filled
 from stacks.config import parsing
 from stacks.config.errors import ConfigError
 from stacks.derived.partial import PartialSettings
@@ -38,10 +39,15 @@ def settings_of(raw: Mapping[str, object]) -> Any:
     return settings
 
 
+def stack_settings(name: str) -> dict[str, Any]:
+    """Return the settings of one of the checkout's stacks, with local values for its placeholders."""
+    config = yaml.safe_load(filled((ROOT / f"Pulumi.{name}.yaml").read_text()))["config"]
+    return {key.removeprefix("mlbatch:"): value for key, value in config.items()}
+
+
 def aks(azure: Mapping[str, Any] | None = None, **sections: Any) -> dict[str, Any]:
     """Return a configuration of target `aks`: the shipped section azure with some values changed, and more sections."""
-    config = yaml.safe_load((ROOT / "Pulumi.aks.yaml").read_text())["config"]
-    return {"target": "aks", "azure": {**config["mlbatch:azure"], **(azure or {})}, **sections}
+    return {"target": "aks", "azure": {**stack_settings("aks")["azure"], **(azure or {})}, **sections}
 
 
 def changed(raw: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:

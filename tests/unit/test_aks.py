@@ -13,7 +13,7 @@ import yaml
 
 from components.artifacts import Mirror
 from stacks.config.inputs import StackInputs, interpret
-from tests.unit.configurations import changed
+from tests.unit.configurations import changed, stack_settings
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, Registered, build, strings
 from tests.unit.test_stack import pairs
@@ -48,8 +48,7 @@ def provided(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, An
 
 
 def shipped() -> dict[str, Any]:
-    config = yaml.safe_load((ROOT / "Pulumi.aks.yaml").read_text())["config"]
-    return {key.removeprefix("mlbatch:"): value for key, value in config.items()}
+    return stack_settings("aks")
 
 
 def settings(**changes: Any) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from datetime import date
 from typing import Any
 
 import pytest
-import yaml
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
@@ -15,7 +14,7 @@ from stacks.config.errors import ConfigError, key
 from stacks.settings import support_end
 from stacks.targets.cpouta import support
 from stacks.targets.cpouta.settings import MOST_KEYS, NODE_IMAGES
-from tests.unit.configurations import ROOT, errors_of, settings_of
+from tests.unit.configurations import ROOT, errors_of, settings_of, stack_settings
 
 PRIVATE = (
     ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
@@ -24,8 +23,8 @@ PRIVATE = (
 
 def shipped(**openstack: Any) -> dict[str, Any]:
     """Return the shipped VM without the MLOps platform, with changed values. None removes a key."""
-    config = yaml.safe_load((ROOT / "Pulumi.cpouta.yaml").read_text())["config"]
-    raw = {name.removeprefix("mlbatch:"): value for name, value in config.items() if name != "mlbatch:mlops"}
+    raw = stack_settings("cpouta")
+    del raw["mlops"]
     section = {**raw["openstack"], **openstack}
     return {**raw, "openstack": {name: value for name, value in section.items() if value is not None}}
 
@@ -59,8 +58,7 @@ def test_the_shipped_stack_is_the_ready_example() -> None:
 
 
 def test_the_shipped_stack_answers_the_setup_as_the_tutorial() -> None:
-    config = yaml.safe_load((ROOT / "Pulumi.cpouta.yaml").read_text())["config"]
-    mlops = settings_of({name.removeprefix("mlbatch:"): value for name, value in config.items()}).mlops
+    mlops = settings_of(stack_settings("cpouta")).mlops
     assert (mlops.enabled, mlops.integration, mlops.option, mlops.local_registry) == (True, True, 4, True)
 
 

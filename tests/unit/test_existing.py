@@ -1,6 +1,5 @@
 """Target `existing`: the platform on a cluster that somebody else has made, as its nodes and its API server say."""
 
-import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from stacks.config.errors import SettingsError
 from stacks.config.inputs import StackInputs
 from stacks.deploy import deploy
 from tests.reachability import End, Reachability
+from tests.unit.configurations import stack_settings
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, build
 
@@ -36,8 +36,7 @@ NODES = (node("a"), node("b", cpu="186", memory="1800Gi"), node("c"))
 
 
 def shipped() -> dict[str, Any]:
-    config = yaml.safe_load((ROOT / "Pulumi.existing.yaml").read_text())["config"]
-    return {name.removeprefix("mlbatch:"): copy.deepcopy(value) for name, value in config.items()}
+    return stack_settings("existing")
 
 
 def loaded(

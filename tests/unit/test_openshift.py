@@ -4,13 +4,11 @@ Seeds: 000, the MLBatch tutorial for KubeCon EU 2025 (`setup.KubeConEU25/README.
 the tutorial below), and 002, MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`, the guide).
 """
 
-import copy
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from components.artifacts import Mirror
 from components.tenancy.promises import Promise
@@ -21,6 +19,7 @@ from stacks.config.inputs import StackInputs
 from stacks.config.others import DataScience
 from stacks.deploy import deploy
 from stacks.targets.openshift.settings import NfsSettings
+from tests.unit.configurations import stack_settings
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, build
 
@@ -39,8 +38,7 @@ NODES = tuple(worker(name) for name in WORKERS)
 
 
 def shipped() -> dict[str, Any]:
-    config = yaml.safe_load((ROOT / "Pulumi.openshift.yaml").read_text())["config"]
-    return {name.removeprefix("mlbatch:"): copy.deepcopy(value) for name, value in config.items()}
+    return stack_settings("openshift")
 
 
 def loaded(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from components import names
 from components.azure.baselines import THRESHOLDS
@@ -19,7 +18,7 @@ from components.workloads.submission import SubmissionMode
 from stacks.settings.health import HealthSettings, NcclGateSettings
 from stacks.settings.machines import MACHINES
 from stacks.settings.workloads import NodeWorkloadSettings, WorkloadsSettings
-from tests.unit.configurations import partial_of
+from tests.unit.configurations import partial_of, stack_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 NDV5 = "Standard_ND96isr_H100_v5"
@@ -27,8 +26,7 @@ NDV5 = "Standard_ND96isr_H100_v5"
 
 def valid() -> dict[str, Any]:
     """A configuration without errors: two NDv5 nodes shared by two teams, Volcano, a data set, and no workload."""
-    config = yaml.safe_load((ROOT / "Pulumi.aks.yaml").read_text())["config"]
-    raw = {name.removeprefix("mlbatch:"): value for name, value in config.items()}
+    raw = stack_settings("aks")
     example = {name: raw[name] for name in ("target", "azure", "teams")}
     example["azure"]["gpuPool"]["count"] = 2
     example["teams"] = [{"name": "blue", "users": ["alice"], "share": 1}, {"name": "red", "users": ["bob"], "share": 1}]
