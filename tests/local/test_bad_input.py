@@ -25,6 +25,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
         {"teams": [{"name": "Blue", "users": [], "quota": {"cpu": 1, "memory": "1Gi", "nvidia.com/GPU": 8}}]},
         ["mlbatch:teams[0].name", "nvidia.com/GPU", "nvidia.com/gpu"],
     ),
+    ({"teams": [{"name": "blue", "users": ["replace-me-alice"]}]}, ["mlbatch:teams[0].users[0]", "of the example"]),
     ({"target": "openshit"}, ["mlbatch:target", "openshit", "simulated"]),
     ({"mirror": {"artifacts": "/nowhere"}}, ["mlbatch:mirror.artifacts", "there is no folder /nowhere"]),
     ({"kubernetes": {"kubeconfig": "absent.yaml"}}, ["mlbatch:kubernetes.kubeconfig", "absent.yaml"]),
