@@ -19,6 +19,7 @@ FILES ?=
 STACKS ?=
 HTML ?=
 PYTHON ?= python3
+BROWSER ?= $(firstword $(foreach name,chromium google-chrome chromium-browser chromium-headless-shell,$(shell command -v $(name))))
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
 TRAINING := .venv-training
@@ -26,6 +27,7 @@ STORE := .venv-store
 SITE := .venv-site
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
+PHOTO = $(BROWSER) --headless --no-sandbox --disable-gpu --hide-scrollbars --log-level=3
 # A test that hangs prints the threads' stacks and ends the run. Tests that take hours or use a cloud (CONTRIBUTING.md) do
 # not use this.
 TEST := $(VENV)/bin/python -m pytest -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
@@ -74,6 +76,14 @@ status: $(ENVIRONMENT) ## show processes and platform; HTML=status.html also dra
 dashboards: $(ENVIRONMENT) ## draw all dashboards into HTML (default dashboards.html), with a real Prometheus next to the local cluster
 	@$(EMULATOR) tools $(OPTIONS) --monitoring
 	@$(VENV)/bin/python -m lab.dashboards $(OPTIONS) $(if $(HTML),--html $(HTML))
+
+# The sizes are those of the parts that the pages of docs/ show.
+pictures: $(ENVIRONMENT) ## redraw docs/pictures from the running local cluster, with BROWSER (default: the Chromium or Chrome of this machine)
+	@[ -n "$(BROWSER)" ] || { echo "error: there is no Chromium or Chrome on the PATH. Install one, or set BROWSER=<program>" >&2; exit 1; }
+	@$(MAKE) --no-print-directory status HTML=.local/status.html
+	@$(MAKE) --no-print-directory dashboards HTML=.local/dashboards.html
+	@$(PHOTO) --window-size=1060,800 --screenshot=docs/pictures/status.png file://$(CURDIR)/.local/status.html
+	@$(PHOTO) --window-size=1500,1480 --screenshot=docs/pictures/dashboards.png file://$(CURDIR)/.local/dashboards.html
 
 review: $(ENVIRONMENT) tools ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
 	@./mlbatch review --base $(BASE) $(addprefix --stack ,$(STACKS))
