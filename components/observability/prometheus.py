@@ -3,7 +3,7 @@
 None of them is reachable from outside the cluster. Use `kubectl port-forward`.
 """
 
-import copy
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -101,6 +101,7 @@ class MonitoringArgs:
     policies do not apply.
     alert_readers: pods that may connect to Prometheus nevertheless.
     kueue_api: API version of Kueue's objects.
+    gpu_resource: what their quotas count.
     """
 
     chart: LocatedChart
@@ -120,6 +121,7 @@ class MonitoringArgs:
     closed: bool = False
     alert_readers: Sequence[Pods] = ()
     kueue_api: str = names.KUEUE_API
+    gpu_resource: str = names.GPU
 
 
 class Monitoring(Layer):
@@ -311,7 +313,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "kube-state-metrics": {
             **nodes,
-            **_object_state(args.kueue_api),
+            **_object_state(args),
             "resources": _STATE_METRICS.body(),
             "metricLabelsAllowlist": [f"nodes=[{','.join(_NODE_LABELS)}]"],
         },
@@ -436,14 +438,11 @@ def retention_size(storage: Quantity) -> str:
     return f"{mebibytes}MB"
 
 
-def _object_state(kueue_api: str) -> Mapping[str, Any]:
-    """Return values of the chart kube-state-metrics: the kinds of objects that it reads.
-
-    kueue_api: API version of Kueue's objects.
-    """
-    values = copy.deepcopy(OBJECT_STATE)
-    group, version = kueue_api.split("/")
+def _object_state(args: MonitoringArgs) -> Mapping[str, Any]:
+    """Return values of the chart kube-state-metrics: the kinds of objects that it reads."""
+    values = json.loads(json.dumps(OBJECT_STATE).replace(names.GPU, args.gpu_resource))
+    group, version = args.kueue_api.split("/")
     for resource in values["customResourceState"]["config"]["spec"]["resources"]:
         if resource["groupVersionKind"]["group"] == group:
             resource["groupVersionKind"]["version"] = version
-    return values
+    return dict(values)

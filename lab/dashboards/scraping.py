@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import yaml
 
 from components.names import SYSTEM_NAMESPACE
-from components.observability import alerts
+from components.observability import alerts, usage
 from components.tenancy import slack
 from emulator.paths import Paths
 from emulator.toolchain import PROMETHEUS, Toolchain
@@ -39,7 +39,7 @@ class Prometheus:
     """A running Prometheus, by its API (prometheus/prometheus, docs/querying/api.md)."""
 
     def __init__(self, address: str) -> None:
-        self._address = address
+        self.address = address
 
     def range(self, query: str, seconds: float) -> Series:
         """Return the result of a query for the last seconds. Raises OSError if Prometheus rejects it."""
@@ -61,7 +61,7 @@ class Prometheus:
         return bool(targets) and all(target["health"] == "up" for target in targets)
 
     def _get(self, path: str, query: Mapping[str, str]) -> Any:
-        with urlopen(f"{self._address}/api/v1/{path}?{urlencode(query)}", timeout=30) as answer:
+        with urlopen(f"{self.address}/api/v1/{path}?{urlencode(query)}", timeout=30) as answer:
             read = json.load(answer)
         return read["data"]
 
@@ -78,7 +78,7 @@ def prometheus(paths: Paths, folder: Path) -> Iterator[Prometheus]:
     with contextlib.ExitStack() as stack:
         sources = {**controllers, "kube-state-metrics": stack.enter_context(state_metrics(paths, folder))}
         gateway = stack.enter_context(_gateway(sources))
-        (folder / "rules.yaml").write_text(yaml.safe_dump({"groups": alerts.groups()}))
+        (folder / "rules.yaml").write_text(yaml.safe_dump({"groups": [*alerts.groups(), usage.group(interval=1)]}))
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(_configuration(gateway, list(sources))))
         address = f"127.0.0.1:{free_port()}"
         command = [

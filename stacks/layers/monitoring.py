@@ -13,6 +13,7 @@ from components.observability.dashboards import DASHBOARDS, Dashboards, Dashboar
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
 from components.observability.receivers import Receiver
+from components.observability.usage import Usage, UsageArgs
 from components.passwords import GRAFANA, password
 from components.queueing import jobset, kuberay, trainer, training_operator
 from components.tenancy import slack
@@ -48,6 +49,7 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         nodes=cluster.placement.system,
         closed=inputs.settings.tenancy.network.enabled,
         kueue_api=cluster.kueue_api,
+        gpu_resource=cluster.gpu_resource,
         alert_readers=[Pods(namespace=names.SYSTEM_NAMESPACE, labels=repair.LABELS)] if site.has_repairs else [],
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
@@ -71,6 +73,9 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
     if settings.gpu_operator_namespace is not None:
         gpus = GpuOperatorMonitorsArgs(namespace=monitoring.namespace, operator=settings.gpu_operator_namespace)
         GpuOperatorMonitors("gpu-operator-monitors", gpus, cluster.options(monitoring))
+    if watched.has_queues:
+        records = UsageArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS, gpu_resource=cluster.gpu_resource)
+        Usage("usage", records, cluster.options(monitoring))
     if settings.alerts:
         alerts = AlertsArgs(
             namespace=monitoring.namespace, labels=MONITOR_LABELS, watched=watched, runbooks=settings.runbooks
