@@ -69,8 +69,8 @@ class MonitoringSettings(SettingsModel):
     """Install the chart's custom resource definitions. Set to false if the cluster has them, like OpenShift."""
     version: Annotated[str, choice("kube-prometheus-stack version", _STACK)] = _STACK[0]
     """Version of the chart kube-prometheus-stack."""
-    retention_days: Annotated[int, Field(ge=1, le=365)] = 15
-    """Maximum days to keep metrics. A full volume shortens it."""
+    retention_days: Annotated[int, Field(ge=1, le=365)] = 40
+    """Maximum days to keep metrics. `mlbatch usage` needs those of the last month. A full volume shortens it."""
     storage: Bytes = Quantity.parse("100Gi")
     """Size of Prometheus's volume in bytes, at least 10Gi."""
     storage_class: ClassName | None = None
