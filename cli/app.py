@@ -98,6 +98,40 @@ def repair(
 
 
 @app.command()
+def usage(
+    month: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM", help="The month, in UTC. Default: the current one, until now.")
+    ] = None,
+    by: Annotated[
+        Literal["team", "user", "job"], typer.Option(help="What each row is about. Only teams have quotas.")
+    ] = "team",
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[POOL=]AMOUNT", help="The price of one GPU hour, of one pool or of all. Can be repeated."
+        ),
+    ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Ask this Prometheus. Default: the platform's, through a forwarded port."),
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[
+        Literal["text", "json", "csv", "html"], typer.Option(help="html is a page that needs no network and no script.")
+    ] = "text",
+    file: File = None,
+) -> int:
+    """Print the GPU hours that teams used in a month, and those of their quotas.
+
+    Adds up what Prometheus recorded. Exit code 1: records are missing, and the report lists their days.
+    """
+    from cli.usage import run
+
+    return run(month, by, price or (), prometheus, kubeconfig, context, output, file)
+
+
+@app.command()
 def ask(
     job: Annotated[
         str | None, typer.Argument(metavar="FILE", help="The job's YAML file, or - for standard input.")

@@ -27,21 +27,22 @@ from tests.unit.test_packages import modules
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "commands.md").read_text()
-COMMANDS = ("status", "repair", "ask", "jobs", "drift", "review", "attack", "settings")
+COMMANDS = ("status", "repair", "usage", "ask", "jobs", "drift", "review", "attack", "settings")
 FOLDERS = ("ask", "attack", "components", "drift", "emulator", "reference", "repair", "review", "runner", "stacks")
 """Modules that the command line may use, and their dependencies."""
 SHARED = {
-    "kubeconfig": ("status", "repair", "ask", "drift", "attack"),
-    "context": ("status", "repair", "ask", "drift", "attack"),
+    "kubeconfig": ("status", "repair", "usage", "ask", "drift", "attack"),
+    "context": ("status", "repair", "usage", "ask", "drift", "attack"),
     "stack": ("jobs", "drift", "review"),
-    "file": ("status", "review"),
-    "output": ("status", "repair", "ask", "settings"),
+    "file": ("status", "usage", "review"),
+    "output": ("status", "repair", "usage", "ask", "settings"),
 }
 """Common options, by the subcommands that have them."""
 ABSENT = ["--kubeconfig", "/nonexistent/kubeconfig"]
 FAILS: dict[str, list[str]] = {
     "status": ABSENT,
     "repair": ["list", *ABSENT],
+    "usage": ABSENT,
     "ask": ["/nonexistent/job.yaml", "--team", "blue", *ABSENT],
     "jobs": ["nccl", "--stack", "nowhere"],
     "drift": ["--stack", "nowhere", *ABSENT],

@@ -1,0 +1,1 @@
+"""GPU hours of a month, by team, user and job, from the records in Prometheus."""
