@@ -47,13 +47,20 @@ RUNTIME: Final = "torch-distributed"
 """Upstream's name of its runtime for PyTorch (`manifests/base/runtimes/torch_distributed.yaml`)."""
 
 
-def runtime(priority_class: str | None) -> str:
+BESIDE_OTHERS: Final = "mlbatch-"
+"""Prefix of the platform's runtimes on a cluster whose Trainer brings its own, with upstream's name."""
+
+
+def runtime(priority_class: str | None, prefix: str = "") -> str:
     """Return the name of the runtime whose pods have a priority class. None is the cluster's default class."""
-    return RUNTIME if priority_class is None else f"{RUNTIME}-{priority_class}"
+    return f"{prefix}{RUNTIME}" if priority_class is None else f"{prefix}{RUNTIME}-{priority_class}"
 
 
-RUNTIMES: Final = {runtime(name): name for name in (None, *PRIORITIES)}
-"""The runtimes that TrainJobs may name, each with the priority class of its pods."""
+def priorities(prefix: str = "") -> Mapping[str, str | None]:
+    """Return the runtimes that TrainJobs may name, each with the priority class of its pods."""
+    return {runtime(name, prefix): name for name in (None, *PRIORITIES)}
+
+
 NODE: Final = "node"
 """Name of a runtime's only Job and of its container, which a TrainJob's `trainer` changes."""
 SNAPSHOT: Final = "-runtime-snapshot"
@@ -98,6 +105,7 @@ class TrainerArgs:
     gang_seconds: seconds that pods of a PodGroup wait for each other on their nodes. None creates no PodGroups.
     Otherwise the CRD of PodGroup must exist.
     capabilities: capabilities that the pods' container adds or drops.
+    prefix: of the runtimes' names.
     near: a level of the network, such as a rack. Kueue keeps a TrainJob's pods in one part of this level if possible.
     None: anywhere.
     pods: Trainer's own.
@@ -107,6 +115,7 @@ class TrainerArgs:
     scheduler: str = ""
     gang_seconds: int | None = None
     capabilities: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    prefix: str = ""
     near: str | None = None
     pods: ControllerPods = ONE_REPLICA
 
@@ -232,7 +241,7 @@ def runtimes(args: TrainerArgs) -> list[Document]:
                 "template": {"spec": job_set(args, priority_class)},
             },
         }
-        for name, priority_class in RUNTIMES.items()
+        for name, priority_class in priorities(args.prefix).items()
     ]
 
 

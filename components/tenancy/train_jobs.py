@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from components.job_kinds import TRAIN_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
-from components.queueing.trainer import RUNTIMES, SNAPSHOT
+from components.queueing.trainer import SNAPSHOT, priorities
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import TRAINER
 from components.tenancy.pod_templates import JOB_ITEMS, TEMPLATE_SIZE
@@ -96,8 +96,12 @@ _QUEUES_PATCH: Final = "kueue.x-k8s.io/"
 """Prefix of Kueue's manager. Kueue's webhook adds its patch empty, and Kueue fills it at admission."""
 
 
-def policy() -> AdmissionPolicy:
-    """Return the policy for new TrainJobs and for copies of runtimes. The quota gate refuses changes of a TrainJob."""
+def policy(trainer: str = TRAINER, prefix: str = "") -> AdmissionPolicy:
+    """Return the policy for new TrainJobs and for copies of runtimes. The quota gate refuses changes of a TrainJob.
+
+    trainer: Trainer's user name. prefix: of the runtimes' names.
+    """
+    runtimes = tuple(priorities(prefix))
     return AdmissionPolicy(
         name=Promise.TRAIN_JOBS.policy,
         requests=[
@@ -105,7 +109,7 @@ def policy() -> AdmissionPolicy:
             Requests(group="", resources=["configmaps"]),
         ],
         namespaces=TEAM_NAMESPACES,
-        conditions={"others": f"request.userInfo.username != '{TRAINER}'"},
+        conditions={"others": f"request.userInfo.username != '{trainer}'"},
         validations=[
             Validation(
                 expression=f"request.resource.resource != 'configmaps' || !object.metadata.name.endsWith('{SNAPSHOT}')",
@@ -123,10 +127,10 @@ def policy() -> AdmissionPolicy:
                 "controllers keep all jobs in memory: remove some",
             ),
             _of_train_jobs(
-                f"{_SPEC}.runtimeRef.name in {words(tuple(RUNTIMES))} && "
+                f"{_SPEC}.runtimeRef.name in {words(runtimes)} && "
                 f"{_SPEC}.runtimeRef.?kind.orValue('ClusterTrainingRuntime') == 'ClusterTrainingRuntime' && "
                 f"{_SPEC}.runtimeRef.?apiGroup.orValue('{TRAIN_JOB.group}') == '{TRAIN_JOB.group}'",
-                f"a TrainJob's runtimeRef is one of the ClusterTrainingRuntimes {', '.join(RUNTIMES)}",
+                f"a TrainJob's runtimeRef is one of the ClusterTrainingRuntimes {', '.join(runtimes)}",
             ),
             _of_train_jobs(
                 f"{_SPEC}.?trainer.?image.orValue('') != ''",

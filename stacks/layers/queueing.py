@@ -189,6 +189,7 @@ def _trainer(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, sch
         scheduler=scheduling.scheduler,
         gang_seconds=inputs.settings.scheduling.coscheduling.permit_seconds if scheduling.has_pod_groups else None,
         capabilities=capabilities(cluster.fabric) if has_own else {},
+        prefix=inputs.resolved.runtime_prefix,
         near=narrowest(inputs.settings.scheduling.topology.levels),
         pods=operator_pods(inputs, cluster),
     )

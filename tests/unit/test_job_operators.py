@@ -140,7 +140,7 @@ def test_a_stack_with_trainer_has_job_set_whether_or_not_it_says_so() -> None:
 def test_a_runtime_for_each_priority_keeps_off_sick_nodes_and_starts_its_pods_together() -> None:
     args = TrainerArgs(definitions=[], scheduler="gangs", gang_seconds=60, capabilities={"add": ["IPC_LOCK"]})
     found = {item["metadata"]["name"]: item["spec"] for item in trainer.runtimes(args)}
-    assert list(found) == list(trainer.RUNTIMES)
+    assert list(found) == list(trainer.priorities())
     for name, spec in found.items():
         assert spec["podGroupPolicy"] == {"coscheduling": {"scheduleTimeoutSeconds": 60}}
         job_set = spec["template"]["spec"]
@@ -149,7 +149,7 @@ def test_a_runtime_for_each_priority_keeps_off_sick_nodes_and_starts_its_pods_to
         assert job["template"]["spec"]["backoffLimit"] == 0, "all pods are made again, not one"
         pod = job["template"]["spec"]["template"]["spec"]
         assert pod["schedulerName"] == "gangs"
-        assert pod.get("priorityClassName") == trainer.RUNTIMES[name]
+        assert pod.get("priorityClassName") == trainer.priorities()[name]
         (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
         sick = {"key": "autopilot.ibm.com/gpuhealth", "operator": "NotIn", "values": ["ERR", "TESTING", "EVICT"]}
         assert term["matchExpressions"] == [sick]

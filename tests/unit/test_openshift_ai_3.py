@@ -90,7 +90,16 @@ def test_openshift_ai_finds_a_closed_queue_instead_of_creating_an_open_one(recor
 
 def test_the_stack_adds_appwrapper_the_runtimes_and_the_rights_of_this_kueue(record: Record) -> None:
     assert "appwrapper-controller-manager" in {each.object_name for each in record.of("Deployment")}
-    assert "torch-distributed" in {each.object_name for each in record.of("ClusterTrainingRuntime")}
+    runtimes = {each.object_name for each in record.of("ClusterTrainingRuntime")}
+    assert runtimes == {
+        "mlbatch-torch-distributed",
+        "mlbatch-torch-distributed-low-priority",
+        "mlbatch-torch-distributed-default-priority",
+        "mlbatch-torch-distributed-high-priority",
+    }, "OpenShift AI creates torch-distributed (rhods-operator, prefetched-manifests/trainer/rhoai/runtimes)"
+    named = str(record.one("ValidatingAdmissionPolicy", "mlbatch-team-train-jobs").inputs)
+    assert "mlbatch-torch-distributed" in named
+    assert "system:serviceaccount:redhat-ods-applications:kubeflow-trainer-controller-manager" in named
     policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-quota-gate")
     for account in (
         "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",
