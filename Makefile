@@ -153,7 +153,7 @@ local-mlops: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_mlops.py tests/local/test_cpouta_again.py
 
 local-openshift-ai: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift_ai.py
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift_ai.py tests/local/test_openshift_ai_3.py
 
 local-platform: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \

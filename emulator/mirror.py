@@ -5,21 +5,18 @@ access does not need the mirror, because the program's catalogue has the address
 """
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
-from emulator import mlops
+from emulator import kustomize, mlops
 from emulator.charts import sources
 from emulator.openshift import definitions
 from emulator.openshift import operator_hub as hub
 from emulator.paths import Paths
-from emulator.toolchain import CHARTS, MODULES, Module, Toolchain, ToolchainError, pinned_version, without_cluster
+from emulator.toolchain import CHARTS, MODULES, Module, Toolchain, ToolchainError, pinned_version
 from runner.files import locked, replacing
 
 
@@ -110,7 +107,7 @@ def render(source: Source, tools: Module, paths: Paths, toolchain: Toolchain) ->
     version = pinned_version(tools, source.module)
     file = paths.mirror / f"{source.name}-{version}.yaml"
     if not file.exists():
-        manifest = _kustomize(paths, toolchain.module_folder(tools, source.module) / "config" / "default")
+        manifest = kustomize.render(paths, toolchain.module_folder(tools, source.module) / "config" / "default")
         with replacing(file) as unfinished:
             unfinished.write_text(_released(manifest, f"{source.image}:{version}"))
 
@@ -121,15 +118,6 @@ def _generated_by(generator: str, definition: str) -> str:
     if not found:
         raise ToolchainError(f"a definition of scheduler-plugins does not contain {_GENERATOR.strip()!r}")
     return f"{before}{found}{generator}\n{after.partition(chr(10))[2]}"
-
-
-def _kustomize(paths: Paths, folder: Path) -> str:
-    kubectl = shutil.which("kubectl", path=f"{paths.bin}{os.pathsep}{os.environ.get('PATH', '')}") or "kubectl"
-    command = [kubectl, "kustomize", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=without_cluster())
-    if done.returncode != 0:
-        raise ToolchainError(f"`kubectl kustomize {folder}` failed: {done.stderr.strip()}")
-    return done.stdout
 
 
 def _released(rendered: str, image: str) -> str:

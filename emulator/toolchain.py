@@ -121,7 +121,7 @@ JOB_OPERATORS = (
     KUBERNETES_1_34.need("kuberay-operator"),
 )
 """Operators that create the pods of PyTorch's and Ray's kinds."""
-OPERATOR_HUB = (OLM.need(), OPENDATAHUB.need(), OPENDATAHUB_KUEUE.need())
+OPERATOR_HUB = (OLM.need(), OPENDATAHUB.need(), OPENDATAHUB_KUEUE.need(), KUEUE_0_18.need())
 """Operators of a local OpenShift with a catalog; built only for stacks that select it."""
 MONITORING = (PROMETHEUS.need(), ALERTMANAGER.need(), KUBERNETES_1_36.need("kube-state-metrics"))
 """Tools that test alerts and dashboards. The cluster does not need them."""

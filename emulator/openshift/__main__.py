@@ -14,6 +14,9 @@ from emulator.cluster.layout import Layout
 from emulator.cluster.ready import announce
 from emulator.cluster.store import Key, Store
 from emulator.openshift import accounts, definitions, namespaces, operator_hub, platform, routes
+from emulator.openshift.red_hat.job_set_operator import JobSetOperator
+from emulator.openshift.red_hat.kueue_operator import KueueOperator
+from emulator.openshift.red_hat.openshift_ai import OpenShiftAi
 from emulator.paths import Paths
 
 _NAMESPACES = "/api/v1/namespaces"
@@ -23,6 +26,7 @@ _COLLECTIONS = {
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1{0}/rolebindings",
 }
 """API paths of the objects in each namespace, by kind. {0} is the namespace, or empty for all."""
+_STUBS = (KueueOperator, JobSetOperator, OpenShiftAi)
 _SYNC_SECONDS = 30.0
 _RESYNC_SECONDS = 5.0
 
@@ -112,11 +116,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     try:
         # On a busy machine, a definition of half a megabyte takes a while.
-        api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()), timeout=60.0)
+        account = read_kubeconfig(layout.paths.kubeconfig.read_text())
+        api = Api(account, timeout=60.0)
         platform.install(api, definitions.read(layout.paths))
         if options.operator_hub:
             platform.define(api, operator_hub.definitions(layout.paths))
             platform.apply(api, operator_hub.objects())
+        operands = operator_hub.folder(layout.paths.mirror) / "operands"
+        stubs = [each(account, operands) for each in _STUBS] if options.operator_hub else []
         attendant = Attendant(api)
         attendant.start()
         attendant.attend()
@@ -128,6 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     while not stop.is_set():
         attendant.wait()
         attendant.attend()
+        for stub in stubs:
+            stub.attend()
     return 0
 
 

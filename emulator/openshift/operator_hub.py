@@ -1,7 +1,8 @@
-"""OperatorHub: the Operator Lifecycle Manager, and two catalogs with one operator each.
+"""OperatorHub: the Operator Lifecycle Manager, and two catalogs.
 
 Real: OLM's two operators, its catalog server, and Open Data Hub's operator 2.21, the base of OpenShift AI 2.16, with
-its module's bundle. The other catalog has the GPU operator (`certified.yaml`). Bundles contain their manifests, so OLM
+its module's bundle. Stubs: the operators for OpenShift AI 3.4 (`red_hat`), and the GPU operator in the other catalog
+(`certified.yaml`). Bundles contain their manifests, so OLM
 does not unpack them from an image.
 """
 
@@ -18,6 +19,7 @@ from emulator.charts.sources import STUBS
 from emulator.cluster.api import Object
 from emulator.openshift import operand_manifests
 from emulator.openshift.definitions import API, FILES
+from emulator.openshift.red_hat import bundles
 from emulator.paths import Paths
 from emulator.toolchain import KUBERNETES_1_34, OLM, OPENDATAHUB, Toolchain
 from runner.files import replacing
@@ -41,10 +43,11 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
     Raises ToolchainError if a module cannot be downloaded.
     """
     target = folder(paths.mirror)
-    if (target / "certified").exists():
+    if (target / "operands").exists():
         return
     with replacing(target) as unfinished:
         _write(unfinished, toolchain)
+        bundles.write_operands(unfinished / "operands", paths, toolchain)
         shutil.rmtree(target, ignore_errors=True)
 
 
@@ -59,11 +62,20 @@ def _write(unfinished: Path, toolchain: Toolchain) -> None:
     bundle = toolchain.module_folder(OPENDATAHUB, _OPERATOR) / "bundle" / "manifests"
     manifests = [yaml.load(file.read_text(), Loader=yaml.CSafeLoader) for file in sorted(bundle.glob("*.yaml"))]
     _as_openshift_ai(next(each for each in manifests if each["kind"] == _VERSION_KIND))
-    (catalog / "catalog.json").write_text(_catalog(PACKAGE, VERSION, CHANNELS, manifests))
+    red_hats = [_package(PACKAGE, CHANNELS[0]), *_versions(PACKAGE, VERSION, CHANNELS, manifests)]
+    for operator in bundles.OPERATORS:
+        channels = operator["channels"]
+        if operator["package"] != PACKAGE:
+            red_hats.append(_package(operator["package"], channels[0]))
+        version, *definitions_of = bundles.bundle(operator, toolchain)
+        number = version["spec"]["version"]
+        red_hats += _versions(operator["package"], number, channels, [version, *definitions_of])
+    _write_catalog(catalog, red_hats)
     policies = json.loads((STUBS / "gpu-operator" / "crds" / "clusterpolicies.nvidia.com.json").read_text())
     gpu_operator = yaml.safe_load(_CERTIFIED.read_text())
-    (other / "catalog.json").write_text(
-        _catalog("gpu-operator-certified", gpu_operator["spec"]["version"], ("v26.3",), [gpu_operator, policies])
+    package, version = "gpu-operator-certified", gpu_operator["spec"]["version"]
+    _write_catalog(
+        other, [_package(package, "v26.3"), *_versions(package, version, ("v26.3",), [gpu_operator, policies])]
     )
     operand_manifests.write(unfinished / "manifests", toolchain)
 
@@ -84,8 +96,17 @@ def objects() -> list[Object]:
     return list(yaml.safe_load_all(_OBJECTS.read_text()))
 
 
-def _catalog(package: str, version: str, channels: Sequence[str], manifests: Sequence[Object]) -> str:
-    """Return a file-based catalog of one version (operator-registry, docs: file-based catalogs)."""
+def _write_catalog(folder: Path, documents: Sequence[Object]) -> None:
+    """Write a file-based catalog (operator-registry, docs: file-based catalogs)."""
+    (folder / "catalog.json").write_text("\n".join(json.dumps(document) for document in documents))
+
+
+def _package(name: str, channel: str) -> Object:
+    return {"schema": "olm.package", "name": name, "defaultChannel": channel}
+
+
+def _versions(package: str, version: str, channels: Sequence[str], manifests: Sequence[Object]) -> Iterator[Object]:
+    """Yield the channels and the bundle of one version of a package."""
     csv = next(each for each in manifests if each["kind"] == _VERSION_KIND)
     name = csv["metadata"]["name"]
     properties: list[dict[str, Any]] = [{"type": "olm.package", "value": {"packageName": package, "version": version}}]
@@ -95,13 +116,9 @@ def _catalog(package: str, version: str, channels: Sequence[str], manifests: Seq
     for manifest in manifests:
         data = base64.b64encode(json.dumps(manifest, default=str).encode()).decode()
         properties.append({"type": "olm.bundle.object", "value": {"data": data}})
-    documents: list[Object] = [{"schema": "olm.package", "name": package, "defaultChannel": channels[0]}]
-    documents += [
-        {"schema": "olm.channel", "package": package, "name": channel, "entries": [{"name": name}]}
-        for channel in channels
-    ]
-    bundle = {"schema": "olm.bundle", "package": package, "name": name, "image": "", "properties": properties}
-    return "\n".join(json.dumps(document) for document in (*documents, bundle))
+    for channel in channels:
+        yield {"schema": "olm.channel", "package": package, "name": channel, "entries": [{"name": name}]}
+    yield {"schema": "olm.bundle", "package": package, "name": name, "image": "", "properties": properties}
 
 
 def _as_openshift_ai(csv: Object) -> None:

@@ -24,7 +24,8 @@ def report(versions: Objects, routes: Sequence[Mapping[str, Any]], volumes: Obje
     folders = [volume for volume in volumes if "nfs" in volume["spec"]]
     names = ", ".join(catalog["metadata"]["name"] for catalog in catalogs)
     hub = (
-        f"operators come from OLM's catalogs {names}, which have only OpenShift AI and the GPU operator"
+        f"operators come from OLM's catalogs {names}, which have only OpenShift AI and the GPU operator.\n"
+        "  The four operators of OpenShift AI 3 are stubs, which install upstream's Kueue, JobSet, KubeRay and Trainer"
         if names
         else _NO_CATALOG
     )

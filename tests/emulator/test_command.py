@@ -509,7 +509,7 @@ def test_help_lists_what_each_target_still_has_to_build(
         ),
         "  still to build for up STACK=cpouta, test: openstack",
         "  still to build for dashboards, test: alertmanager, kubernetes-1.36, prometheus",
-        "  still to build for local-openshift-ai: olm, opendatahub, opendatahub-kueue",
+        "  still to build for local-openshift-ai: kueue-0.18, olm, opendatahub, opendatahub-kueue",
     ]
     monkeypatch.setattr(Installation, "missing", lambda _: [])
     for module in (each for each in vars(toolchain).values() if isinstance(each, Module)):

@@ -66,7 +66,7 @@ def test_operators_that_the_local_cluster_lacks_are_refused_before_it_starts(
     with pytest.raises(EngineError) as refused:
         require_brought(root, "ai")
     assert f"mlbatch:openshift.version is {said} in Pulumi.ai.yaml" in str(refused.value)
-    assert "the local cluster supports only '2.16'" in str(refused.value)
+    assert "the local cluster supports only '2.16' or '3.4'" in str(refused.value)
     file.write_text("config: {'mlbatch:openshift': {operators: openshift-ai, version: '2.16'}}\n")
     require_brought(root, "ai")
     file.write_text("config: {'mlbatch:target': openshift, 'mlbatch:openshift': {version: '2.19'}}\n")

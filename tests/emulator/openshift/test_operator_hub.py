@@ -15,6 +15,7 @@ from components.nodes import certified_gpu_operator
 from components.openshift_ai import installation
 from emulator.cluster import images
 from emulator.openshift import operator_hub
+from emulator.openshift.red_hat import bundles
 from emulator.paths import Paths
 from emulator.toolchain import Toolchain
 
@@ -34,18 +35,33 @@ def documents(mirror: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (mirror / "catalog" / "catalog.json").read_text().splitlines()]
 
 
-def carried(documents: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the manifests in the bundle."""
-    (bundle,) = (each for each in documents if each["schema"] == "olm.bundle")
+def carried(documents: list[dict[str, Any]], csv: str) -> Iterator[dict[str, Any]]:
+    """Yield the manifests in the bundle of a version."""
+    (bundle,) = (each for each in documents if (each["schema"], each["name"]) == ("olm.bundle", csv))
     for each in bundle["properties"]:
         if each["type"] == "olm.bundle.object":
             yield json.loads(base64.b64decode(each["value"]["data"]))
 
 
 def test_each_channel_of_the_programs_catalogue_leads_to_its_version(documents: list[dict[str, Any]]) -> None:
-    release = catalogue.entry(catalogue.OPENSHIFT_AI, version="2.16")
-    channels = {each["name"]: each["entries"] for each in documents if each["schema"] == "olm.channel"}
-    assert channels == {channel: [{"name": release.csv}] for channel in release.channels}
+    found = {(each["package"], each["name"]): each["entries"] for each in documents if each["schema"] == "olm.channel"}
+    releases = [catalogue.entry(catalogue.OPENSHIFT_AI, version=version) for version in ("2.16", "3.4")]
+    wanted = {(installation.NAME, channel): [{"name": each.csv}] for each in releases for channel in each.channels}
+    wanted |= {(each.package, each.channel): [{"name": each.csv}] for each in catalogue.RED_HAT_OPERATORS}
+    assert found == wanted
+
+
+def test_the_stubs_run_where_the_program_installs_the_operators(documents: list[dict[str, Any]]) -> None:
+    found = {each["package"]: (each["namespace"], each["csv"], each["mode"]) for each in bundles.OPERATORS}
+    assert found.pop(installation.NAME)[0] == installation.OPERATOR_NAMESPACE
+    modes = {True: "OwnNamespace", False: "AllNamespaces"}
+    assert found == {
+        each.package: (each.namespace, each.csv, modes[each.watches_own]) for each in catalogue.RED_HAT_OPERATORS
+    }
+    for each in bundles.OPERATORS:
+        version, *definitions = carried(documents, each["csv"])
+        assert version["spec"]["displayName"] == f"Stub of {each['package']}"
+        assert {definition["metadata"]["name"] for definition in definitions} == {*each["owns"]}
 
 
 def test_the_other_catalog_leads_to_the_gpu_operator_that_the_program_takes_by_default(mirror: Path) -> None:
@@ -53,7 +69,7 @@ def test_the_other_catalog_leads_to_the_gpu_operator_that_the_program_takes_by_d
     release = catalogue.CERTIFIED_GPU_OPERATORS[0]
     channels = {each["name"]: each["entries"] for each in documents if each["schema"] == "olm.channel"}
     assert channels == {release.channel: [{"name": release.csv}]}
-    version, definition = carried(documents)
+    version, definition = carried(documents, release.csv)
     assert (version["metadata"]["name"], definition["spec"]["names"]["kind"]) == (release.csv, "ClusterPolicy")
     sources = {each["metadata"]["name"] for each in operator_hub.objects() if each["kind"] == "CatalogSource"}
     assert sources == {installation.CATALOG, certified_gpu_operator.CATALOG}
@@ -67,8 +83,8 @@ def test_a_mirror_older_than_the_other_catalog_is_filled_again(tmp_path: Path) -
 
 
 def test_the_bundle_carries_a_version_of_openshift_ai(documents: list[dict[str, Any]]) -> None:
-    (version,) = (each for each in carried(documents) if each["kind"] == "ClusterServiceVersion")
-    assert version["metadata"]["name"] == "rhods-operator.2.16.0"
+    manifests = carried(documents, "rhods-operator.2.16.0")
+    (version,) = (each for each in manifests if each["kind"] == "ClusterServiceVersion")
     (deployment,) = version["spec"]["install"]["spec"]["deployments"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert images.known(container["image"])
