@@ -57,14 +57,18 @@ def read(text: str, team: str) -> Job:
 
     Other objects must be wrapped in the job or exist in the cluster: one file, one job.
     """
-    found = _documents(text)
+    found = read_objects(text)
     if len(found) != 1:
         called = ", ".join(map(_called, found))
         raise ManifestError(
             f"the file has {len(found)} objects ({called or 'none'}): ask about one job. Wrap the others "
             "in its AppWrapper, or create them in the cluster first"
         )
-    (document,) = found
+    return check(found[0], team)
+
+
+def check(document: Document, team: str) -> Job:
+    """Return a job in a team's namespace. Raises ManifestError unless it is valid."""
     _check_kind(document)
     metadata = document.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -81,7 +85,7 @@ def read(text: str, team: str) -> Job:
         raise ManifestError("the job has no spec: add one")
     namespace = metadata.get("namespace") or team
     if namespace != team:
-        raise ManifestError(f"the job is for namespace {namespace}, and the question for team {team}: name one of them")
+        raise ManifestError(f"the job is for namespace {namespace}, and --team names {team}: name one of them")
     _check_queue(document["kind"], metadata.get("labels"))
     return Job({**document, "metadata": {**metadata, "namespace": team}})
 
@@ -148,7 +152,8 @@ def _as_read(amount: Any) -> Any:
     return amount.strip() if isinstance(amount, str) else amount or 0
 
 
-def _documents(text: str) -> list[Document]:
+def read_objects(text: str) -> list[Document]:
+    """Return the objects of a file; raises ManifestError."""
     try:
         found = documents(text)
     except UnreadableError as error:

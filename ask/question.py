@@ -14,8 +14,9 @@ from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
 from ask.manifest import Job
+from ask.messages import LACKS, MOST, OF_JOB, OTHER_NODES, POD_LABELS, POLICY, PREEMPTING, SHORT, UNCOVERED, added
 from components import names
-from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
+from components.job_kinds import APPWRAPPER, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.quantity import Quantity
 from components.tenancy.lending import DECLARED
 from runner.report import Client, condition, is_true, message, objects, queueing
@@ -29,40 +30,10 @@ SETTLED: Final = 8.0
 A gang's pods arrive one by one, preempted pods need a moment to end, and a scheduler waits before it tries again.
 """
 _EVERY: Final = 0.1
-_MOST: Final = re.compile(
-    r"insufficient quota for (?P<resource>\S+) in flavor (?P<flavor>[^\s,]+), previously considered podsets requests "
-    r"\((?P<before>\S+)\) \+ current podset request \((?P<asked>\S+)\) > maximum capacity \((?P<most>[^\s)]+)\)"
-)
-_LACKS: Final = re.compile(r"insufficient unused quota(?: in cohort)? for (\S+) in flavor \S+, ([^\s,;]+) more needed")
-_SHORT: Final = re.compile(
-    r"insufficient unused quota in cohort for (\S+) in flavor|borrowing limit for (\S+) in flavor"
-    r"|insufficient quota for (\S+) in flavor \S+ in ClusterQueue"
-)
-"""Quota that is missing in Kueue 0.8.3, of OpenShift AI. Its message is the same for now and for ever."""
-_UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
-_OTHER_NODES: Final = re.compile(
-    r"flavor (?P<selected>[^\s,]+) doesn't match node affinity|untolerated taint [^,]* in flavor (?P<tainted>[^\s,]+)"
-)
-"""Messages of Kueue about a job that it does not admit (v0.19.2, `pkg/scheduler/flavorassigner/flavorassigner.go`).
-The Kueue of OpenShift AI (0.8.3, the same file) has another message for missing quota, and none for the maximum.
-"""
 _WORKED_OUT: Final = ("priority", "preemptionPolicy")
 """Fields in Kueue's copy of a pod that the API server computes from the pod's priority class."""
-_PREEMPTING: Final = "Pending the preemption"
-_POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']+)'.*?denied request: (.*)", re.DOTALL)
 _NOT_YET: Final = ("failed calling webhook", "failed to call webhook", "not yet ready", "status unknown for quota")
 
-_POD_LABELS: Final = {
-    APPWRAPPER.kind: wrapped.LABEL,
-    PYTORCH_JOB.kind: "training.kubeflow.org/job-name",
-    RAY_CLUSTER.kind: "ray.io/cluster",
-    TRAIN_JOB.kind: "jobset.sigs.k8s.io/jobset-name",
-}
-"""Labels of pods with the name of their job, by its kind, or of the JobSet with a TrainJob's name. Pods of a RayJob
-name the RayCluster that KubeRay creates for it, and the Job with the RayJob's name that submits its program
-(KubeRay v1.6.2, `controllers/ray/utils/constant.go`)."""
-_OF_JOB: Final = "kueue.x-k8s.io/job-uid"
-"""Label of the Workload that Kueue creates for a job (v0.19.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"
 _BAD_REQUEST, _FORBIDDEN, _CONFLICT, _INVALID = 400, 403, 409, 422
 _UNREADABLE: Final = "cannot be handled as a"
@@ -165,7 +136,7 @@ class Question:
                 if is_late or (homeless_since and time.monotonic() - homeless_since > SETTLED):
                     reason = homeless[0] if homeless else "its pods do not exist yet"
                     return self._answer(Verdict.WAITS, resource="nodes with room for its pods", reason=reason)
-            elif said and _PREEMPTING not in said["message"]:
+            elif said and PREEMPTING not in said["message"]:
                 return self._without_quota(workload, str(said["message"]))
             elif is_late:
                 reason = str(said["message"]) if said else "no queue has decided about it"
@@ -200,7 +171,7 @@ class Question:
                 self.client.create(resource, body=part, namespace=self.team, dry_run="All")
             except ApiException as error:
                 said = message(error)
-                is_invalid = error.status == _INVALID and not _POLICY.search(said)
+                is_invalid = error.status == _INVALID and not POLICY.search(said)
                 is_other = error.status == _BAD_REQUEST and _UNREADABLE in said
                 is_taken = error.status == _CONFLICT and self._is_taken(part)
                 is_too_much = error.status == _FORBIDDEN and _EXCEEDED in said and not self._is_made(part)
@@ -253,7 +224,7 @@ class Question:
     def _waits(self, uid: str) -> bool:
         """Return whether the job waits for other jobs to end, which frees quota."""
         _, said = self._decided(uid)
-        return bool(said) and said["status"] != "True" and _PREEMPTING not in said["message"]
+        return bool(said) and said["status"] != "True" and PREEMPTING not in said["message"]
 
     def _decided(self, uid: str) -> tuple[Document, Document]:
         """Return the job's Workload and its condition about quota. Each is empty if it does not exist."""
@@ -278,30 +249,30 @@ class Question:
         return self._answer(Verdict.NEVER, resource=found.resource, reason=found.reason, change=found.change)
 
     def _without_quota(self, workload: Document, said: str) -> Answer:
-        found = _UNCOVERED.search(said)
+        found = UNCOVERED.search(said)
         if found:
             change = f"{room.without(found[1], self._covered())}: no queue covers it"
             return self._answer(Verdict.NEVER, resource=found[1], reason=said, change=change)
-        beyond = {found["flavor"]: found for found in _MOST.finditer(said)}
-        others = {found["selected"] or found["tainted"] for found in _OTHER_NODES.finditer(said)}
+        beyond = {found["flavor"]: found for found in MOST.finditer(said)}
+        others = {found["selected"] or found["tainted"] for found in OTHER_NODES.finditer(said)}
         if beyond and self._flavors() <= beyond.keys() | others:
             resource = next(iter(beyond.values()))["resource"]
             alike = [each for each in beyond.values() if each["resource"] == resource]
             found = max(alike, key=lambda each: Quantity.parse(each["most"]).nano)
-            most, wanted = found["most"], _sum(found["before"], found["asked"])
+            most, wanted = found["most"], added(found["before"], found["asked"])
             if any(self._had_without_loss(each) for each in beyond.values()):
                 lost = f"nodes that are lost now: the queues lend {most} {resource} until they are back"
                 return self._answer(Verdict.WAITS, resource=lost, behind=self._ahead(workload), reason=said)
             change = f"ask for {most} {resource} in all, in place of {wanted}"
             return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
-        for each in _SHORT.finditer(said):
+        for each in SHORT.finditer(said):
             resource = each[each.lastindex or 0]
             total, lent = _total(workload, resource), self._lent_without_loss(resource, workload)
             if total > lent:
                 amounts = [room.text(resource, nano) for nano in (lent, total)]
                 change = f"ask for {amounts[0]} {resource} in all, in place of {amounts[1]}"
                 return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
-        missing = dict(_LACKS.findall(said))
+        missing = dict(LACKS.findall(said))
         if not missing and others and self._flavors() <= others:
             change = "take out of the job which nodes it selects: those of its queue are the only ones with quota"
             return self._answer(Verdict.NEVER, resource="nodes", reason=said, change=change)
@@ -343,7 +314,7 @@ class Question:
 
     def _had_without_loss(self, beyond: re.Match[str]) -> bool:
         """Return whether a flavor would have the amount that Kueue reports as too much, if no node were lost."""
-        wanted = _sum(beyond["before"], beyond["asked"])
+        wanted = added(beyond["before"], beyond["asked"])
         return wanted.nano <= self._lent_of(beyond["flavor"], beyond["resource"])
 
     def _lent_of(self, flavor: str, resource: str) -> int:
@@ -362,7 +333,7 @@ class Question:
         said, status = message(error), error.status
         if status == 429 or status >= 500 or any(word in said for word in _NOT_YET):
             raise error
-        found = _POLICY.search(said)
+        found = POLICY.search(said)
         if found:
             rule, reason = found[1], found[2].strip()
             return self._answer(Verdict.REFUSED, rule=rule, reason=reason, change="change what the rule names")
@@ -384,7 +355,7 @@ class Question:
         return queueing(self.client, "Workload", **options)
 
     def _workload(self, uid: str) -> Document | None:
-        for item in self._workloads(namespace=self.team, label_selector=f"{_OF_JOB}={uid}"):
+        for item in self._workloads(namespace=self.team, label_selector=f"{OF_JOB}={uid}"):
             if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences") or ()):
                 return item
         return None
@@ -437,10 +408,10 @@ class Question:
     def _selectors(self) -> list[str]:
         """Return the label selectors of the job's pods."""
         if self.job.kind != RAY_JOB.kind:
-            return [f"{_POD_LABELS[self.job.kind]}={self.job.name}"]
+            return [f"{POD_LABELS[self.job.kind]}={self.job.name}"]
         for item in self._named(self.job.version, self.job.kind, self.job.name):
             self.ray_cluster = (item.get("status") or {}).get("rayClusterName") or self.ray_cluster
-        made = [f"{_POD_LABELS[RAY_CLUSTER.kind]}={self.ray_cluster}"] if self.ray_cluster else []
+        made = [f"{POD_LABELS[RAY_CLUSTER.kind]}={self.ray_cluster}"] if self.ray_cluster else []
         return [*made, f"{_SUBMITTER}={self.job.name}"]
 
     def _named(self, version: str, kind: str, name: str) -> list[Document]:
@@ -510,11 +481,6 @@ def _job_of(workload: Document) -> str:
     owners = workload["metadata"].get("ownerReferences") or ()
     name = owners[0]["name"] if owners else workload["metadata"]["name"]
     return f"{workload['metadata']['namespace']}/{name}"
-
-
-def _sum(first: str, second: str) -> Quantity:
-    one, other = Quantity.parse(first), Quantity.parse(second)
-    return Quantity(one.nano + other.nano, other.format)
 
 
 def _quota(queue: Document, flavor: str, resource: str, key: str) -> int | None:

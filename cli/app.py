@@ -20,6 +20,16 @@ Context = Annotated[
     str | None, typer.Option(metavar="NAME", help="The context in the kubeconfig. Default: its current context.")
 ]
 File = Annotated[Path | None, typer.Option(metavar="FILE", help="Write into this file instead of printing.")]
+Team = Annotated[
+    str | None,
+    typer.Option(metavar="TEAM", help="The team's namespace. Default: that of the kubeconfig's context."),
+]
+User = Annotated[
+    str | None, typer.Option("--as", metavar="USER", help="Act as this user, if you may impersonate users.")
+]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Wait until the job ends, and print its output.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the job in the cluster, print it, and submit nothing.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The job.", show_default=False)]
 Stack = Annotated[str, typer.Option(metavar="STACK", help="The stack, as in Pulumi.<stack>.yaml.")]
 
 
@@ -28,7 +38,7 @@ def _exit(code: int) -> None:
 
 
 app = typer.Typer(
-    help="Look at and check the ML batch platform.",
+    help="Submit jobs to the ML batch platform, look at it and check it.",
     epilog="Exit codes: 0 fine, 1 found something, 2 wrong use or could not be done. Details: docs/commands.md.",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
@@ -47,6 +57,126 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception:
         traceback.print_exc()
     return FAILED
+
+
+@app.command()
+def submit(
+    job: Annotated[str, typer.Argument(metavar="FILE", help="The job's YAML file, or - for standard input.")],
+    follow: Follow = False,
+    dry_run: DryRun = False,
+    team: Team = None,
+    user: User = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> int:
+    """Submit a job to your team's queue, and say whether it runs or what it waits for.
+
+    Puts a Job, JobSet, PyTorchJob, RayCluster or RayJob, and what else is in the file, into an AppWrapper. Exit code 1:
+    the job failed, with --follow.
+    """
+    from cli import member
+
+    return member.submit(member.Member(kubeconfig, context, team, user), job, follow=follow, dry_run=dry_run)
+
+
+@app.command()
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The program and its arguments, after --.")],
+    image: Annotated[str, typer.Option(metavar="IMAGE", help="The container image.")],
+    gpus: Annotated[int, typer.Option(min=0, max=100_000, metavar="N", help="GPUs of the whole job.")] = 1,
+    gpus_per_node: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="The most GPUs of a pod. More GPUs make more pods.")
+    ] = 8,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="The job's name. Default: a new one.")] = None,
+    cpus: Annotated[str | None, typer.Option(metavar="N", help="CPUs of each pod. Default: 8 for each GPU.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="AMOUNT", help="Memory of each pod. Default: 64Gi for each GPU.")
+    ] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="An environment variable. Can be repeated.")
+    ] = None,
+    volume: Annotated[
+        list[str] | None, typer.Option(metavar="CLAIM:PATH", help="Mount a PersistentVolumeClaim. Can be repeated.")
+    ] = None,
+    priority: Annotated[Literal["low", "default", "high"] | None, typer.Option(help="Within your team.")] = None,
+    follow: Follow = False,
+    dry_run: DryRun = False,
+    team: Team = None,
+    user: User = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> int:
+    """Submit a command as a job: mlbatch run --gpus 16 --image IMAGE -- torchrun train.py.
+
+    With more GPUs than a pod has, the pods find each other: torchrun needs no options, and other programs read
+    MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK.
+    """
+    from cli import member
+
+    return member.run(
+        member.Member(kubeconfig, context, team, user),
+        {
+            "command": command,
+            "image": image,
+            "gpus": gpus,
+            "per_node": gpus_per_node,
+            "name": name,
+            "cpus": cpus,
+            "memory": memory,
+            "priority": priority,
+        },
+        env or [],
+        volume or [],
+        follow=follow,
+        dry_run=dry_run,
+    )
+
+
+@app.command()
+def why(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The job. Default: a table of all jobs.")] = None,
+    team: Team = None,
+    user: User = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[Literal["text", "json"], typer.Option(help="The format of the answer.")] = "text",
+) -> int:
+    """Tell why a job of your team does not run, and what to do. Lists all jobs of your team without NAME.
+
+    Exit code 1: the job does not run.
+    """
+    from cli import member
+
+    return member.why(member.Member(kubeconfig, context, team, user), name, output)
+
+
+@app.command()
+def logs(
+    name: Name,
+    follow: Follow = False,
+    rank: Annotated[int, typer.Option(min=0, metavar="N", help="The pod, by its index in the job.")] = 0,
+    team: Team = None,
+    user: User = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> int:
+    """Print the output of a job's first pod, or of another one.
+
+    Exit code 1: the job failed, with --follow.
+    """
+    from cli import member
+
+    return member.logs(member.Member(kubeconfig, context, team, user), name, rank, follow=follow)
+
+
+@app.command()
+def cancel(
+    name: Name, team: Team = None, user: User = None, kubeconfig: Kubeconfig = None, context: Context = None
+) -> int:
+    """Stop a job and delete it, with its pods."""
+    from cli import member
+
+    return member.cancel(member.Member(kubeconfig, context, team, user), name)
 
 
 @app.command()

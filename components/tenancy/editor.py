@@ -40,6 +40,7 @@ RULES: Final = (
     ("", ("services", "configmaps", "persistentvolumeclaims"), _WRITE),
     ("", ("secrets",), ("create", "delete")),
     ("kueue.x-k8s.io", ("*",), _READ),
+    ("visibility.kueue.x-k8s.io", ("localqueues/pendingworkloads",), ("get",)),
     _rule(_WRITE, PYTORCH_JOB),
     _rule(_END, RAY_JOB, RAY_CLUSTER),
     _rule(_WRITE, TRAIN_JOB),
@@ -54,7 +55,7 @@ RULES: Final = (
 )
 """API group, resources and verbs. Members cannot create pods, Jobs or Deployments directly, because everything that
 runs must pass through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`, except for
-TrainJobs, their JobSets, and the three rules below."""
+TrainJobs, their JobSets, the order of pending jobs, and the three rules below."""
 READS_SECRETS: Final = ("", ("secrets",), _WRITE)
 """The response to a change of a Secret contains the Secret. Members who cannot read Secrets therefore cannot change
 them."""

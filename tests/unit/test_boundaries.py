@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RUFF = Path(sys.executable).with_name("ruff")
 FILES = sorted(file for depth in ("", "*/", "*/*/") for file in ROOT.glob(f"[!.]*/{depth}ruff.toml"))
-OUTSIDE = ("ask", "cli", "drift", "emulator", "reference", "repair", "review", "runner", "lab", "tests")
+OUTSIDE = ("ask", "cli", "drift", "emulator", "member", "reference", "repair", "review", "runner", "lab", "tests")
 """Packages that the program must not import."""
 AZURE = ("components.azure", "pulumi_azure_native")
 OPENSTACK = ("components.openstack", "pulumi_openstack", "openstack")
@@ -31,6 +31,7 @@ FORBIDDEN = {
     "drift": ("ask", "cli", "stacks", "emulator", "reference", "repair", "runner", "lab", "tests"),
     "emulator": ("ask", "cli", "components", "stacks", "drift", "reference", "review", "lab", "tests"),
     "emulator/azure": ("ask", "cli", "components", "stacks", "drift", "reference", "review", "lab", "tests"),
+    "member": ("pulumi", "cli", "stacks", "drift", "emulator", "reference", "review", "lab", "tests"),
     "reference": ("ask", "cli", "drift", "emulator", "review", "runner", "lab", "tests", *AZURE),
     "repair": ("ask", "cli", "stacks", "drift", "emulator", "reference", "review", "lab", "tests", "components.azure"),
     "review": ("ask", "cli", "components", "stacks", "drift", "emulator", "reference", "lab", "tests"),
@@ -43,7 +44,8 @@ ALLOWED = {
     "stacks": ("components.kubernetes", "stacks.targets.aks"),
     "stacks/targets/aks": (*AZURE, "stacks.platform"),
     "stacks/targets/cpouta": (*OPENSTACK, "stacks.platform"),
-    "cli": ("ask", "attack", "drift", "emulator", "reference", "repair", "review", "runner", "stacks"),
+    "cli": ("ask", "attack", "drift", "emulator", "member", "reference", "repair", "review", "runner", "stacks"),
+    "member": ("ask", "components.names", "runner"),
     "repair": ("components.health", "runner"),
     "drift": ("components.ownership", "review"),
     "emulator": ("emulator.azure", "runner"),

@@ -27,19 +27,38 @@ from tests.unit.test_packages import modules
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "commands.md").read_text()
-COMMANDS = ("status", "repair", "usage", "ask", "jobs", "drift", "review", "attack", "settings")
-FOLDERS = ("ask", "attack", "components", "drift", "emulator", "reference", "repair", "review", "runner", "stacks")
+MEMBERS = ("submit", "run", "why", "logs", "cancel")
+COMMANDS = (*MEMBERS, "status", "repair", "usage", "ask", "jobs", "drift", "review", "attack", "settings")
+FOLDERS = (
+    "ask",
+    "attack",
+    "components",
+    "drift",
+    "emulator",
+    "member",
+    "reference",
+    "repair",
+    "review",
+    "runner",
+    "stacks",
+)
 """Modules that the command line may use, and their dependencies."""
 SHARED = {
-    "kubeconfig": ("status", "repair", "usage", "ask", "drift", "attack"),
-    "context": ("status", "repair", "usage", "ask", "drift", "attack"),
+    "team": (*MEMBERS, "ask", "jobs"),
+    "kubeconfig": (*MEMBERS, "status", "repair", "usage", "ask", "drift", "attack"),
+    "context": (*MEMBERS, "status", "repair", "usage", "ask", "drift", "attack"),
     "stack": ("jobs", "drift", "review"),
     "file": ("status", "usage", "review"),
-    "output": ("status", "repair", "usage", "ask", "settings"),
+    "output": ("why", "status", "repair", "usage", "ask", "settings"),
 }
 """Common options, by the subcommands that have them."""
 ABSENT = ["--kubeconfig", "/nonexistent/kubeconfig"]
 FAILS: dict[str, list[str]] = {
+    "submit": ["/nonexistent/job.yaml", "--team", "blue", *ABSENT],
+    "run": ["--image", "i", "--team", "blue", *ABSENT, "--", "true"],
+    "why": ["--team", "blue", *ABSENT],
+    "logs": ["train", "--team", "blue", *ABSENT],
+    "cancel": ["train", "--team", "blue", *ABSENT],
     "status": ABSENT,
     "repair": ["list", *ABSENT],
     "usage": ABSENT,

@@ -1,0 +1,170 @@
+"""`mlbatch submit`, `run`, `why`, `logs` and `cancel`: a team member's own jobs, with the member's rights."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException
+from urllib3.exceptions import HTTPError
+
+from ask.manifest import Job, ManifestError
+from ask.reading import MOST_OF_A_FILE
+from cli.ending import FINE, FOUND, failed, interrupted
+from member import following, manifests, training
+from member.session import MemberError, Session, connect
+from member.state import KINDS, State, find, listed, report
+from member.training import Training
+from runner.report import message, table
+
+DECISION: Final = 10.0
+"""Seconds in which Kueue usually decides about a new job."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """The options that all subcommands of members have."""
+
+    kubeconfig: Path | None
+    context: str | None
+    team: str | None
+    user: str | None
+
+    def act(self, action: Callable[[Session], int]) -> int:
+        """Return the exit code of an action in the team's namespace, or of its failure."""
+        try:
+            return action(connect(self.kubeconfig, self.context, self.team, self.user))
+        except ConfigException as error:
+            return failed(f"the kubeconfig cannot be used: {error}")
+        except (MemberError, ManifestError, OSError) as error:
+            return failed(error)
+        except ApiException as error:
+            return failed(f"the cluster rejects the request: {' '.join(message(error).split())}")
+        except HTTPError as error:
+            return failed(f"the cluster does not answer as expected: {error}")
+        except KeyboardInterrupt:
+            return interrupted()
+
+
+def submit(member: Member, file: str, *, follow: bool, dry_run: bool) -> int:
+    """Submit the job of a file; return the exit code."""
+
+    def read(session: Session, queue: str, pod_groups: bool) -> Job:
+        return manifests.read(_text(file), session.team, queue, pod_groups=pod_groups)
+
+    return _submit(member, read, follow=follow, dry_run=dry_run)
+
+
+def run(
+    member: Member,
+    options: Mapping[str, Any],
+    variables: Sequence[str],
+    volumes: Sequence[str],
+    *,
+    follow: bool,
+    dry_run: bool,
+) -> int:
+    """Submit the job of a command; return the exit code. options: fields of `Training`."""
+
+    def read(session: Session, queue: str, pod_groups: bool) -> Job:
+        args = Training(**options, variables=_pairs(variables, "--env", "="), volumes=_pairs(volumes, "--volume", ":"))
+        text = yaml.safe_dump_all(training.objects(args), sort_keys=False)
+        return manifests.read(text, session.team, queue, pod_groups=pod_groups)
+
+    return _submit(member, read, follow=follow, dry_run=dry_run)
+
+
+def _submit(member: Member, read: Callable[[Session, str, bool], Job], *, follow: bool, dry_run: bool) -> int:
+    def act(session: Session) -> int:
+        job = read(session, session.queue(), session.has_pod_groups())
+        kind = next(each for each in KINDS if each.kind == job.kind)
+        session.create(kind, job.document, dry_run=True)
+        if dry_run:
+            print(yaml.safe_dump(job.document, sort_keys=False), end="")
+            return FINE
+        session.create(kind, job.document, dry_run=False)
+        print(f"submitted {session.team}/{job.name} to {job.queue}", flush=True)
+        if follow:
+            return _follow(session, job.name)
+        print(following.submitted(session, job.name, DECISION).text())
+        print(f"Follow it with `mlbatch logs {job.name} --follow`. Stop it with `mlbatch cancel {job.name}`.")
+        return FINE
+
+    return member.act(act)
+
+
+def why(member: Member, name: str | None, output: str) -> int:
+    """Print the state of one job or of all jobs; return the exit code, 1 if the job does not run."""
+
+    def act(session: Session) -> int:
+        if name is None:
+            header = ("JOB", "STATE", "GPUS", "POSITION", "WAITS FOR")
+            rows = listed(session)
+            content = [dict(zip(map(str.lower, header), row, strict=True)) for row in rows]
+            print(json.dumps(content, indent=2) if output == "json" else table(f"Jobs of {session.team}", header, rows))
+            return FINE
+        found = report(session, find(session, name))
+        print(json.dumps(found.content(), indent=2, ensure_ascii=False) if output == "json" else found.text())
+        return FINE if found.state in (State.RUNNING, State.SUCCEEDED) else FOUND
+
+    return member.act(act)
+
+
+def logs(member: Member, name: str, rank: int, *, follow: bool) -> int:
+    """Print a job's output; return the exit code, 1 if a followed job fails."""
+
+    def act(session: Session) -> int:
+        if follow and rank == 0:
+            return _follow(session, name)
+        following.logs(session, find(session, name), rank, print, follow=follow)
+        return FINE
+
+    return member.act(act)
+
+
+def cancel(member: Member, name: str) -> int:
+    """Delete a job; return the exit code."""
+
+    def act(session: Session) -> int:
+        found = find(session, name)
+        session.delete(found.kind, name)
+        print(f"{session.team}/{name} is being deleted. Its GPUs are free when its pods have ended.")
+        return FINE
+
+    return member.act(act)
+
+
+def _pairs(texts: Sequence[str], option: str, between: str) -> dict[str, str]:
+    """Return keys and values of a repeated option; raises ManifestError."""
+    pairs = [text.partition(between) for text in texts]
+    if wrong := [key for key, found, _ in pairs if not (key and found)]:
+        raise ManifestError(f"{option} {wrong[0]} has no {between}: write it as {option} KEY{between}VALUE")
+    return {key: value for key, _, value in pairs}
+
+
+def _follow(session: Session, name: str) -> int:
+    """Follow a job until it ends. Return the exit code, 1 if it fails. An interruption does not stop the job."""
+    try:
+        state = following.follow(session, name, lambda text: print(text, file=sys.stderr, flush=True), _line)
+    except KeyboardInterrupt:
+        return interrupted(f"the job goes on. Follow it again with `mlbatch logs {name} --follow`")
+    return FINE if state is State.SUCCEEDED else FOUND
+
+
+def _line(text: str) -> None:
+    print(text, flush=True)
+
+
+def _text(file: str) -> str:
+    """Return the text of a file, or of the standard input. Not more than an API server can take."""
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read(MOST_OF_A_FILE + 1).decode()
+        with Path(file).open("rb") as opened:
+            return opened.read(MOST_OF_A_FILE + 1).decode()
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{file} is not a text file: {error}") from error

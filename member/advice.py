@@ -1,0 +1,39 @@
+"""What a member can do about a message, from `advice.yaml`."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from ask.messages import LACKS, MOST, added
+from components.tables import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """message: a regular expression. action: what to do."""
+
+    message: str
+    action: str
+
+
+class _Table(Table):
+    advice: tuple[Advice, ...]
+
+
+@cache
+def _table() -> tuple[Advice, ...]:
+    return _Table.load(__name__).advice
+
+
+def action(message: str, name: str) -> str:
+    """Return what to do about a message, empty if nothing is known."""
+    found = (each.action for each in _table() if re.search(each.message, message, re.IGNORECASE))
+    return next(found, "").replace("{name}", name)
+
+
+def waits_for(message: str) -> str:
+    """Return the missing quota that a message of Kueue names, with amounts. Empty if it names none."""
+    if found := MOST.search(message):
+        wanted = added(found["before"], found["asked"])
+        return f"{found['resource']}: it requests {wanted}, and the queue can get {found['most']}"
+    return ", ".join(f"{amount} {name} more" for name, amount in sorted(dict(LACKS.findall(message)).items()))

@@ -1,0 +1,93 @@
+"""The object that submits a file's job: an AppWrapper with everything in the file, or a TrainJob."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ask.manifest import Job, ManifestError, check, read_objects
+from components import names
+from components.job_kinds import APPWRAPPER, JOB, POD_GROUP, RUN, TRAIN_JOB
+
+Document = dict[str, Any]
+
+ALONE: Final = (APPWRAPPER.kind, TRAIN_JOB.kind)
+"""Kinds that are submitted as they are. AppWrapper 1.2.2 cannot contain TrainJobs."""
+_WRAPPED: Final = [kind.kind for kind in RUN]
+_GROUP_LABEL: Final = f"{POD_GROUP.group}/pod-group"
+
+
+def read(text: str, team: str, queue: str, *, pod_groups: bool) -> Job:
+    """Return the job of a file, in a team's namespace and queue. Raises ManifestError.
+
+    queue: for a file that names none.
+    pod_groups: the cluster binds the pods of a PodGroup together. Each wrapped Job gets one, unless the file has one.
+    """
+    objects = read_objects(text)
+    alone = [each for each in objects if each.get("kind") in ALONE]
+    if alone and len(objects) > 1:
+        raise ManifestError(
+            f"the file has other objects beside the {alone[0]['kind']}: wrap them in an AppWrapper or create them first"
+        )
+    if alone:
+        (document,) = alone
+    else:
+        runs = [each for each in objects if each.get("kind") in _WRAPPED]
+        if not runs:
+            kinds = ", ".join(str(each.get("kind")) for each in objects) or "nothing"
+            raise ManifestError(f"the file has no job ({kinds}): use {', '.join([*ALONE, *_WRAPPED])}")
+        document = wrapped(objects, runs[0], pod_groups=pod_groups)
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("labels") or {}, dict):
+        return check(document, team)
+    labels = {names.QUEUE_LABEL: queue, **(metadata.get("labels") or {})}
+    return check({**document, "metadata": {**metadata, "labels": labels}}, team)
+
+
+def wrapped(objects: Sequence[Mapping[str, Any]], job: Mapping[str, Any], *, pod_groups: bool) -> Document:
+    """Return the AppWrapper of objects, with the name, the namespace and the queue of one of them."""
+    metadata = job.get("metadata")
+    own = metadata if isinstance(metadata, Mapping) else {}
+    labels = own.get("labels") or {}
+    queue = labels.get(names.QUEUE_LABEL) if isinstance(labels, Mapping) else None
+    grouped = pod_groups and not any(each.get("kind") == POD_GROUP.kind for each in objects)
+    components = [part for each in objects for part in (_grouped(each) if grouped else [each])]
+    return {
+        "apiVersion": APPWRAPPER.api,
+        "kind": APPWRAPPER.kind,
+        "metadata": {
+            **{key: own[key] for key in ("name", "namespace") if key in own},
+            **({"labels": {names.QUEUE_LABEL: queue}} if queue is not None else {}),
+        },
+        "spec": {"components": [{"template": _without_queue(each)} for each in components]},
+    }
+
+
+def _without_queue(item: Mapping[str, Any]) -> Document:
+    """Return an object without the queue's label, which only the AppWrapper may have."""
+    metadata = item.get("metadata")
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("labels"), Mapping):
+        return dict(item)
+    labels = {key: value for key, value in metadata["labels"].items() if key != names.QUEUE_LABEL}
+    return {**item, "metadata": {**metadata, "labels": labels}}
+
+
+def _grouped(item: Mapping[str, Any]) -> list[Document]:
+    """Return a Job with the PodGroup of all its pods, and any other object alone.
+
+    As in `components/scheduling/pod_group.py`. An invalid Job stays as it is, and the API server names the problem.
+    """
+    try:
+        name, spec = item["metadata"]["name"], item["spec"]
+        template, pods = spec["template"], spec.get("parallelism", 1)
+        metadata = template.get("metadata") or {}
+        labels = {**(metadata.get("labels") or {}), _GROUP_LABEL: name}
+    except (AttributeError, KeyError, TypeError):
+        return [dict(item)]
+    if item.get("kind") != JOB.kind:
+        return [dict(item)]
+    group = {
+        "apiVersion": POD_GROUP.api,
+        "kind": POD_GROUP.kind,
+        "metadata": {"name": name},
+        "spec": {"minMember": pods},
+    }
+    return [group, {**item, "spec": {**spec, "template": {**template, "metadata": {**metadata, "labels": labels}}}}]
