@@ -17,7 +17,7 @@ from ask.reading import MOST_OF_A_FILE
 from cli.ending import FINE, FOUND, failed, interrupted
 from member import following, manifests, training
 from member.session import MemberError, Session, connect
-from member.state import KINDS, State, find, listed, report
+from member.state import State, find, listed, report
 from member.training import Training
 from runner.report import message, table
 
@@ -81,12 +81,11 @@ def run(
 def _submit(member: Member, read: Callable[[Session, str, bool], Job], *, follow: bool, dry_run: bool) -> int:
     def act(session: Session) -> int:
         job = read(session, session.queue(), session.has_pod_groups())
-        kind = next(each for each in KINDS if each.kind == job.kind)
-        session.create(kind, job.document, dry_run=True)
+        session.submit(job, dry_run=True)
         if dry_run:
             print(yaml.safe_dump(job.document, sort_keys=False), end="")
             return FINE
-        session.create(kind, job.document, dry_run=False)
+        session.submit(job, dry_run=False)
         print(f"submitted {session.team}/{job.name} to {job.queue}", flush=True)
         if follow:
             return _follow(session, job.name)

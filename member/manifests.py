@@ -12,6 +12,8 @@ Document = dict[str, Any]
 ALONE: Final = (APPWRAPPER.kind, TRAIN_JOB.kind)
 """Kinds that are submitted as they are. AppWrapper 1.2.2 cannot contain TrainJobs."""
 _WRAPPED: Final = [kind.kind for kind in RUN]
+WARM_UP: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
+"""By default AppWrapper takes pods that do not run after five minutes as lost. Pulling images of 20 GB takes longer."""
 _GROUP_LABEL: Final = f"{POD_GROUP.group}/pod-group"
 
 
@@ -56,6 +58,7 @@ def wrapped(objects: Sequence[Mapping[str, Any]], job: Mapping[str, Any], *, pod
         "metadata": {
             **{key: own[key] for key in ("name", "namespace") if key in own},
             **({"labels": {names.QUEUE_LABEL: queue}} if queue is not None else {}),
+            "annotations": WARM_UP,
         },
         "spec": {"components": [{"template": _without_queue(each)} for each in components]},
     }

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,9 +10,10 @@ from typing import Any, Final
 import kubernetes
 from kubernetes.client.exceptions import ApiException
 
+from ask.manifest import Job
 from ask.messages import POLICY
 from components import names
-from components.job_kinds import POD_GROUP, JobKind
+from components.job_kinds import POD_GROUP, SUBMITTED, JobKind
 from runner import report
 from runner.report import Client, message
 
@@ -85,16 +86,17 @@ class Session:
         served = self._read(f"/apis/{POD_GROUP.api}").get("resources") or ()
         return any(each["name"] == POD_GROUP.plural for each in served)
 
-    def create(self, kind: JobKind, document: Mapping[str, Any], *, dry_run: bool) -> None:
-        """Create an object; raises MemberError with the reason if the cluster rejects it.
+    def submit(self, job: Job, *, dry_run: bool) -> None:
+        """Create a job; raises MemberError with the reason if the cluster rejects it.
 
         The API server rejects unknown fields, as for `kubectl apply`.
         """
         query = [("fieldValidation", "Strict"), *([("dryRun", "All")] if dry_run else [])]
+        kind = next(each for each in SUBMITTED if each.kind == job.kind)
         try:
-            self._call("post", self.path(kind), body=dict(document), query_params=query)
+            self._call("post", self.path(kind), body=job.document, query_params=query)
         except ApiException as error:
-            raise MemberError(_refusal(error, str(document["metadata"]["name"]))) from error
+            raise MemberError(_refusal(error, job.name)) from error
 
     def delete(self, kind: JobKind, name: str) -> None:
         """Delete an object. Its parts are deleted, too."""

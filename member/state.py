@@ -11,13 +11,11 @@ from typing import Any, Final
 
 from ask.messages import OF_JOB, POD_LABELS, PREEMPTING
 from components import names
-from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, TRAIN_JOB, JobKind
+from components.job_kinds import POD, RAY_CLUSTER, RAY_JOB, SUBMITTED, JobKind
 from member.advice import action, waits_for
 from member.session import Document, MemberError, Session
 from runner.report import condition, is_true
 
-KINDS: Final = (APPWRAPPER, TRAIN_JOB, PYTORCH_JOB, RAY_JOB, RAY_CLUSTER)
-"""Kinds that members submit, in the order of the lookup by name."""
 _SHOWN: Final = 3
 """The most different problems of pods, and the most jobs in front, in a report."""
 _STARTING: Final = ("ContainerCreating", "PodInitializing")
@@ -79,7 +77,7 @@ class Found:
 
 def find(session: Session, name: str) -> Found:
     """Return a job of the team; raises MemberError if it does not exist."""
-    for kind in KINDS:
+    for kind in SUBMITTED:
         for job in session.items(kind, field_selector=f"metadata.name={name}"):
             if job["metadata"]["name"] == name:
                 uid = job["metadata"]["uid"]
@@ -93,7 +91,9 @@ def listed(session: Session) -> list[tuple[str, str, str, str, str]]:
     workloads = {each["metadata"]["labels"].get(OF_JOB): each for each in session.queueing("workloads")}
     queues = {str(each["spec"].get("queueName")) for each in workloads.values() if not is_true(each, "QuotaReserved")}
     places = {item["metadata"]["name"]: item for queue in sorted(queues) for item in session.pending(queue)}
-    found = [Found(kind, job, workloads.get(job["metadata"]["uid"])) for kind in KINDS for job in session.items(kind)]
+    found = [
+        Found(kind, job, workloads.get(job["metadata"]["uid"])) for kind in SUBMITTED for job in session.items(kind)
+    ]
     own = [each for each in found if not each.job["metadata"].get("ownerReferences")]
     rows = []
     for each in sorted(own, key=lambda each: str(each.job["metadata"]["creationTimestamp"])):
@@ -127,8 +127,7 @@ def pods(session: Session, found: Found) -> list[Document]:
     name, kind = found.name, found.kind
     if kind is RAY_JOB:
         name, kind = str((found.job.get("status") or {}).get("rayClusterName")), RAY_CLUSTER
-    path_of_pods = JobKind(group="", version="v1", kind="Pod", plural="pods", controller=None)
-    own = session.items(path_of_pods, label_selector=f"{POD_LABELS[kind.kind]}={name}")
+    own = session.items(POD, label_selector=f"{POD_LABELS[kind.kind]}={name}")
     return sorted(own, key=lambda pod: str(pod["metadata"]["name"]))
 
 
@@ -150,7 +149,7 @@ def _state(found: Found, its_pods: Sequence[Document]) -> State:
         return State.PENDING
     if found.phase == "Resetting":
         return State.RESTARTING
-    ready = is_true(found.workload or {}, "PodsReady")
+    ready = any(is_true(item, "PodsReady") for item in (found.workload or {}, found.job))
     return State.RUNNING if ready and not _problems(its_pods) else State.STARTING
 
 

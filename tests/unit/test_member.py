@@ -1,0 +1,403 @@
+"""The commands of team members, against the recorded answers of an API server."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.client.exceptions import ApiException
+
+from ask.manifest import ManifestError
+from cli import member as command
+from cli.app import main
+from components.scheduling import pod_group
+from components.scheduling.priorities import PRIORITIES
+from components.tenancy import user_queues
+from components.workloads.indexed_job import headless_service
+from components.workloads.submission import WARM_UP
+from member import following, manifests, training
+from member.session import MemberError, Session
+from member.state import find, listed, report
+from member.training import Training
+from tests.local.environment import gang
+from tests.unit.servers import kubeconfig_of
+from tests.unit.tables import table
+
+ROOT = Path(__file__).parents[2]
+REPORTS = table("member", "reports")
+WRAPPERS = "/apis/workload.codeflare.dev/v1beta2/namespaces/blue/appwrappers"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/blue/workloads"
+PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/blue/localqueues/default-queue/pendingworkloads"
+PODS = "/api/v1/namespaces/blue/pods"
+EVENTS = "/api/v1/namespaces/blue/events"
+GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1"
+
+
+class Api:
+    """An API server that answers paths. An exception is raised, a function is called for each request."""
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self.answers = answers
+        self.requests: list[tuple[str, str, dict[str, Any]]] = []
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        self.requests.append((method, path, options))
+        answer = self.answers.get(path, ApiException(status=404))
+        found = answer(method, options) if callable(answer) else answer
+        if isinstance(found, Exception):
+            raise found
+        return found if options.get("serialize") is False else options["serializer"](None, found)
+
+
+def session(answers: Mapping[str, Any]) -> Session:
+    client: Any = Api(answers)
+    return Session(client, "blue")
+
+
+def refusal(status: int, text: str) -> ApiException:
+    error = ApiException(status=status)
+    error.body = json.dumps({"message": text})
+    return error
+
+
+def cluster(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answers about one job with two pods, of a case in the table."""
+    named = [{"type": kind, "status": status, "message": said} for kind, status, said in case.get("conditions") or ()]
+    conditions = [{**each, "lastTransitionTime": "T", "reason": "R"} for each in named]
+    more = case.get("workload", {})
+    job = {"metadata": {"name": "job", "uid": "1", "creationTimestamp": "T"}, "status": case.get("status", {})}
+    pod = {"containers": [{"name": "main", "resources": {"requests": {"nvidia.com/gpu": "8"}}}]}
+    workload = {
+        "metadata": {"name": "appwrapper-job", "labels": {"kueue.x-k8s.io/job-uid": "1"}},
+        "spec": {
+            "queueName": "default-queue",
+            "podSets": [{"count": 2, "template": {"spec": pod}}],
+            **(more or {}).get("spec", {}),
+        },
+        "status": {"conditions": conditions, **(more or {}).get("status", {})},
+    }
+    pods = case.get("pods") or {"count": 0}
+    return {
+        WRAPPERS: {"items": [job]},
+        WORKLOADS: {"items": [] if more is None else [workload]},
+        PODS: {
+            "items": [
+                {
+                    "metadata": {"name": f"job-{index}", "uid": str(index)},
+                    "spec": {"nodeName": pods.get("node"), **pod},
+                    "status": pods["status"],
+                }
+                for index in range(pods["count"])
+            ]
+        },
+        EVENTS: {
+            "items": [
+                {"involvedObject": {"name": name}, "reason": reason, "message": said}
+                for name, reason, said in case.get("events") or ()
+            ]
+        },
+        PENDING: {
+            "items": [
+                {"metadata": {"name": name, "ownerReferences": [{"name": owner}]}, "positionInClusterQueue": place}
+                for name, owner, place in case.get("pending") or ()
+            ]
+        },
+    }
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_job_is_explained(name: str) -> None:
+    case = REPORTS[name]
+    team = session(cluster(case))
+    found = report(team, find(team, "job"))
+    assert str(found.state) == case["state"]
+    told = dict(found.facts)
+    assert {key: told.get(key) for key in case["facts"]} == case["facts"]
+    if "because" in case["facts"] or not case["facts"]:
+        assert set(told) <= set(case["facts"]) | {"to do"}
+
+
+def test_jobs_are_listed_with_their_place() -> None:
+    case = REPORTS["waits for quota behind another job"]
+    assert listed(session(cluster(case))) == [("job", "pending", "16", "3", "8 nvidia.com/gpu more")]
+
+
+def test_a_job_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(MemberError, match="team blue has no job job"):
+        find(session({}), "job")
+
+
+def test_without_the_order_of_jobs_the_rest_is_told() -> None:
+    case = REPORTS["waits for quota behind another job"]
+    team = session({**cluster(case), PENDING: refusal(403, "forbidden")})
+    facts = report(team, find(team, "job")).facts
+    assert "position" not in facts
+    assert facts["waits for"] == "8 nvidia.com/gpu more"
+
+
+def read(*documents: Any, **options: Any) -> dict[str, Any]:
+    given = {"pod_groups": False, **options}
+    return manifests.read(yaml.safe_dump_all(documents), "blue", "user-alice", **given).document
+
+
+JOB = gang("train", "blue", pods=2, gpus=8)["spec"]["components"][0]["template"]
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "files"}, "data": {}}
+
+
+def test_a_file_becomes_one_appwrapper_in_the_users_queue() -> None:
+    wrapper = read(CONFIG, JOB)
+    assert (wrapper["kind"], wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]) == (
+        "AppWrapper",
+        "train",
+        "blue",
+    )
+    assert wrapper["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "user-alice"}
+    assert wrapper["metadata"]["annotations"] == WARM_UP
+    assert [part["template"] for part in wrapper["spec"]["components"]] == [CONFIG, JOB]
+
+
+def test_the_queue_of_a_job_moves_to_its_appwrapper() -> None:
+    labels = {"kueue.x-k8s.io/queue-name": "own", "app": "x"}
+    wrapper = read({**JOB, "metadata": {**JOB["metadata"], "labels": labels}})
+    assert wrapper["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "own"}
+    assert wrapper["spec"]["components"][0]["template"]["metadata"]["labels"] == {"app": "x"}
+
+
+def test_an_appwrapper_stays_as_it_is() -> None:
+    own = gang("train", "blue", pods=2, gpus=8, labels={"kueue.x-k8s.io/queue-name": "own"})
+    assert read(own, pod_groups=True) == own
+
+
+def test_pods_of_a_job_get_a_pod_group_where_the_cluster_has_them() -> None:
+    group, job = (part["template"] for part in read(JOB, pod_groups=True)["spec"]["components"])
+    assert group == pod_group.pod_group("train", 2)
+    assert job == pod_group.in_group("train", JOB)
+    assert len(read(pod_group.pod_group("own", 2), JOB, pod_groups=True)["spec"]["components"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("documents", "said"),
+    [
+        ([CONFIG], "the file has no job (ConfigMap): use AppWrapper, TrainJob, Job, "),
+        ([], "the file has no job (nothing)"),
+        ([gang("a", "blue", pods=1, gpus=1), CONFIG], "other objects beside the AppWrapper"),
+        ([{**JOB, "metadata": {"name": "train", "namespace": "red"}}], "for namespace red, and --team names blue"),
+        ([{**JOB, "metadata": {}}], "no metadata.name"),
+        ([{**JOB, "metadata": "train"}], "no metadata.name"),
+    ],
+)
+def test_a_file_without_a_job_is_an_error(documents: list[Any], said: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        read(*documents)
+    assert said in str(caught.value)
+
+
+def trained(**options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    service, job = training.objects(Training(**{"image": "i", "command": ["t"], "gpus": 16, "name": "train"} | options))
+    return service, job
+
+
+def test_a_command_on_two_nodes_finds_its_other_pods() -> None:
+    service, job = trained(variables={"LR": "1"}, volumes={"data": "/data"}, priority="low")
+    assert service["spec"] == {
+        **headless_service("train")["spec"],
+        "selector": {"batch.kubernetes.io/job-name": "train"},
+    }
+    assert (job["spec"]["completions"], job["spec"]["parallelism"], job["spec"]["completionMode"]) == (2, 2, "Indexed")
+    pod = job["spec"]["template"]["spec"]
+    assert pod["subdomain"] == service["metadata"]["name"]
+    assert pod["priorityClassName"] in PRIORITIES
+    (container,) = pod["containers"]
+    values = {each["name"]: each.get("value") for each in container["env"]}
+    assert values["MASTER_ADDR"] == values["PET_MASTER_ADDR"] == f"train-0.{service['metadata']['name']}"
+    assert (values["PET_NNODES"], values["PET_NPROC_PER_NODE"], values["WORLD_SIZE"]) == ("2", "8", "2")
+    assert (values["LR"], values["PET_NODE_RANK"]) == ("1", None)
+    assert container["resources"]["requests"] == {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}
+    assert container["resources"]["limits"] == {"memory": "512Gi", "nvidia.com/gpu": "8"}
+    assert {each["mountPath"] for each in container["volumeMounts"]} == {"/dev/shm", "/data"}
+
+
+@pytest.mark.parametrize(("gpus", "pods", "each"), [(0, 1, None), (1, 1, "1"), (8, 1, "8"), (24, 3, "8")])
+def test_gpus_make_pods(gpus: int, pods: int, each: str | None) -> None:
+    _, job = trained(gpus=gpus)
+    assert job["spec"]["parallelism"] == pods
+    limits = job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits.get("nvidia.com/gpu") == each
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"gpus": 12}, "12 GPUs do not divide into pods of 8"), ({"name": "x" * 51}, "--name has 51 characters")],
+)
+def test_a_command_that_makes_no_job_is_an_error(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ManifestError, match=said):
+        trained(**options)
+
+
+def test_each_run_has_its_own_name() -> None:
+    names = {trained(name=None)[1]["metadata"]["name"] for _ in range(2)}
+    assert len(names) == 2
+
+
+def test_a_user_of_a_team_with_user_queues_gets_the_own_one() -> None:
+    users = ["bob", "ada@example.org"]
+    namespace = {"metadata": {"annotations": {user_queues.ANNOTATION: user_queues.annotation(users)}}}
+    review = {"status": {"userInfo": {"username": "ada@example.org"}}}
+    answers = {"/api/v1/namespaces/blue": namespace, "/apis/authentication.k8s.io/v1/selfsubjectreviews": review}
+    assert session(answers).queue() == user_queues.queue_name("ada@example.org")
+    assert session({"/api/v1/namespaces/blue": {"metadata": {}}}).queue() == "default-queue"
+
+
+@pytest.fixture
+def mlbatch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, Any]], Api]:
+    """Return a function that has the commands use an API server."""
+
+    def use(answers: Mapping[str, Any]) -> Api:
+        found = session(answers)
+        monkeypatch.setattr(command, "connect", lambda *_: found)
+        monkeypatch.setattr(command, "DECISION", 0.0)
+        monkeypatch.setattr(following, "EVERY", 0.0)
+        api: Any = found.client
+        return api
+
+    return use
+
+
+RUN = ["run", "--gpus", "16", "--image", "i", "--name", "job", "--env", "A=b=c", "--volume", "d:/d", "--", "t", "-x"]
+
+
+def test_a_job_is_checked_before_it_is_submitted(
+    mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = mlbatch({**cluster(REPORTS["runs"]), GROUPS: {"resources": [{"name": "podgroups"}]}})
+    assert main(RUN) == 0
+    posts = [options for method, path, options in sent.requests if (method, path) == ("post", WRAPPERS)]
+    assert [dict(each["query_params"]).get("dryRun") for each in posts] == ["All", None]
+    assert all(("fieldValidation", "Strict") in each["query_params"] for each in posts)
+    kinds = [part["template"]["kind"] for part in posts[1]["body"]["spec"]["components"]]
+    assert kinds == ["Service", "PodGroup", "Job"]
+    shown = capsys.readouterr().out
+    assert shown.startswith("submitted blue/job to default-queue\nblue/job is running\n")
+    assert "mlbatch logs job --follow" in shown
+
+
+def test_a_dry_run_prints_the_job_and_submits_nothing(
+    mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = mlbatch({WRAPPERS: {}})
+    assert main([*RUN[:1], "--dry-run", *RUN[1:]]) == 0
+    container = yaml.safe_load(capsys.readouterr().out)["spec"]["components"][1]["template"]["spec"]["template"]["spec"]
+    assert container["containers"][0]["command"] == ["t", "-x"]
+    assert [dict(each["query_params"])["dryRun"] for method, _, each in sent.requests if method == "post"] == ["All"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            refusal(422, "x is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: a field"),
+            "error: policy p rejects the job: a field\n",
+        ),
+        (refusal(409, "already exists"), "error: the team has a job job: run `mlbatch cancel job`"),
+        (refusal(403, 'User "eve" cannot create resource'), "Ask an administrator to add you to the team"),
+        (refusal(400, 'admission webhook "a.b" denied the request: bad pod sets'), "error: bad pod sets\n"),
+    ],
+)
+def test_a_refusal_is_told_in_its_own_words(
+    answer: ApiException, said: str, mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mlbatch({WRAPPERS: answer})
+    assert main(RUN) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize(("option", "said"), [("--env", "--env x has no ="), ("--volume", "--volume x has no :")])
+def test_a_pair_without_a_value_is_an_error(
+    option: str, said: str, mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mlbatch({})
+    assert main(["run", "--image", "i", option, "x", "--", "t"]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "code"), [("runs", 0), ("succeeded", 0), ("failed", 1), ("waits for nodes", 1)])
+def test_why_ends_by_the_state(
+    name: str, code: int, mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mlbatch(cluster(REPORTS[name]))
+    assert main(["why", "job"]) == code
+    assert capsys.readouterr().out.startswith("blue/job is ")
+    assert main(["why", "job", "--output", "json"]) == code
+    assert json.loads(capsys.readouterr().out)["job"] == "blue/job"
+
+
+def test_a_job_is_followed_to_its_end_with_its_output(
+    mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    running, ended = (cluster(REPORTS[name]) for name in ("runs", "failed"))
+    has_ended = False
+
+    def log(method: str, options: dict[str, Any]) -> io.BytesIO:
+        nonlocal has_ended
+        has_ended = True
+        assert ("follow", "true") in options["query_params"]
+        return io.BytesIO(b"step 1\nstep 2\n")
+
+    answers = {path: lambda *_, path=path: (ended if has_ended else running)[path] for path in running}
+    mlbatch({**answers, f"{PODS}/job-0/log": log})
+    assert main(["logs", "job", "--follow"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "step 1\nstep 2\n"
+    assert [line for line in shown.err.splitlines() if line.startswith("blue/job")] == [
+        "blue/job is running",
+        "blue/job is failed",
+    ]
+
+
+def test_an_interruption_leaves_the_job_and_says_how_to_come_back(
+    mlbatch: Callable[..., Api], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(following, "find", interrupt)
+    sent = mlbatch({})
+    assert main(["logs", "job", "--follow"]) == 130
+    assert "the job goes on. Follow it again with `mlbatch logs job --follow`" in capsys.readouterr().err
+    assert [method for method, _, _ in sent.requests if method == "delete"] == []
+
+
+def test_the_output_of_another_pod(mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]) -> None:
+    answers = cluster(REPORTS["runs"])
+    mlbatch({**answers, f"{PODS}/job-1/log": lambda *_: io.BytesIO(b"second\n")})
+    assert main(["logs", "job", "--rank", "1"]) == 0
+    assert capsys.readouterr().out == "second\n"
+    assert main(["logs", "job", "--rank", "2"]) == 2
+    assert "job has no pod 2 now, of 2 pods" in capsys.readouterr().err
+
+
+def test_a_job_is_cancelled(mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]) -> None:
+    sent = mlbatch({**cluster(REPORTS["runs"]), f"{WRAPPERS}/job": {}})
+    assert main(["cancel", "job"]) == 0
+    assert ("delete", f"{WRAPPERS}/job") in [(method, path) for method, path, _ in sent.requests]
+
+
+def test_a_team_is_that_of_the_context(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = kubeconfig_of("http://127.0.0.1:1", tmp_path)
+    assert main(["why", "--kubeconfig", str(file)]) == 2
+    assert "no team is named: add --team TEAM" in capsys.readouterr().err
+
+
+def test_members_need_three_packages() -> None:
+    """typer, PyYAML and kubernetes, with their dependencies."""
+    program = "import sys, cli.member, cli.app; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded.isdisjoint({"pulumi", "jinja2", "emulator", "stacks", "grpc", "openstack", "bcrypt", "jsonschema"})
