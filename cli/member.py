@@ -22,7 +22,7 @@ from member.training import Training
 from runner.report import message, table
 
 DECISION: Final = 10.0
-"""Seconds in which Kueue usually decides about a new job."""
+"""Seconds that Kueue usually takes to decide about a new job, at most."""
 
 
 @dataclass(frozen=True)

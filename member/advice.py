@@ -26,7 +26,7 @@ def _table() -> tuple[Advice, ...]:
 
 
 def action(message: str, name: str) -> str:
-    """Return what to do about a message, empty if nothing is known."""
+    """Return what to do about a message, empty without a matching entry."""
     found = (each.action for each in _table() if re.search(each.message, message, re.IGNORECASE))
     return next(found, "").replace("{name}", name)
 

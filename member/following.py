@@ -29,7 +29,7 @@ def submitted(session: Session, name: str, seconds: float) -> Report:
 
 
 def follow(session: Session, name: str, tell: Callable[[str], None], out: Callable[[str], None]) -> State:
-    """Return the state in which a job ends. Raises MemberError if it is deleted meanwhile.
+    """Return the final state of a job. Raises MemberError if it is deleted meanwhile.
 
     tell: gets each change of the state. out: gets the lines of the first pod's output.
     """

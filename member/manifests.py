@@ -27,7 +27,7 @@ def read(text: str, team: str, queue: str, *, pod_groups: bool) -> Job:
     alone = [each for each in objects if each.get("kind") in ALONE]
     if alone and len(objects) > 1:
         raise ManifestError(
-            f"the file has other objects beside the {alone[0]['kind']}: wrap them in an AppWrapper or create them first"
+            f"the file has other objects beside the {alone[0]['kind']}: create them first with kubectl, or wrap them"
         )
     if alone:
         (document,) = alone

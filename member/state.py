@@ -21,14 +21,20 @@ _SHOWN: Final = 3
 _STARTING: Final = ("ContainerCreating", "PodInitializing")
 """Reasons of a container that waits for its image, its volumes or an earlier container (Kubernetes,
 `pkg/kubelet/kubelet_pods.go`)."""
+_EXIT: Final = "exit code"
 
 
 class State(StrEnum):
-    """The state of a job. PENDING has no quota, STARTING has quota and waits for pods."""
+    """The state of a job.
+
+    PENDING: has no quota. STARTING: has quota and waits for pods. UNHEALTHY: a pod failed, and AppWrapper restarts the
+    job unless it recovers. STOPPED: Kueue does not start it again.
+    """
 
     PENDING = "pending"
     STARTING = "starting"
     RUNNING = "running"
+    UNHEALTHY = "unhealthy"
     RESTARTING = "restarting"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -112,7 +118,7 @@ def report(session: Session, found: Found) -> Report:
     state = _state(found, its_pods)
     if state is State.PENDING:
         facts = dict(_of_queue(session, found))
-    elif state in (State.STARTING, State.RESTARTING, State.RUNNING):
+    elif state in (State.STARTING, State.RUNNING, State.UNHEALTHY, State.RESTARTING):
         facts = dict(_of_pods(session, found, its_pods))
     else:
         facts = {key: text for key, text in (("because", _end(found)), ("pods", _problems(its_pods))) if text}
@@ -132,7 +138,9 @@ def pods(session: Session, found: Found) -> list[Document]:
 
 
 def _has_quota(found: Found) -> bool:
-    return found.workload is not None and is_true(found.workload, "QuotaReserved")
+    """Return whether a job has quota. Kueue takes it back from an evicted job when its pods have ended."""
+    workload = found.workload or {}
+    return is_true(workload, "QuotaReserved") and not is_true(workload, "Evicted")
 
 
 def _state(found: Found, its_pods: Sequence[Document]) -> State:
@@ -149,8 +157,11 @@ def _state(found: Found, its_pods: Sequence[Document]) -> State:
         return State.PENDING
     if found.phase == "Resetting":
         return State.RESTARTING
+    problems = _problems(its_pods)
+    if _trouble(found) or _EXIT in problems:
+        return State.UNHEALTHY
     ready = any(is_true(item, "PodsReady") for item in (found.workload or {}, found.job))
-    return State.RUNNING if ready and not _problems(its_pods) else State.STARTING
+    return State.RUNNING if ready and not problems else State.STARTING
 
 
 def _said(found: Found) -> str:
@@ -158,6 +169,8 @@ def _said(found: Found) -> str:
     if _has_quota(found):
         return ""
     said = condition(found.workload or {}, "QuotaReserved")
+    if said and said["status"] == "True":
+        said = condition(found.workload or {}, "Evicted")
     return str(said["message"]) if said else "Kueue has not decided about the job yet"
 
 
@@ -171,7 +184,7 @@ def _of_queue(session: Session, found: Found) -> Iterator[tuple[str, str]]:
             yield "position", place
     yield "because", said
     evicted = condition(workload or {}, "Evicted")
-    if evicted and evicted["status"] == "True" and PREEMPTING not in said:
+    if evicted and evicted["status"] == "True" and evicted["message"] != said and PREEMPTING not in said:
         yield "stopped before", f"{evicted['lastTransitionTime']}: {evicted['message']}"
     again = ((workload or {}).get("status") or {}).get("requeueState", {}).get("requeueAt")
     if again:
@@ -238,7 +251,7 @@ def _problem(pod: Mapping[str, Any]) -> str:
         ended = now.get("terminated") or (each.get("lastState") or {}).get("terminated")
         waiting = now.get("waiting") or {}
         if ended and int(ended.get("exitCode", 0)) != 0:
-            return f"exit code {ended['exitCode']} ({ended.get('reason') or 'Error'})"
+            return f"{_EXIT} {ended['exitCode']} ({ended.get('reason') or 'Error'})"
         if waiting.get("reason") and waiting["reason"] not in _STARTING:
             return f"{waiting['reason']}: {waiting.get('message') or 'no message'}"
     return str(status.get("message") or status.get("reason") or "") if status.get("phase") == "Failed" else ""

@@ -11,7 +11,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-PROGRAM = ("components", "stacks", "ask", "cli", "drift", "review", "runner")
+PROGRAM = ("components", "stacks", "ask", "cli", "drift", "member", "review", "runner")
 """The folders whose modules are changed."""
 SILENT_CALLS = frozenset({"dataclass", "ConfigDict", "TypeVar", "reject", "Refusal"})
 """Calls whose arguments are not behaviour, or are texts for people."""
