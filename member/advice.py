@@ -31,9 +31,14 @@ def action(message: str, name: str) -> str:
     return next(found, "").replace("{name}", name)
 
 
+def too_large(message: str) -> str:
+    """Return what a job requests too much of, with amounts, from a message of Kueue. Empty if it may fit later."""
+    found = MOST.search(message)
+    if found is None:
+        return ""
+    return f"{added(found['before'], found['asked'])} {found['resource']}, the queue can get {found['most']}"
+
+
 def waits_for(message: str) -> str:
     """Return the missing quota that a message of Kueue names, with amounts. Empty if it names none."""
-    if found := MOST.search(message):
-        wanted = added(found["before"], found["asked"])
-        return f"{found['resource']}: it requests {wanted}, and the queue can get {found['most']}"
     return ", ".join(f"{amount} {name} more" for name, amount in sorted(dict(LACKS.findall(message)).items()))

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ask.messages import OF_JOB, POD_LABELS, PREEMPTING
 from components import names
 from components.job_kinds import POD, RAY_CLUSTER, RAY_JOB, SUBMITTED, JobKind
-from member.advice import action, waits_for
+from member.advice import action, too_large, waits_for
 from member.session import Document, MemberError, Session
 from runner.report import condition, is_true
 
@@ -57,7 +57,7 @@ class Report:
 
     def text(self) -> str:
         """Return the report in lines."""
-        return "\n".join([f"{self.job} is {self.state}", *(f"  {key}: {value}" for key, value in self.facts.items())])
+        return "\n".join([f"{self.job}: {self.state}", *(f"  {key}: {value}" for key, value in self.facts.items())])
 
     def content(self) -> dict[str, Any]:
         """Return the report for JSON."""
@@ -107,7 +107,8 @@ def listed(session: Session) -> list[tuple[str, str, str, str, str]]:
         place = places.get(workload["metadata"]["name"])
         position = str(int(place["positionInClusterQueue"]) + 1) if place else "-"
         gpus = str(_gpus(each.workload)) if each.workload else "-"
-        rows.append((each.name, str(_state(each, [])), gpus, position, waits_for(_said(each)) or "-"))
+        said = _said(each)
+        rows.append((each.name, str(_state(each, [])), gpus, position, too_large(said) or waits_for(said) or "-"))
     return rows
 
 
@@ -161,7 +162,8 @@ def _state(found: Found, its_pods: Sequence[Document]) -> State:
     if _trouble(found) or _EXIT in problems:
         return State.UNHEALTHY
     ready = any(is_true(item, "PodsReady") for item in (found.workload or {}, found.job))
-    return State.RUNNING if ready and not problems else State.STARTING
+    running = _running(its_pods) >= _wanted(found)
+    return State.RUNNING if (ready or running) and not problems else State.STARTING
 
 
 def _said(found: Found) -> str:
@@ -176,11 +178,13 @@ def _said(found: Found) -> str:
 
 def _of_queue(session: Session, found: Found) -> Iterator[tuple[str, str]]:
     said, workload = _said(found), found.workload
-    if missing := waits_for(said):
+    if beyond := too_large(said):
+        yield "too large", beyond
+    elif missing := waits_for(said):
         yield "waits for", missing
     if workload is not None:
         queue = str(workload["spec"].get("queueName"))
-        if place := _place(session.pending(queue), workload["metadata"]["name"], queue):
+        if place := _place(session.pending(queue), workload["metadata"]["name"]):
             yield "position", place
     yield "because", said
     evicted = condition(workload or {}, "Evicted")
@@ -191,8 +195,8 @@ def _of_queue(session: Session, found: Found) -> Iterator[tuple[str, str]]:
         yield "not before", str(again)
 
 
-def _place(pending: Sequence[Mapping[str, Any]], name: str, queue: str) -> str:
-    """Return a job's place among the pending jobs of its queue and of its team. Empty if Kueue does not tell."""
+def _place(pending: Sequence[Mapping[str, Any]], name: str) -> str:
+    """Return a job's place among the pending jobs of its team. Empty if Kueue does not tell."""
     order = [item["metadata"]["name"] for item in pending]
     if name not in order:
         return ""
@@ -201,8 +205,8 @@ def _place(pending: Sequence[Mapping[str, Any]], name: str, queue: str) -> str:
     ahead = [_owner(item) for item in pending[:own]]
     shown = ", ".join(ahead[-_SHOWN:]) + (" and others" if len(ahead) > _SHOWN else "")
     others = place - 1 - len(ahead)
-    behind = [*([shown] if ahead else []), *([f"{others} of other queues of the team"] if others else [])]
-    return f"{place} of the team's pending jobs, in {queue}" + (f", behind {' and '.join(behind)}" if behind else "")
+    behind = [*([shown] if ahead else []), *([f"{others} of other users"] if others else [])]
+    return f"{place} in the team's queue" + (f", behind {' and '.join(behind)}" if behind else "")
 
 
 def _owner(item: Mapping[str, Any]) -> str:
@@ -218,9 +222,9 @@ def _of_pods(session: Session, found: Found, its_pods: Sequence[Document]) -> It
         yield "admission checks", "; ".join(waiting) or "not ready"
         return
     nodes = Counter(str(pod["spec"]["nodeName"]) for pod in its_pods if pod["spec"].get("nodeName"))
-    wanted = sum(int(each["count"]) for each in workload["spec"]["podSets"])
+    wanted = _wanted(found)
     on = f", on {', '.join(sorted(nodes))}" if nodes else ""
-    yield "pods", f"{sum(pod['status'].get('phase') == 'Running' for pod in its_pods)} of {wanted} run{on}"
+    yield "pods", f"{_running(its_pods)} of {wanted} run{on}"
     problems = _problems(its_pods)
     if problems:
         yield "because", problems
@@ -231,6 +235,14 @@ def _of_pods(session: Session, found: Found, its_pods: Sequence[Document]) -> It
     again = (found.job.get("status") or {}).get("resettingCount")
     if again:
         yield "attempts", f"{again} failed before this one"
+
+
+def _running(its_pods: Sequence[Document]) -> int:
+    return sum(pod["status"].get("phase") == "Running" for pod in its_pods)
+
+
+def _wanted(found: Found) -> int:
+    return sum(int(each["count"]) for each in (found.workload or {})["spec"]["podSets"])
 
 
 def _problems(its_pods: Sequence[Document]) -> str:

@@ -69,7 +69,7 @@ def test_a_command_on_two_nodes_runs_and_is_cancelled(mlbatch: Command, cluster:
     assert (code, err) == (0, "")
     assert out.startswith("submitted blue/train to default-queue\n")
     running(cluster, "blue", "train", pods=2)
-    assert "pods: 2 of 2 run, on gpu-node-" in says(mlbatch, "train", "blue/train is running")
+    assert "pods: 2 of 2 run, on gpu-node-" in says(mlbatch, "train", "blue/train: running")
     code, _, err = mlbatch("logs", "train")
     assert (code, "error: the output of train-0-" in err) == (2, True)  # a simulated node has no kubelet
     assert mlbatch("cancel", "train")[0] == 0
@@ -81,8 +81,8 @@ def test_a_job_that_waits_is_told_what_is_missing_and_who_comes_first(mlbatch: C
     run(mlbatch, "first", 8)
     code, out, _ = run(mlbatch, "second", 16)
     assert code == 0
-    assert "blue/second is pending" in out
-    said = says(mlbatch, "second", "waits for: 16 nvidia.com/gpu more", "position: 2 of the team's pending jobs")
+    assert "blue/second: pending" in out
+    said = says(mlbatch, "second", "waits for: 16 nvidia.com/gpu more", "position: 2 in the team's queue")
     assert "behind first" in said
     assert "to do: Wait." in said
     assert mlbatch("why", "second")[0] == 1
@@ -96,7 +96,7 @@ def test_a_job_that_waits_is_told_what_is_missing_and_who_comes_first(mlbatch: C
 
 def test_a_job_larger_than_its_queue_is_told_the_largest_size(mlbatch: Command) -> None:
     run(mlbatch, "huge", 32)
-    said = says(mlbatch, "huge", "waits for: nvidia.com/gpu: it requests 32, and the queue can get 24")
+    said = says(mlbatch, "huge", "too large: 32 nvidia.com/gpu, the queue can get 24")
     assert "to do: Delete the job and request less." in said
 
 

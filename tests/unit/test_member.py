@@ -282,7 +282,7 @@ def test_a_job_is_checked_before_it_is_submitted(
     kinds = [part["template"]["kind"] for part in posts[1]["body"]["spec"]["components"]]
     assert kinds == ["Service", "PodGroup", "Job"]
     shown = capsys.readouterr().out
-    assert shown.startswith("submitted blue/job to default-queue\nblue/job is running\n")
+    assert shown.startswith("submitted blue/job to default-queue\nblue/job: running\n")
     assert "mlbatch logs job --follow" in shown
 
 
@@ -333,7 +333,7 @@ def test_why_ends_by_the_state(
 ) -> None:
     mlbatch(cluster(REPORTS[name]))
     assert main(["why", "job"]) == code
-    assert capsys.readouterr().out.startswith("blue/job is ")
+    assert capsys.readouterr().out.startswith("blue/job: ")
     assert main(["why", "job", "--output", "json"]) == code
     assert json.loads(capsys.readouterr().out)["job"] == "blue/job"
 
@@ -356,8 +356,8 @@ def test_a_job_is_followed_to_its_end_with_its_output(
     shown = capsys.readouterr()
     assert shown.out == "step 1\nstep 2\n"
     assert [line for line in shown.err.splitlines() if line.startswith("blue/job")] == [
-        "blue/job is running",
-        "blue/job is failed",
+        "blue/job: running",
+        "blue/job: failed",
     ]
 
 
