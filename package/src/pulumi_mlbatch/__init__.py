@@ -3,6 +3,8 @@
 The names in `__all__` follow Semantic Versioning. Modules below `components` may change in every release.
 """
 
+from collections.abc import Mapping
+
 from components import catalogue
 from components.artifacts import Mirror, Release
 from components.kubernetes.controller import ControllerPods
@@ -69,6 +71,6 @@ def release(name: str, version: str | None = None, mirror: Mirror | None = None)
     return (mirror or Mirror()).release(catalogue.find(name, version or catalogue.versions(name)[0]))
 
 
-def amounts(found: dict[str, str | int]) -> dict[str, Quantity]:
+def amounts(found: Mapping[str, str | int]) -> dict[str, Quantity]:
     """Return amounts of resources. Raises ValueError for one that Kubernetes cannot store exactly."""
     return {resource: Quantity.parse(amount) for resource, amount in found.items()}
