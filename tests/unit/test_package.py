@@ -7,32 +7,49 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from components.artifacts import Mirror
 from tests.package import EXAMPLE, ROOT, built, installed
 
-RUN = """
+MOCKS = """
 import json, runpy, sys, pulumi
-found = []
+found, schema = [], {}
 class Mocks(pulumi.runtime.Mocks):
     def new_resource(self, args):
         found.append({"type": args.typ, "name": args.name, "inputs": args.inputs, "provider": args.provider})
         return args.name, args.inputs
     def call(self, args):
         return {}
-@pulumi.runtime.test
+def record(run):
+    pulumi.runtime.set_mocks(Mocks(), project="queues")
+    pulumi.runtime.test(run)()
+    packages = sorted({name.partition(".")[0] for name in sys.modules})
+    json.dump({"resources": found, "packages": packages, "schema": schema}, sys.stdout)
+"""
+"""Prints what a function registered, and the loaded packages."""
+PROGRAM = """
 def run():
     pulumi.runtime.set_all_config({"queues:kubeconfig": "{}", "queues:mirror": sys.argv[2]})
     runpy.run_path(sys.argv[1])
-pulumi.runtime.set_mocks(Mocks(), project="queues")
-run()
-json.dump({"resources": found, "modules": sorted({name.partition(".")[0] for name in sys.modules})}, sys.stdout)
+record(run)
 """
-"""Runs a program with mocks, and prints what it registered and the loaded packages."""
+PLUGIN = """
+from pulumi.provider.experimental.component import ComponentProvider
+from pulumi_mlbatch.provider import COMPONENTS, NAME
+def run():
+    plugin = ComponentProvider(COMPONENTS, NAME)
+    schema.update(json.loads(plugin.schema))
+    for name, inputs in json.loads(sys.argv[1]).items():
+        plugin.construct(name.lower(), f"mlbatch:index:{name}", inputs)
+record(run)
+"""
+"""Creates the plugin's components as the engine does for a program in another language."""
 
 
 @pytest.fixture(scope="module")
@@ -41,28 +58,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory, mirror: Mirror) -> dict[str, Any]:
-    """Return what the example registers, run outside of the checkout."""
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
+    """Return a function that runs a script with the package, outside of the checkout."""
     folder = tmp_path_factory.mktemp("installed")
     variables = {**os.environ, "PYTHONPATH": str(installed(folder))}
-    command = [
-        sys.executable,
-        "-P",
-        "-c",
-        RUN,
-        EXAMPLE / "__main__.py",
-        json.dumps({"artifacts": mirror.artifacts, "verify": False}),
-    ]
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+
+    def run(script: str, *arguments: str | Path) -> dict[str, Any]:
+        command = [sys.executable, "-P", "-c", MOCKS + script, *arguments]
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return dict(json.loads(done.stdout))
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def example(ran: Callable[..., dict[str, Any]], mirror: Mirror) -> dict[str, Any]:
+    return ran(PROGRAM, EXAMPLE / "__main__.py", json.dumps({"artifacts": mirror.artifacts, "verify": False}))
 
 
 def test_the_wheel_has_every_file_of_the_components_and_no_other_package(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     tracked = subprocess.run(["git", "ls-files", "components"], cwd=ROOT, capture_output=True, text=True, check=True)
     files = {file for file in tracked.stdout.split() if not file.endswith("ruff.toml")}
-    assert names == {f"pulumi_mlbatch/{file}" for file in (*files, "__init__.py", "py.typed")}
+    assert names == {f"pulumi_mlbatch/{file}" for file in (*files, "__init__.py", "provider.py", "py.typed")}
 
 
 def test_the_wheel_imports_and_names_its_modules_by_its_own_name(wheel: Path) -> None:
@@ -88,7 +107,7 @@ def test_the_wheels_bounds_are_those_of_the_program(wheel: Path) -> None:
 
 
 def test_the_example_runs_without_the_checkout(example: dict[str, Any]) -> None:
-    assert {"components", "stacks", "pulumi_azure_native"}.isdisjoint(example["modules"])
+    assert {"components", "stacks", "pulumi_azure_native"}.isdisjoint(example["packages"])
     kinds = {each["inputs"].get("kind") for each in example["resources"]}
     assert {"ClusterQueue", "LocalQueue", "Namespace", "RoleBinding", "ResourceFlavor"} <= kinds
     types = {each["type"] for each in example["resources"]}
@@ -99,3 +118,28 @@ def test_the_objects_of_the_example_are_on_its_cluster(example: dict[str, Any]) 
     objects = [each for each in example["resources"] if each["type"].startswith("kubernetes:")]
     assert objects
     assert all("pulumi:providers:kubernetes::cluster::" in each["provider"] for each in objects)
+
+
+def test_the_plugin_offers_its_components_to_programs_in_other_languages(
+    ran: Callable[..., dict[str, Any]], mirror: Mirror
+) -> None:
+    program = yaml.safe_load((ROOT / "examples" / "yaml" / "Pulumi.yaml").read_text())
+    given = {
+        each["type"].removeprefix("mlbatch:"): each.get("properties", {})
+        for each in program["resources"].values()
+        if each["type"].startswith("mlbatch:")
+    }
+    given["Queueing"] |= {"artifacts": mirror.artifacts, "unverified": True}
+    plugin = ran(PLUGIN, json.dumps(given))
+    offered = {name.rpartition(":")[2]: each for name, each in plugin["schema"]["resources"].items()}
+    assert offered.keys() == given.keys()
+    for name, inputs in given.items():
+        assert set(offered[name]["requiredInputs"]) <= inputs.keys() <= offered[name]["inputProperties"].keys()
+    objects = {
+        (each["inputs"].get("kind"), each["inputs"]["metadata"]["name"]): each["inputs"]
+        for each in plugin["resources"]
+        if "metadata" in each["inputs"]
+    }
+    assert {("ResourceFlavor", "default-flavor"), ("ClusterQueue", "slack-cluster-queue")} <= objects.keys()
+    quota = objects["ClusterQueue", "blue-cluster-queue"]["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+    assert {each["name"]: each["nominalQuota"] for each in quota} == given["Team"]["quota"]

@@ -128,6 +128,10 @@ def _quota(flavor: pulumi.Input[str], quota: Mapping[str, str]) -> list[mlbatch.
     return [mlbatch.FlavorQuota(flavor=flavor, quota=mlbatch.amounts(quota))]
 
 
+NAME = "mlbatch"
+COMPONENTS: list[type[pulumi.ComponentResource]] = [Queueing, SlackQueue, Team]
+
+
 def main() -> None:
     """Serve the components to the engine that started this process."""
-    component_provider_host([Queueing, SlackQueue, Team], "mlbatch", version=version("pulumi-mlbatch"))
+    component_provider_host(COMPONENTS, NAME, version=version("pulumi-mlbatch"))
