@@ -14,8 +14,8 @@ HOURS ?=
 TIME_SCALE ?=
 LIST ?=
 CATALOGUES := components.catalogue components.azure.catalogue components.openstack.catalogue
-COUNT ?= 100
 FILES ?=
+TESTS ?=
 STACKS ?=
 HTML ?=
 PYTHON ?= python3
@@ -216,8 +216,8 @@ training: $(ENVIRONMENT) ## run the programs of training jobs on the CPU, kill t
 properties: $(ENVIRONMENT) ## test random settings, different ones in each run, until one breaks a promise (minutes to hours)
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random
 
-mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: files that differ from BASE), from SEED; print changes that no unit test notices
-	$(VENV)/bin/python -m tests.mutants --seed='$(SEED)' --count='$(COUNT)' --base $(BASE) $(if $(FILES),--files $(FILES))
+mutants: $(ENVIRONMENT) ## change functions of FILES (default: files that differ from BASE); print changes that no test of TESTS (tests/unit) notices
+	$(VENV)/bin/python -m tests.mutants --base $(BASE) $(if $(FILES),--files $(FILES)) $(if $(TESTS),--tests $(TESTS))
 
 site: $(ENVIRONMENT) ## build the documentation site into .local/site; a broken link is an error
 	UV_PROJECT_ENVIRONMENT=$(SITE) $(VENV)/bin/uv sync --quiet --frozen --only-group site
