@@ -11,7 +11,7 @@ from components.kubernetes.node_pool import GPU_TOLERATION, NodePool, NodeShape
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.nodes.machines import H100_SXM5
-from components.tenancy.lending import DECLARED, Node, NodeRules, Queue, amount, limits, quantity, usable
+from components.tenancy.lending import DECLARED, Node, NodeRules, Queue, amount, limits, quantity, tolerates, usable
 from components.tenancy.slack import SlackControllerArgs, program
 
 GPU = "nvidia.com/gpu"
@@ -126,6 +126,29 @@ HEALTHY = node()
 )
 def test_what_the_slack_queue_lends_when_one_of_three_nodes_is(item: dict[str, Any], slack: int) -> None:
     assert gpus(read(HEALTHY, HEALTHY, item), BLUE, RED) == {"slack": slack, "blue": 8, "red": 8}
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        ({}, False),
+        ({"operator": "Exists"}, True),
+        ({"key": "lab", "value": "x"}, True),
+        ({"key": "lab", "value": "y"}, False),
+        ({"key": "lab"}, False),
+        ({"key": "lab", "value": "x", "effect": "NoSchedule"}, True),
+        ({"key": "lab", "value": "x", "effect": "NoExecute"}, False),
+        ({"key": "lab", "operator": "Exists", "effect": "NoExecute"}, False),
+    ],
+)
+def test_a_toleration_needs_the_key_the_value_and_the_effect_of_a_taint(
+    toleration: dict[str, str], tolerated: bool
+) -> None:
+    assert tolerates([toleration], {"key": "lab", "value": "x", "effect": "NoSchedule"}) is tolerated
+
+
+def test_a_toleration_and_a_taint_without_a_value_match() -> None:
+    assert tolerates([{"key": "lab"}], {"key": "lab", "effect": "NoSchedule"})
 
 
 def test_a_deleted_node_is_lost() -> None:
