@@ -249,7 +249,10 @@ def test_a_user_of_a_team_with_user_queues_gets_the_own_one() -> None:
     namespace = {"metadata": {"annotations": {user_queues.ANNOTATION: user_queues.annotation(users)}}}
     review = {"status": {"userInfo": {"username": "ada@example.org"}}}
     answers = {"/api/v1/namespaces/blue": namespace, "/apis/authentication.k8s.io/v1/selfsubjectreviews": review}
-    assert session(answers).queue() == user_queues.queue_name("ada@example.org")
+    team = session(answers)
+    assert team.queue() == user_queues.queue_name("ada@example.org")
+    api: Any = team.client
+    assert api.requests[-1][2]["body"] == {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     assert session({"/api/v1/namespaces/blue": {"metadata": {}}}).queue() == "default-queue"
 
 
