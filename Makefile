@@ -9,6 +9,7 @@ KILLS ?= 20
 NODES ?= 3
 NAME ?=
 BREAK ?=
+TAG ?=
 TRACE ?=
 HOURS ?=
 TIME_SCALE ?=
@@ -42,7 +43,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants pictures site scenario scenarios gameday clean lock available settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops
+.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants pictures site scenario scenarios gameday clean lock available settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops release
 
 help: ## list the targets, and the tools that they still have to build
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -236,6 +237,9 @@ settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from
 snapshots: $(ENVIRONMENT) ## write the snapshots of resources and the texts of settings errors into tests/unit
 	$(VENV)/bin/python -m tests.unit.snapshots
 	$(VENV)/bin/python -m tests.unit.refusals
+
+release: $(ENVIRONMENT) ## build the files of a release into .local/release; TAG=v<version> checks that everything fits this tag
+	$(VENV)/bin/python package/release.py $(TAG)
 
 requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.lock, requirements.txt and requirements-uv.txt
 	$(VENV)/bin/uv lock

@@ -3,6 +3,7 @@
 A subcommand imports its own module when it runs, so that `--help` and shell completion stay quick.
 """
 
+import tomllib
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,6 +58,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception:
         traceback.print_exc()
     return FAILED
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+        typer.echo(f"mlbatch {project['version']}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that need no subcommand."""
 
 
 @app.command()

@@ -31,7 +31,8 @@ wrappers = mlbatch.AppWrappers(
 kueue = mlbatch.Kueue(
     "kueue", mlbatch.KueueArgs(release=mlbatch.release("kueue", mirror=mirror)), after(system, *wrappers.definitions)
 )
-flavor = mlbatch.Flavor("flavor", mlbatch.FlavorArgs(), after(kueue))
+gpus = mlbatch.FlavorArgs(nodes={"nvidia.com/gpu.present": "true"}, tolerations=[mlbatch.GPU_TOLERATION])
+flavor = mlbatch.Flavor("flavor", gpus, after(kueue))
 slack = mlbatch.SlackQueueArgs(flavors=quota(flavor, 8), cohort=COHORT, covered=RESOURCES)
 mlbatch.SlackQueue("slack", slack, after(kueue))
 members = mlbatch.EditorRole("editor", mlbatch.EditorRoleArgs(), after())

@@ -10,7 +10,7 @@ from components.artifacts import Mirror, Release
 from components.kubernetes.controller import ControllerPods
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.network import Network
-from components.kubernetes.node_pool import NodePool, NodeShape
+from components.kubernetes.node_pool import GPU_TOLERATION, NodePool, NodeShape
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.layer import Layer, needed
@@ -25,6 +25,7 @@ from components.tenancy.slack import SlackController, SlackControllerArgs, Slack
 from components.tenancy.team import Team, TeamArgs
 
 __all__ = (
+    "GPU_TOLERATION",
     "AppWrappers",
     "AppWrappersArgs",
     "Bounds",

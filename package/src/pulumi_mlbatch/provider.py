@@ -24,10 +24,12 @@ class QueueingArgs(TypedDict):
     """Folder or https URL with upstream's manifests. By default they are read from upstream."""
     unverified: NotRequired[bool]
     """The manifests may differ from upstream's."""
+    nodes: NotRequired[dict[str, str]]
+    """Labels of the GPU nodes. Jobs run there, and tolerate the taint nvidia.com/gpu."""
 
 
 class Queueing(pulumi.ComponentResource):
-    """Kueue and AppWrapper in the namespace mlbatch-system, the flavor of all nodes, and the role of members."""
+    """Kueue and AppWrapper in the namespace mlbatch-system, the flavor of the GPU nodes, and the role of members."""
 
     flavor: pulumi.Output[str]
     role: pulumi.Output[str]
@@ -48,7 +50,8 @@ class Queueing(pulumi.ComponentResource):
             mlbatch.KueueArgs(release=mlbatch.release("kueue", mirror=mirror)),
             after(system, *wrappers.definitions),
         )
-        self.flavor = mlbatch.Flavor("flavor", mlbatch.FlavorArgs(), after(kueue, wrappers)).name
+        gpus = mlbatch.FlavorArgs(nodes=args.get("nodes", {}), tolerations=[mlbatch.GPU_TOLERATION])
+        self.flavor = mlbatch.Flavor("flavor", gpus, after(kueue, wrappers)).name
         self.role = mlbatch.EditorRole("editor", mlbatch.EditorRoleArgs(), after()).name
         self.register_outputs({"flavor": self.flavor, "role": self.role})
 
