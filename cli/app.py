@@ -70,7 +70,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, expose_value=False, help="Print the version.")
     ] = False,
 ) -> None:
     """Take the options that need no subcommand."""
