@@ -212,8 +212,8 @@ class Toolchain:
         for need in self._unbuilt(RELEASED):
             with progress.further_step(f"building {need.module.folder}"):
                 self.build(need)
-        folders = [self.folder(need.module) for need in RELEASED]
-        tools = [self.folder(need.module) / tool.name for need in RELEASED for tool in need.tools]
+        folders = {self.folder(need.module) for need in RELEASED}
+        tools = {self.folder(need.module) / tool.name for need in RELEASED for tool in need.tools}
         with progress.further_step(f"packing {len(tools)} tools"):
             digest = archive.pack(tools, file)
         lines = [f"{archive.here()}:", "  url: <address>", f"  sha256: {digest}", "  folders:"]

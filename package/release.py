@@ -79,8 +79,9 @@ def main(tag: str) -> int:
     FOLDER.mkdir(parents=True)
     (FOLDER / NOTES).write_text(f"{text}\n")
     pin = build()
-    (FOLDER / "SHA256SUMS").write_text(digests())
-    print(digests(), end="")
+    listed = digests()
+    (FOLDER / "SHA256SUMS").write_text(listed)
+    print(listed, end="")
     # `make up` takes the tools by the pin. It is committed before the tag, because the tag is on what is built here.
     lines = [line for line in PIN.read_text().splitlines() if not line.startswith(("#", "  url:"))]
     if lines != [line for line in pin.splitlines() if not line.startswith("  url:")]:
