@@ -21,9 +21,11 @@ from tests.local.standing import Standing
 from tests.unit.test_member_pages import JOB, MEMBERS, OWNERS, commands
 
 NO_KUBELET = "no preferred addresses found"
-UNREACHED = ("logs", "exec")
+UNREACHED = ("logs", "exec", "port-forward")
 """Commands that fail at the simulated node."""
 WHERE = shlex.split("kubectl -n blue")
+OTHERS = "train-?job|pytorch-job|ray-job|batch-inference|notebook"
+"""Names of the examples that test_member_examples.py submits."""
 
 
 def of_owners() -> list[list[str]]:
@@ -33,12 +35,12 @@ def of_owners() -> list[list[str]]:
 
 
 def changes(words: list[str]) -> bool:
-    return words[3] in ("apply", "delete")
+    return words[3] in ("create", "apply", "delete")
 
 
 def of_job(page: Path) -> list[list[str]]:
-    """Return the commands that look at the page's job, in words, without those for the TrainJob of another page."""
-    return [words for words in commands(page) if not changes(words) and not re.search("trainjob|bert", " ".join(words))]
+    """Return the commands that look at the page's job, in words, without those for the other examples."""
+    return [words for words in commands(page) if not changes(words) and not re.search(OTHERS, " ".join(words))]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,7 +53,7 @@ def platform(standing: Standing) -> None:
 def folder(platform: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a member's working folder with the page's job."""
     found = tmp_path_factory.mktemp("member")
-    (found / "job.yaml").write_text(JOB)
+    (found / "job.yaml").write_text(JOB.read_text())
     return found
 
 
@@ -81,7 +83,7 @@ def done(paths: Paths, folder: Path, words: list[str], *, user: str | None = Non
 @pytest.fixture(scope="module")
 def job(paths: Paths, folder: Path, cluster: Cluster) -> Iterator[None]:
     """Submit the page's job, and stop it afterwards, with the page's commands."""
-    submit, stop = (words for words in commands(MEMBERS) if changes(words))
+    submit, stop = (words for words in commands(MEMBERS) if words[-1] == "job.yaml")
     assert (submit[3], stop[3]) == ("apply", "delete")
     done(paths, folder, submit, user="alice")
     try:
