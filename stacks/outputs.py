@@ -18,6 +18,7 @@ def outputs(
     resolved: Resolved,
     grafana: Mapping[str, Any] | None,
     mlops: pulumi.Output[Mapping[str, Any]] | None,
+    jupyterlab: Mapping[str, Any] | None,
 ) -> Mapping[str, Any]:
     """Return the outputs, all of them known before the update but for a password that is made.
 
@@ -25,7 +26,7 @@ def outputs(
     nominal quota by queue and resource, canonical, over all pools.
     teams: namespace, queues, users and groups by team. unenforced: promises to them that are not enforced.
     sample: namespace and name of the sample job, or None. grafana: how it is reached, or None. mlops: who signs in to
-    the MLOps platform's user interfaces, a secret, or None.
+    the MLOps platform's user interfaces, a secret, or None. jupyterlab: how it is reached, only where it is enabled.
     """
     gang = settings.samples.gang
     quotas = {names.SLACK_QUEUE: _sum(each.slack for each in resolved.divisions)} if settings.queueing.enabled else {}
@@ -58,6 +59,7 @@ def outputs(
         "sample": {"namespace": gang.team, "name": gang.name} if gang is not None and gang.enabled else None,
         "grafana": grafana,
         "mlops": mlops,
+        **({"jupyterlab": jupyterlab} if jupyterlab is not None else {}),
     }
 
 

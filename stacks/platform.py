@@ -30,7 +30,7 @@ def install(
     namespaces = workloads.namespaces(inputs, cluster, tenants.teams)
     volumes = site.volumes(namespaces)
     health.install(inputs, cluster, site, gpus, metrics, queues)
-    workloads.install(inputs, cluster, namespaces, volumes, gpus, schedulers, queues)
+    lab = workloads.install(inputs, cluster, namespaces, volumes, gpus, schedulers, queues)
     platform = mlops.install(inputs, releases, cluster)
     site.applications(queues.ready if queues is not None else (), tenants.flavor)
     return outputs(
@@ -38,4 +38,5 @@ def install(
         inputs.resolved,
         metrics.access if metrics is not None else None,
         platform.logins if platform is not None else None,
+        lab,
     )

@@ -1,10 +1,11 @@
-"""JupyterLab on one GPU node.
+"""JupyterLab on one GPU node, or on some of its GPUs.
 
 Source: edwardsp/ai-on-aks, examples/jupyterlab. It serves a root shell over plain HTTP on a public address, with the
 token `password` on the command line. Here the token is in a Secret, and the server runs as an unprivileged user that is
 reached by port-forward. The administrator can choose more access (see `interface`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,7 +27,7 @@ from components.workloads.pods import (
     pod_spec,
     scratch,
 )
-from components.workloads.submission import Submission, SubmissionMode, app_wrapper
+from components.workloads.submission import IMMUTABLE, RUNS, Submission, SubmissionMode, app_wrapper
 
 PORT: Final = 8888
 SHARED_MEMORY: Final = "128Gi"
@@ -57,6 +58,8 @@ class JupyterLabArgs:
     user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
     scratch: mount a folder on the node's local disks, which is deleted with the pod.
     closed: its namespace allows no connections by default. A policy then has to allow those from a load balancer.
+    idle_seconds: after this time without use, kernels and terminals end, and after as much more the server. None for
+    never.
     """
 
     submission: Submission
@@ -67,10 +70,14 @@ class JupyterLabArgs:
     user: int | None = USER
     scratch: bool = True
     closed: bool = False
+    idle_seconds: int | None = None
 
 
 class JupyterLab(pulumi.ComponentResource):
     """Run JupyterLab with its volume, token and Service. Its volume is deleted with it."""
+
+    access: Mapping[str, pulumi.Input[str]]
+    """How its users reach it, with the token as a secret."""
 
     def __init__(self, name: str, args: JupyterLabArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:JupyterLab", name, None, opts)
@@ -87,30 +94,36 @@ class JupyterLab(pulumi.ComponentResource):
             *register_all(name, [*served, disruption_budget(name, namespace, 1)], child),
         ]
         document = server(name, args)
-        wrapped = document["kind"] == "AppWrapper"
+        runs = document["kind"] in RUNS
         Manifest(
             f"{name}/{document['kind']}",
             document,
             pulumi.ResourceOptions(
                 parent=self,
                 depends_on=foundation,
-                replace_on_changes=["metadata", "spec"] if wrapped else None,
-                delete_before_replace=wrapped or None,
+                replace_on_changes=list(IMMUTABLE) if runs else None,
+                delete_before_replace=runs or None,
             ),
         )
+        forward = ("kubectl port-forward --namespace ", namespace, f" service/{name} {PORT}:80")
+        self.access = {
+            "command": pulumi.Output.concat(*forward),
+            "address": f"http://localhost:{PORT}",
+            "token": pulumi.Output.secret(args.token),
+        }
         self.register_outputs({"port": PORT})
 
 
 def server(name: str, args: JupyterLabArgs) -> Document:
-    """Return the Deployment, or the AppWrapper around it.
+    """Return the Deployment, or the Job if the server ends when it is idle, or the AppWrapper around it.
 
-    It has one replica, which ends before its replacement starts. Otherwise the replacement would wait forever for a
-    free node.
+    The Deployment has one replica, which ends before its replacement starts. Otherwise the replacement would wait
+    forever for a free node.
     """
     mounted = (claim("home", f"{name}-home", FILES), *([scratch(args.pods)] if args.scratch else []))
     lab = Container(
         name="jupyterlab",
-        command=["/bin/sh", "-c", START],
+        command=["/bin/sh", "-c", " ".join([START.strip(), *culling(args.idle_seconds)]) + "\n"],
         variables={"HOME": HOME},
         volumes=(*mounted, Volume(name="own", path=HOME, source={"emptyDir": {"sizeLimit": HOME_SIZE}})),
         ports={"http": PORT},
@@ -122,8 +135,29 @@ def server(name: str, args: JupyterLabArgs) -> Document:
     container["env"].append({"name": "JUPYTER_TOKEN", "valueFrom": {"secretKeyRef": reference}})
     container["securityContext"] = {**UNPRIVILEGED, "capabilities": {"drop": ["ALL"], **capabilities(args.pods.fabric)}}
     container["readinessProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 10}
-    spec |= {"restartPolicy": "Always", "securityContext": pod_security(args.user)}
-    deployment = workloads.deployment(name, None, {WORKLOAD_LABEL: name}, spec, recreate=True)
+    ends, labels = args.idle_seconds is not None, {WORKLOAD_LABEL: name}
+    spec |= {"restartPolicy": "OnFailure" if ends else "Always", "securityContext": pod_security(args.user)}
+    document = (
+        workloads.job(name, None, labels, spec, {"parallelism": 1, "completions": 1})
+        if ends
+        else workloads.deployment(name, None, labels, spec, recreate=True)
+    )
     if args.submission.mode is SubmissionMode.MLBATCH:
-        return app_wrapper(name, args.submission, [deployment])
-    return with_namespace(deployment, args.submission.namespace)
+        return app_wrapper(name, args.submission, [document])
+    return with_namespace(document, args.submission.namespace)
+
+
+def culling(seconds: int | None) -> list[str]:
+    """Return the server's options that end it when it is idle, none for None.
+
+    The server counts open terminals and kernels as use. JupyterLab 2 takes the last option from `NotebookApp`, later
+    ones from `ServerApp` (jupyter/notebook 6, notebookapp.py; jupyter_server 2.21, serverapp.py).
+    """
+    if seconds is None:
+        return []
+    return [
+        f"--MappingKernelManager.cull_idle_timeout={seconds}",
+        "--MappingKernelManager.cull_connected=True",
+        f"--TerminalManager.cull_inactive_timeout={seconds}",
+        *(f"--{app}.shutdown_no_activity_timeout={seconds}" for app in ("ServerApp", "NotebookApp")),
+    ]

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pulumi
 
 from components import catalogue, names
+from components.kubernetes.fabric import Fabric
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
@@ -209,15 +210,16 @@ class Jobs:
     def pods(self, workload: NodeWorkloadSettings, image: str, shared_memory: str, deadline: int) -> NodePods:
         """Return a workload's pods. deadline: in seconds, 0 for none."""
         settings, resolved = self.inputs.settings.workloads, self.inputs.resolved
+        amounts = settings.amounts(workload, resolved.pool.shape.resources[names.GPU])
         return NodePods(
             image=image,
             nodes=workload.pods,
             placement=self.gpus,
             gpu_resource=self.gpu_resource,
-            gpus=int(str(resolved.pool.shape.resources[names.GPU])),
-            cpu=str(workload.cpu or settings.cpu),
-            memory=str(workload.memory or settings.memory),
-            fabric=resolved.fabric,
+            gpus=int(str(amounts[names.GPU])),
+            cpu=str(amounts[names.CPU]),
+            memory=str(amounts[names.MEMORY]),
+            fabric=resolved.fabric if workload.part is None else Fabric(),
             shared_memory=shared_memory,
             deadline_seconds=deadline,
             scratch=self.inputs.settings.gpu.nvme_scratch.folder,

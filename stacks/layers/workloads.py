@@ -71,8 +71,8 @@ def install(
     gpus: Sequence[pulumi.Resource],
     scheduling: Scheduling,
     queueing: Queueing | None,
-) -> None:
-    """Register Volcano, the workloads and the sample job, each where it is switched on.
+) -> Mapping[str, pulumi.Input[str]] | None:
+    """Register Volcano, the workloads and the sample job, each where it is switched on. Return JupyterLab's access.
 
     volumes: names of claims with data, by the names in the settings.
     """
@@ -88,7 +88,7 @@ def install(
             nodes=cluster.placement.system,
         )
         volcano = Volcano("volcano", args, cluster.options(namespaces.workloads))
-    _Workloads(inputs, cluster, namespaces, volumes, gpus, scheduling, queues, volcano).install()
+    return _Workloads(inputs, cluster, namespaces, volumes, gpus, scheduling, queues, volcano).install()
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,20 @@ class _Workloads:
             cluster.storage.shared,
         )
 
-    def install(self) -> None:
-        """Register each workload that is switched on."""
-        logs = self._logs()
+    def install(self) -> Mapping[str, pulumi.Input[str]] | None:
+        """Register each workload that is switched on. Return JupyterLab's access, or None without it."""
+        logs, lab = self._logs(), self.inputs.settings.workloads.jupyterlab
         for workload in self.inputs.settings.workloads.of(WorkloadSettings).values():
-            if workload.enabled:
+            if workload.enabled and workload is not lab:
                 self._register(workload, logs)
         if logs is not None:
             self._viewers(logs)
         self._sample()
         self._synthetic()
+        if not lab.enabled:
+            return None
+        home, options = self._namespace(lab.submission)
+        return JupyterLab(lab.name, self._jupyterlab(lab, home), options).access
 
     def _register(self, workload: WorkloadSettings, logs: LogVolume | None) -> None:
         name, jobs, files = workload.name, self.jobs, self.cluster.storage.files
@@ -138,8 +142,6 @@ class _Workloads:
                 Metaseq(name, jobs.metaseq(home, logs.name if logs else None), options)
             case OlmoSettings(data=data):
                 Olmo(name, jobs.olmo(home, self.volumes[data or ""]), options)
-            case JupyterLabSettings():
-                JupyterLab(name, self._jupyterlab(workload, home), options)
             case VllmSettings():
                 Vllm(name, jobs.vllm(home, files), options)
             case PretrainingSettings(data=data):
@@ -162,6 +164,7 @@ class _Workloads:
             reach=Reach(exposure=lab.exposure, ranges=lab.source_ranges, internal=self.cluster.load_balancer),
             user=user_of(self.cluster.pod_security, lab.user),
             scratch=lab.scratch,
+            idle_seconds=lab.idle_minutes * 60 if lab.idle_minutes is not None else None,
             closed=self.inputs.settings.tenancy.network.enabled,
         )
 

@@ -23,7 +23,7 @@ from stacks.settings import cidr
 from stacks.settings.claims import ClaimSettings
 from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.images import Reference, Repository
-from stacks.settings.limits import MOST_NODES, WEEK
+from stacks.settings.limits import MOST_GPUS, MOST_NODES, WEEK
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, form, matching, one_of, reject
 from stacks.settings.names import ClassName, label_error
 from stacks.settings.submission import WorkloadSettings, name_error
@@ -115,6 +115,11 @@ class NodeWorkloadSettings(WorkloadSettings):
     def pods(self) -> int:
         """How many nodes it takes."""
         return 1
+
+    @property
+    def part(self) -> int | None:
+        """GPUs of its pod if it takes a part of a node, else None."""
+        return None
 
 
 class JobSettings(NodeWorkloadSettings):
@@ -314,6 +319,14 @@ class JupyterLabSettings(NodeWorkloadSettings):
     """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or a generated one."""
 
     name: str = "jupyterlab"
+    gpus: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
+    """GPUs of the pod, which then has their share of the node's cpu and memory, and no RDMA devices. Default: a whole
+    node.
+    """
+    idle_minutes: Annotated[int, Field(ge=5, le=WEEK // 60)] | None = None
+    """Minutes without use until kernels and terminals end. After as many more, the server ends and its GPUs are free.
+    Default: it never ends.
+    """
     image: Reference | None = None
     """Image, with its tag. Default: NVIDIA's PyTorch image."""
     fs_size: Annotated[int, Field(ge=1, le=100)] = 1
@@ -336,6 +349,10 @@ class JupyterLabSettings(NodeWorkloadSettings):
 
     what: ClassVar[str] = "JupyterLab"
     no_volcano: ClassVar[str] = "it is a server, not a job"
+
+    @property
+    def part(self) -> int | None:
+        return self.gpus
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         yield from super().check(path)
@@ -452,10 +469,24 @@ class WorkloadsSettings(SettingsModel):
         """Return what one pod of a workload asks for, by resource name, as far as queues count it."""
         network = {name: Quantity.parse(amount) for name, amount in fabric.requests().items()}
         return {
-            names.CPU: workload.cpu or self.cpu,
-            names.MEMORY: workload.memory or self.memory,
-            names.GPU: pool.shape.resources[names.GPU],
-            **{name: amount for name, amount in network.items() if name in names.RESOURCES},
+            **self.amounts(workload, pool.shape.resources[names.GPU]),
+            **{name: amount for name, amount in network.items() if name in names.RESOURCES and workload.part is None},
+        }
+
+    def amounts(self, workload: NodeWorkloadSettings, gpus: Quantity) -> Mapping[str, Quantity]:
+        """Return the CPU cores, bytes and GPUs of one pod of a workload. gpus: of a node."""
+        part = Quantity.parse(workload.part) if workload.part is not None else gpus
+
+        def share(whole: Quantity, unit: str = "") -> Quantity:
+            if part.nano >= gpus.nano:
+                return whole
+            units = whole.nano * part.nano // (gpus.nano * Quantity.parse(f"1{unit}").nano)
+            return Quantity.parse(f"{max(1, units)}{unit}")
+
+        return {
+            names.CPU: workload.cpu or share(self.cpu),
+            names.MEMORY: workload.memory or share(self.memory, "Gi"),
+            names.GPU: part,
         }
 
     def check(self, path: Path) -> Iterator[ConfigError]:

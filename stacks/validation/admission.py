@@ -355,6 +355,7 @@ def _runs(
     asks: dict[str, Path] = {
         names.CPU: (*path, "cpu") if workload.cpu is not None else ("workloads", "cpu"),
         names.MEMORY: (*path, "memory") if workload.memory is not None else ("workloads", "memory"),
+        **({names.GPU: (*path, "gpus")} if workload.part is not None else {}),
     }
     job = Job(what=workload.what, path=path, size="nodes", pods=workload.pods, requests=requests, asks=asks)
     yield from _placed(partial, job, workload, pool)

@@ -139,6 +139,20 @@ def test_every_kubernetes_object_names_its_provider_and_goes_with_the_cluster(re
         assert goes_with(resource) == provider.urn, "of what is replaced, the engine deletes each object by itself"
 
 
+def test_a_notebook_on_a_part_of_a_node_leaves_the_rest_and_its_token_is_a_secret_output(mirror: Mirror) -> None:
+    lab = {"enabled": True, "gpus": 2, "submission": {"team": "red"}}
+    outputs: dict[str, Any] = {}
+    record = deployed(mirror, settings(workloads={"jupyterlab": lab, "cpu": 80, "memory": "1000Gi"}), outputs)
+    (part,) = record.one("AppWrapper", "jupyterlab").inputs["spec"]["components"]
+    (container,) = part["template"]["spec"]["template"]["spec"]["containers"]
+    whole = {"cpu": "20", "memory": "250Gi", "nvidia.com/gpu": "2"}
+    assert container["resources"] == {"requests": whole, "limits": whole}, "no devices of the network"
+    assert "add" not in container["securityContext"]["capabilities"]
+    access = outputs["jupyterlab"]
+    assert access["address"] == "http://localhost:8888"
+    assert isinstance(access["token"], pulumi.Output)
+
+
 def everything(**changes: Any) -> dict[str, Any]:
     """The shipped settings with all that can be switched on, each job in another way where it has several."""
     common = {"enabled": True, "tag": "1", "submission": {"team": "blue"}}

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -354,6 +355,18 @@ class TestJupyterLab:
             "name": "JUPYTER_TOKEN",
             "valueFrom": {"secretKeyRef": {"name": "jupyterlab-token", "key": "token"}},
         } in container["env"]
+
+    def test_an_idle_server_ends_its_job(self) -> None:
+        (part,) = jupyterlab.server("jupyterlab", lab(TEAM, idle_seconds=3600))["spec"]["components"]
+        job = part["template"]
+        assert (job["kind"], job["spec"]["template"]["spec"]["restartPolicy"]) == ("Job", "OnFailure")
+        *_, start = job["spec"]["template"]["spec"]["containers"][0]["command"][-1].splitlines()
+        assert set(re.findall(r"--(\w+\.\w*timeout)=3600(?= |$)", start)) == {
+            "MappingKernelManager.cull_idle_timeout",
+            "TerminalManager.cull_inactive_timeout",
+            "ServerApp.shutdown_no_activity_timeout",
+            "NotebookApp.shutdown_no_activity_timeout",
+        }
 
     def test_a_load_balancer_takes_connections_from_given_addresses_only(self) -> None:
         inside = Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",), internal=INTERNAL_LOAD_BALANCER)

@@ -135,7 +135,7 @@ def _pinning(partial: PartialSettings, workloads: WorkloadsSettings) -> Iterator
     if partial.fabric is None or partial.fabric.resource is None:
         return
     for name, workload in workloads.of(NodeWorkloadSettings).items():
-        if workload.enabled and not isinstance(workload, JobSettings):
+        if workload.enabled and workload.part is None and not isinstance(workload, JobSettings):
             rdma = key(("cluster", "pool", "rdma"))
             yield ConfigError(
                 ("workloads", name, "enabled"),
