@@ -11,9 +11,10 @@ import tempfile
 from pathlib import Path
 
 import torch
+import yaml
 
 from lab.dashboards.ports import free_port
-from lab.soak.disturbed import Runs, compare
+from lab.soak.disturbed import ROOT, Runs, compare
 
 STEPS, EVERY = 60, 10
 MODEL = ("--layers=2", "--width=32", "--heads=2", "--context=32", "--batch=8", "--learning-rate=0.003")
@@ -28,6 +29,16 @@ def training(folder: Path) -> Runs:
         *(f"--steps={STEPS}", f"--checkpoint-every={EVERY}", f"--checkpoints={folder}"),
     ]
     return Runs(folder, command)
+
+
+def example(folder: Path) -> Runs:
+    """Return runs of the program that members copy (examples/), with its checkpoint in a folder."""
+    folder.mkdir()
+    documents = yaml.safe_load_all((ROOT / "examples" / "train-job.yaml").read_text())
+    program = folder.parent / "train.py"
+    program.write_text(next(documents)["data"]["train.py"])
+    start = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={free_port()}")
+    return Runs(folder, ["env", f"CHECKPOINTS={folder}", *start, str(program)])
 
 
 def main() -> int:
@@ -60,6 +71,14 @@ def main() -> int:
         assert (resumed, code) == (before, 0), (resumed, before, code)
         compare(losses, undisturbed, before + 1)
         print(f"resumed from {before}, as checkpoint {newest} was broken: loss {losses[STEPS]:.3f} at last", flush=True)
+
+        copied = example(Path(folder) / "example")
+        copied.run(until=300)
+        resumed, losses, code = copied.run()
+        assert resumed in (200, 300), resumed  # the kill may come before the last checkpoint
+        assert (code, max(losses)) == (0, 1000), (code, losses)
+        assert losses[1000] < 0.001, f"the example does not learn: {losses}"
+        print(f"example: resumed from {resumed}, loss {losses[1000]:.6f} at last", flush=True)
     return 0
 
 
