@@ -15,6 +15,9 @@ MOST_ITEMS: Final = 10_000
 """The most fields and items of an object that rules are applied to. The time of a loop in CEL grows with the square of
 the number, which the API server's limit of costs does not count: a loop over 64,000 items takes five seconds of a CPU
 (google/cel-go v0.26.0, `interpreter/runtimecost.go`, refValStack)."""
+MOST_LEVELS: Final = 24
+"""The most lists and mappings within each other in a part of an object without a schema. CEL writes such a part as text
+by copying it once for each level (google/cel-go v0.26.0, `ext/formatting.go`). A RayJob needs 17."""
 _FIELDS: Final = ("spec", "data", "binaryData")
 _METADATA: Final = {"labels": "{}", "annotations": "{}", "ownerReferences": "[]", "finalizers": "[]"}
 _ITEMS: Final = r"""findAll(r'"(?:[^"\\]|\\.)*"|[,{\[]').size()"""
@@ -119,8 +122,17 @@ class AdmissionPolicy:
     def _all_validations(self) -> list[Validation]:
         if not self.bounded:
             return list(self.validations)
-        guarded = (replace(each, expression=f"!variables.judged || ({each.expression})") for each in self.validations)
-        return [_FEW_ITEMS, *guarded]
+        return [_FEW_ITEMS, *(_guarded(each) for each in self.validations)]
+
+
+def _guarded(validation: Validation) -> Validation:
+    """Return a validation of judged objects. The API server evaluates the message of a rule that is met, too."""
+    text = validation.message_expression
+    return replace(
+        validation,
+        expression=f"!variables.judged || ({validation.expression})",
+        message_expression=text and f"variables.judged ? {text} : ''",
+    )
 
 
 def written(item: str, metadata: Mapping[str, str] = _METADATA) -> str:
@@ -132,13 +144,33 @@ def written(item: str, metadata: Mapping[str, str] = _METADATA) -> str:
 
 _KEYS: Final = " + ".join(f"object.?{field}.orValue({{}}).size()" for field in ("data", "binaryData"))
 """CEL of the number of keys of a ConfigMap or Secret. It is cheap, unlike the text form of all keys."""
+_COSTLY: Final = f"!'{'.' * 89}'.contains('{'-' * 89}')"
+"""CEL that is true, and costs 81 units. A loop with it reaches the API server's limit of costs before it is slow."""
+
+
+def _is_shallow(value: str, levels: int = MOST_LEVELS) -> str:
+    """Return CEL that is true if a value has at most this many lists and mappings within each other."""
+    if not levels:
+        return f"!(type({value}) in [dyn(list), dyn(map)])"
+    items = f"(type({value}) == list ? {value} : {value}.map(k, {value}[k]))"
+    inner = _is_shallow(f"v{levels}", levels - 1)
+    few = f"{value}.size() <= {MOST_ITEMS}"
+    return f"(!(type({value}) in [dyn(list), dyn(map)]) || ({few} && {items}.all(v{levels}, {_COSTLY} && {inner})))"
+
+
+_SHALLOW: Final = " && ".join(
+    _is_shallow(f"dyn(object.?{part}.orValue([]))") for part in ("spec.?components", "metadata.?managedFields")
+)
+"""CEL that is true if the parts without a schema are not nested too deeply: those of AppWrappers, and managedFields,
+which each caller may write."""
 _JUDGED: Final = (
-    f"object == null || ({_KEYS} <= {MOST_ITEMS} && {written('object')}.{_ITEMS} <= {MOST_ITEMS}) || "
-    f"(oldObject != null && {written('object')}.{_ITEMS} <= {written('oldObject')}.{_ITEMS})"
+    f"object == null || ({_SHALLOW} && (({_KEYS} <= {MOST_ITEMS} && {written('object')}.{_ITEMS} <= {MOST_ITEMS}) || "
+    f"(oldObject != null && {written('object')}.{_ITEMS} <= {written('oldObject')}.{_ITEMS})))"
 )
 _FEW_ITEMS: Final = Validation(
     expression="variables.judged",
-    message=f"an object has at most {MOST_ITEMS} fields and items, labels and annotations included: remove some",
+    message=f"an object has at most {MOST_ITEMS} fields and items, labels and annotations included, and {MOST_LEVELS} "
+    "levels of lists and mappings: remove some",
 )
 
 

@@ -886,6 +886,22 @@ def test_an_object_ends_at_a_number_of_items(alice: Cluster) -> None:
     assert time.monotonic() - started < 10
 
 
+def test_an_object_ends_at_a_number_of_levels(alice: Cluster) -> None:
+    """CEL copies a text once for each level around it. One request kept the API server busy for half a minute."""
+    nested: Any = "x" * 1_000_000
+    fields: dict[str, Any] = {"f:a": {}}
+    for _ in range(400):  # the client's own parser does not go much deeper
+        nested, fields = {"a": nested}, {"f:a": fields}
+    job = wrapper("deep", "blue")
+    job["spec"]["components"][0]["template"]["deep"] = nested
+    written = {"manager": "a", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    metadata = {"name": "deep", "namespace": "blue", "managedFields": [written]}
+    started = time.monotonic()
+    for deep in (job, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}):
+        assert "24 levels" in refused(dry_run, alice, deep)
+    assert time.monotonic() - started < 10
+
+
 def test_labels_count_as_a_part_of_an_objects_size(alice: Cluster) -> None:
     """The API server limits only annotations. If an object has no space for its status, AppWrapper repeats its work."""
     labels = {f"example.org/{'x' * 55}-{number}": "y" * 60 for number in range(2_000)}
