@@ -8,6 +8,7 @@ from typing import Final
 
 from components.job_kinds import APPWRAPPER, ENDLESS, JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RUN
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.queueing.trainer import SNAPSHOT
 from components.tenancy import amounts, growing_jobs, nulls, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.growing_jobs import JOB_SET_SUFFIX
@@ -29,6 +30,13 @@ FURTHER_KINDS: Final = tuple(kind.identity for kind in ENDLESS)
 
 _GENERATED: Final = "-[bcdfghjklmnpqrstvwxz2456789]{5}$"
 """End of generated names (k8s.io/apimachinery, pkg/util/rand, SafeEncodeString)."""
+_MADE_AGAIN: Final = {
+    "v1/ConfigMap": f"([.]crt|-ca-bundle|-cabundle|-ca-root-cert|{SNAPSHOT})$",
+    POD.identity: "(-(master|worker)-[0-9]+|-head)$",
+    "v1/Service": "(-(master|worker)-[0-9]+|-head-svc|-headless)$",
+}
+"""Ends of the names of objects that controllers of Kubernetes, OpenShift, PyTorchJobs, Ray and TrainJobs make again
+when AppWrapper deletes them. AppWrapper would delete them forever, and keep its quota."""
 _OF_JOB_SETS: Final = f"(-(node|launcher|dataset-initializer|model-initializer)|{JOB_SET_SUFFIX}-.*)-[0-9]+$"
 """End of the names of a JobSet's Jobs: its name, the replicated job's and a number. Trainer's runtimes have these
 replicated jobs (kubeflow/trainer v2.3.0, manifests/base/runtimes)."""
@@ -154,6 +162,12 @@ def _names_of_others() -> Iterator[Rule]:
         condition=f"!{pod_templates.is_kind('{0}', JOB.identity)} || !{name}.matches('{_OF_JOB_SETS}')",
         message="a Job of this name could be one of a JobSet: write another name",
     )
+    for kind, ends in _MADE_AGAIN.items():
+        yield Rule(
+            condition=f"!{pod_templates.is_kind('{0}', kind)} || !{name}.matches('{ends}')",
+            message=f"another controller could make a {kind.rpartition('/')[2]} of this name again and again: write "
+            "another name",
+        )
     generated = f"{pod_templates.is_kind('{0}', POD.identity)} || {pod_templates.is_kind('{0}', RAY_CLUSTER.identity)}"
     yield Rule(
         condition=f"!({generated}) || !{name}.matches('{_GENERATED}')",

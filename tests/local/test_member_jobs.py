@@ -164,6 +164,15 @@ def test_a_field_that_is_null_is_named_to_the_author(alice: Cluster, field: str)
     assert f"a manifest has a field that is null: give a value to {field}, or leave it out" in said
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("ConfigMap", "kube-root-ca.crt"), ("Pod", "train-worker-0"), ("Pod", "ray-head"), ("Service", "ray-head-svc")],
+)
+def test_a_job_has_no_object_that_another_controller_makes_again(alice: Cluster, kind: str, name: str) -> None:
+    """AppWrapper deletes it by name, and keeps the quota until it is gone. An owner would wait forever."""
+    assert "again and again" in refused(dry_run, alice, beside("v1", kind, metadata={"name": name}))
+
+
 GOOD = {
     "plain": job(),
     "with its files": beside("v1", "ConfigMap", data={"train.py": "print()"}),
