@@ -75,7 +75,7 @@ def of_job(name: str) -> list[list[str]]:
     if name == "pytorch-job":
         like = [words for words in of_job("train") if words[3] != "describe"]
         return [[re.sub(r"\btrain$|^job(?=\.yaml$)", name, word) for word in words] for words in like]
-    named = re.compile(rf"(.*[=/])?{name}(-node-0|-token)?|{re.escape(NAMES[name].name)}")
+    named = re.compile(rf"(.*[=/])?{name}(-node-0|-token|-head-svc)?|{re.escape(NAMES[name].name)}")
     found = [words for words in commands(MEMBERS) if any(map(named.fullmatch, words))]
     return [words for words in found if words[3] != "exec"]
 
