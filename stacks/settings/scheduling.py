@@ -15,7 +15,7 @@ from stacks.config.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, choice, form
 from stacks.settings.names import label_errors
 
-_LEAST_LEVELS: Final = 2
+LEAST_LEVELS: Final = 2
 _MOST_LEVELS: Final = 15
 """kubernetes-sigs/kueue, apis/kueue/v1beta2/topology_types.go: 16 with the node."""
 _SCHEDULERS = catalogue.versions(catalogue.SCHEDULER_PLUGINS)
@@ -55,7 +55,7 @@ class SakkaraSettings(SettingsModel):
     """Groups of nodes. Without groups, all nodes are alike, and the scheduler places gangs by CPUs and memory only."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        if len(set(self.levels)) < len(self.levels) or len(self.levels) < _LEAST_LEVELS:
+        if len(set(self.levels)) < len(self.levels) or len(self.levels) < LEAST_LEVELS:
             yield ConfigError(
                 (*path, "levels"),
                 "a topology needs at least two levels with different names, and the last one is the nodes",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from components.scheduling.packing import Packing
 from stacks.config.errors import ConfigError, Path, few, instead, key, listed
 from stacks.derived.partial import PartialSettings
-from stacks.settings.scheduling import SakkaraSettings, SchedulingSettings
+from stacks.settings.scheduling import LEAST_LEVELS, SakkaraSettings, SchedulingSettings
 
 _GROUPS: Path = ("scheduling", "sakkara", "groups")
 _LEVELS: Path = ("scheduling", "topology", "levels")
@@ -21,7 +21,9 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
                 f"these GPU nodes lack this label: {few(without)}; Kueue would not admit any job",
                 "label the nodes, or remove the level",
             )
-    if scheduling is None or scheduling.packing is not Packing.SAKKARA or not scheduling.sakkara.groups:
+    if scheduling is None or scheduling.packing is not Packing.SAKKARA:
+        return
+    if not scheduling.sakkara.groups or len(scheduling.sakkara.levels) < LEAST_LEVELS:
         return
     errors = [*_twice(scheduling.sakkara), *_cycles(scheduling.sakkara)]
     errors = errors or [*_levels(scheduling.sakkara)]
