@@ -38,7 +38,7 @@ class Build(build_py):
         package = Path(self.build_lib) / "pulumi_mlbatch"
         shutil.rmtree(package, ignore_errors=True)
         super().run()
-        left_out = shutil.ignore_patterns("__pycache__", "ruff.toml")
+        left_out = shutil.ignore_patterns("__pycache__", ".*", "ruff.toml")
         shutil.copytree(ROOT / "components", package / "components", ignore=left_out)
         for file in package.rglob("*.py"):
             file.write_text(NAMED.sub(r"\1pulumi_mlbatch.components", file.read_text()))

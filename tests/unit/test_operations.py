@@ -74,7 +74,7 @@ def test_a_key_that_does_not_exist_is_found() -> None:
 
 
 def test_the_versions_of_the_examples_can_be_installed() -> None:
-    text = text_of(ROOT / "docs" / "operations.md")
+    text = text_of(ROOT / "docs" / "upgrade.md")
     assert set(re.findall(r"kueueVersion' (v[\d.]+)", text)) <= set(catalogue.versions(catalogue.KUEUE))
     chart = re.search(r"helm show crds (\S+) --repo (\S+) --version (\S+)", text)
     assert chart
