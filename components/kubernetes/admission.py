@@ -158,13 +158,13 @@ def _is_shallow(value: str, levels: int = MOST_LEVELS) -> str:
     return f"(!(type({value}) in [dyn(list), dyn(map)]) || ({few} && {items}.all(v{levels}, {_COSTLY} && {inner})))"
 
 
-_SHALLOW: Final = " && ".join(
+SHALLOW: Final = " && ".join(
     _is_shallow(f"dyn(object.?{part}.orValue([]))") for part in ("spec.?components", "metadata.?managedFields")
 )
 """CEL that is true if the parts without a schema are not nested too deeply: those of AppWrappers, and managedFields,
 which each caller may write."""
 _JUDGED: Final = (
-    f"object == null || ({_SHALLOW} && (({_KEYS} <= {MOST_ITEMS} && {written('object')}.{_ITEMS} <= {MOST_ITEMS}) || "
+    f"object == null || ({SHALLOW} && (({_KEYS} <= {MOST_ITEMS} && {written('object')}.{_ITEMS} <= {MOST_ITEMS}) || "
     f"(oldObject != null && {written('object')}.{_ITEMS} <= {written('oldObject')}.{_ITEMS})))"
 )
 _FEW_ITEMS: Final = Validation(
