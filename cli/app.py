@@ -88,8 +88,8 @@ def submit(
 ) -> int:
     """Submit a job to your team's queue, and say whether it runs or what it waits for.
 
-    Puts a Job, JobSet, PyTorchJob, RayCluster or RayJob, and what else is in the file, into an AppWrapper. Exit code 1:
-    the job failed, with --follow.
+    Puts a Job, JobSet, PyTorchJob or RayCluster, and what else is in the file, into an AppWrapper. Exit code 1: the job
+    failed, with --follow.
     """
     from cli import member
 

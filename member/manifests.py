@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from ask.manifest import Job, ManifestError, check, read_objects
 from components import names
-from components.job_kinds import APPWRAPPER, JOB, POD_GROUP, RUN, TRAIN_JOB
+from components.job_kinds import APPWRAPPER, JOB, POD_GROUP, RAY_JOB, RUN, TRAIN_JOB
 
 Document = dict[str, Any]
 
 ALONE: Final = (APPWRAPPER.kind, TRAIN_JOB.kind)
 """Kinds that are submitted as they are. AppWrapper 1.2.2 cannot contain TrainJobs."""
-_WRAPPED: Final = [kind.kind for kind in RUN]
+_WRAPPED: Final = [kind.kind for kind in RUN if kind is not RAY_JOB]
 WARM_UP: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
 """By default AppWrapper takes pods that do not run after five minutes as lost. Pulling images of 20 GB takes longer."""
 _GROUP_LABEL: Final = f"{POD_GROUP.group}/pod-group"
@@ -31,6 +31,11 @@ def read(text: str, team: str, queue: str, *, pod_groups: bool) -> Job:
         )
     if alone:
         (document,) = alone
+    elif any(each.get("kind") == RAY_JOB.kind for each in objects):
+        raise ManifestError(
+            "AppWrapper does not see when a RayJob ends: use a RayCluster (docs/members.md), or kubectl if the "
+            "platform has `tenancy.unwrappedRay`"
+        )
     else:
         runs = [each for each in objects if each.get("kind") in _WRAPPED]
         if not runs:

@@ -185,6 +185,7 @@ def test_pods_of_a_job_get_a_pod_group_where_the_cluster_has_them() -> None:
     [
         ([CONFIG], "the file has no job (ConfigMap): use AppWrapper, TrainJob, Job, "),
         ([], "the file has no job (nothing)"),
+        ([{**JOB, "apiVersion": "ray.io/v1", "kind": "RayJob"}], "use a RayCluster (docs/members.md)"),
         ([gang("a", "blue", pods=1, gpus=1), CONFIG], "other objects beside the AppWrapper"),
         ([{**JOB, "metadata": {"name": "train", "namespace": "red"}}], "for namespace red, and --team names blue"),
         ([{**JOB, "metadata": {}}], "no metadata.name"),
