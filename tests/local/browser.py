@@ -146,7 +146,8 @@ def _program() -> tuple[Path, Mapping[str, str]]:
     for name in _PROGRAMS:
         if (program := shutil.which(name)) is not None:
             return Path(program), os.environ
-    folder = debian.unpacked("chromium-headless-shell")
+    # The program reads its data, which are in the second package, from its own folder.
+    folder = debian.unpacked("chromium-headless-shell", "chromium-common")
     libraries = sorted({str(found.parent) for found in folder.rglob("*.so*")})
     environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
     return folder / "usr" / "lib" / "chromium" / "chromium-headless-shell", environment
