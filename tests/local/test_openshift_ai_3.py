@@ -26,6 +26,7 @@ from tests.local.environment import (
 )
 from tests.local.member import as_member
 from tests.local.test_member_train_jobs import train_job
+from tests.local.test_platform import accepted
 
 pytestmark = pytest.mark.emulated("its operators are stubs of the local environment")
 
@@ -108,9 +109,13 @@ def test_a_members_job_is_admitted_through_the_teams_queue(project: Project, pat
 def test_a_members_train_job_runs_with_the_platforms_scheduler(
     project: Project, paths: Paths, cluster: Cluster
 ) -> None:
-    """OpenShift AI creates a runtime with upstream's name, for another scheduler."""
+    """OpenShift AI creates a runtime with upstream's name, for another scheduler.
+
+    Kueue rejects TrainJobs as of an "unsupported runtime" until it has noticed Trainer's kinds.
+    """
     job = train_job("tune", gpus=1, namespace="blue", runtimeRef={"name": "mlbatch-torch-distributed"})
-    as_member(paths, "alice").create(job)
+    alice = as_member(paths, "alice")
+    eventually("Kueue knows the runtimes", lambda: accepted(alice, job))
     (pod,) = eventually(
         "its pod runs",
         lambda: cluster.list("v1", "Pod", "blue", label_selector="jobset.sigs.k8s.io/jobset-name=tune"),
