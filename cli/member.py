@@ -72,7 +72,8 @@ def run(
 
     def read(session: Session, queue: str, pod_groups: bool) -> Job:
         args = Training(**options, variables=_pairs(variables, "--env", "="), volumes=_pairs(volumes, "--volume", ":"))
-        text = yaml.safe_dump_all(training.objects(args), sort_keys=False)
+        # JSON quotes all texts, so that "n" and 1e3 stay texts when YAML is read.
+        text = "\n---\n".join(json.dumps(each) for each in training.objects(args))
         return manifests.read(text, session.team, queue, pod_groups=pod_groups)
 
     return _submit(member, read, follow=follow, dry_run=dry_run)

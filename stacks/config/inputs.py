@@ -95,8 +95,9 @@ def load() -> StackInputs[Any]:
         if unreplaced:
             raise SettingsError(unreplaced)
     except SettingsError as error:
-        problems = {problem.path: problem for problem in (*error.problems, *unreplaced)}
-        raise pulumi.RunError(str(SettingsError(list(problems.values())))) from None
+        said = {problem.path for problem in error.problems}
+        others = [problem for problem in unreplaced if problem.path not in said]
+        raise pulumi.RunError(str(SettingsError([*error.problems, *others]))) from None
     if inputs.unanswered is not None:
         if not pulumi.runtime.is_dry_run():
             raise pulumi.RunError(str(SettingsError([inputs.unanswered])))
