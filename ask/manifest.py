@@ -2,12 +2,14 @@
 
 import difflib
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
-from ask.reading import UnreadableError, documents
+from ask.reading import MOST_OF_A_FILE, UnreadableError, documents
 from components import names
 from components.job_kinds import APPWRAPPER, POD, RUN, SUBMITTED
 from components.kubernetes.quantity import Quantity, QuantityError
@@ -50,6 +52,20 @@ class Job:
         """The job's LocalQueue. AppWrapper fills in every team's default queue. Other kinds have no default."""
         labels = self.document["metadata"].get("labels") or {}
         return str(labels.get(names.QUEUE_LABEL) or names.LOCAL_QUEUE)
+
+
+def text_of(file: str) -> str:
+    """Return the text of a file, or of the standard input for `-`: enough of it to show that it is too large.
+
+    Raises ManifestError if it is not text.
+    """
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read(MOST_OF_A_FILE + 1).decode()
+        with Path(file).open("rb") as opened:
+            return opened.read(MOST_OF_A_FILE + 1).decode()
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{file} is not a text file: {error}") from error
 
 
 def read(text: str, team: str) -> Job:

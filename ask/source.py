@@ -13,7 +13,6 @@ from yaml import YAMLError
 from components import names
 from components.job_kinds import POD_GROUP, QUEUED
 from components.tables import Table
-from components.tenancy.user_queues import ANNOTATION
 from runner import report
 from runner.report import TEAM_LABEL, Client, connect, objects
 
@@ -67,7 +66,7 @@ class Source:
     def queue_owners(self, team: str) -> dict[str, str]:
         """Return the LocalQueues that belong to one user, by user."""
         found = [item for item in self.all("Namespace") if _name(item) == team]
-        noted = [(item["metadata"].get("annotations") or {}).get(ANNOTATION, "") for item in found]
+        noted = [(item["metadata"].get("annotations") or {}).get(names.USER_QUEUES, "") for item in found]
         pairs = [line.partition("=") for text in noted for line in text.splitlines()]
         return {user: queue for queue, _, user in pairs}
 

@@ -29,7 +29,9 @@ User = Annotated[
     str | None, typer.Option("--as", metavar="USER", help="Act as this user, if you may impersonate users.")
 ]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Wait until the job ends, and print its output.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the job in the cluster, print it, and submit nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check the job in the cluster and print it, but do not submit it.")
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The job.", show_default=False)]
 Stack = Annotated[str, typer.Option(metavar="STACK", help="The stack, as in Pulumi.<stack>.yaml.")]
 

@@ -1,7 +1,6 @@
 """`mlbatch ask`: whether a job would run, before it is submitted."""
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +9,7 @@ from urllib3.exceptions import HTTPError
 
 from ask.answer import shown
 from ask.asking import ask, tell
-from ask.manifest import ManifestError, read
-from ask.reading import MOST_OF_A_FILE
+from ask.manifest import ManifestError, read, text_of
 from ask.replica import FOLDER, Replica, ReplicaError
 from ask.source import SourceError
 from ask.source import read as read_cluster
@@ -84,15 +82,4 @@ def _team(team: str) -> str:
 def _text(manifest: str | None) -> str:
     if manifest is None:
         raise ManifestError("name the file of the job, or - for the standard input")
-    try:
-        return _read(manifest).decode()
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"{manifest} is not a text file: {error}") from error
-
-
-def _read(manifest: str) -> bytes:
-    """Return a file's bytes, or enough of them to show that it is too large."""
-    if manifest == "-":
-        return sys.stdin.buffer.read(MOST_OF_A_FILE + 1)
-    with Path(manifest).open("rb") as file:
-        return file.read(MOST_OF_A_FILE + 1)
+    return text_of(manifest)

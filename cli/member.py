@@ -12,8 +12,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
 
-from ask.manifest import Job, ManifestError
-from ask.reading import MOST_OF_A_FILE
+from ask.manifest import Job, ManifestError, text_of
 from cli.ending import FINE, FOUND, failed, interrupted
 from member import following, manifests, training
 from member.session import MemberError, Session, connect
@@ -54,7 +53,7 @@ def submit(member: Member, file: str, *, follow: bool, dry_run: bool) -> int:
     """Submit the job of a file; return the exit code."""
 
     def read(session: Session, queue: str, pod_groups: bool) -> Job:
-        return manifests.read(_text(file), session.team, queue, pod_groups=pod_groups)
+        return manifests.read(text_of(file), session.team, queue, pod_groups=pod_groups)
 
     return _submit(member, read, follow=follow, dry_run=dry_run)
 
@@ -72,9 +71,7 @@ def run(
 
     def read(session: Session, queue: str, pod_groups: bool) -> Job:
         args = Training(**options, variables=_pairs(variables, "--env", "="), volumes=_pairs(volumes, "--volume", ":"))
-        # JSON quotes all texts, so that "n" and 1e3 stay texts when YAML is read.
-        text = "\n---\n".join(json.dumps(each) for each in training.objects(args))
-        return manifests.read(text, session.team, queue, pod_groups=pod_groups)
+        return manifests.job_of(training.objects(args), session.team, queue, pod_groups=pod_groups)
 
     return _submit(member, read, follow=follow, dry_run=dry_run)
 
@@ -157,14 +154,3 @@ def _follow(session: Session, name: str) -> int:
 
 def _line(text: str) -> None:
     print(text, flush=True)
-
-
-def _text(file: str) -> str:
-    """Return the text of a file, or of the standard input. Not more than an API server can take."""
-    try:
-        if file == "-":
-            return sys.stdin.buffer.read(MOST_OF_A_FILE + 1).decode()
-        with Path(file).open("rb") as opened:
-            return opened.read(MOST_OF_A_FILE + 1).decode()
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"{file} is not a text file: {error}") from error

@@ -77,7 +77,7 @@ def _manifest(reference: Reference, method: str = "GET") -> bytes:
 
 
 def _token(challenge: str) -> str:
-    """Return a token for an anonymous user. Raises ValueError if there is none."""
+    """Return a token for an anonymous user. Raises ValueError without one."""
     parameters = dict(_PARAMETER.findall(challenge))
     realm = parameters.pop("realm", "")
     if not challenge.lower().startswith("bearer ") or not realm.startswith("https://"):

@@ -53,7 +53,7 @@ def follow(session: Session, name: str, tell: Callable[[str], None], out: Callab
 
 
 def logs(session: Session, found: Found, rank: int, out: Callable[[str], None], *, follow: bool) -> None:
-    """Print the output of one pod of a job. Raises MemberError if there is none."""
+    """Print the output of one pod of a job. Raises MemberError if the job has no such pod."""
     every = pods(session, found)
     pod = next((each for index, each in enumerate(every) if _rank(each, index) == rank), None)
     if pod is None:

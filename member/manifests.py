@@ -18,12 +18,16 @@ _GROUP_LABEL: Final = f"{POD_GROUP.group}/pod-group"
 
 
 def read(text: str, team: str, queue: str, *, pod_groups: bool) -> Job:
-    """Return the job of a file, in a team's namespace and queue. Raises ManifestError.
+    """Return the job of a file, as `job_of` does."""
+    return job_of(read_objects(text), team, queue, pod_groups=pod_groups)
 
-    queue: for a file that names none.
-    pod_groups: the cluster binds the pods of a PodGroup together. Each wrapped Job gets one, unless the file has one.
+
+def job_of(objects: Sequence[Document], team: str, queue: str, *, pod_groups: bool) -> Job:
+    """Return the job of objects, in a team's namespace and queue. Raises ManifestError.
+
+    queue: for objects that name none.
+    pod_groups: the cluster binds the pods of a PodGroup together. Each wrapped Job gets one, unless they have one.
     """
-    objects = read_objects(text)
     alone = [each for each in objects if each.get("kind") in ALONE]
     if alone and len(objects) > 1:
         raise ManifestError(

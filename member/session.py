@@ -20,8 +20,6 @@ from runner.report import Client, message
 Document = dict[str, Any]
 
 _KUEUE: Final = tuple(api.rpartition("/")[2] for api in (names.KUEUE_API, names.KUEUE_API_BEFORE))
-_USER_QUEUES: Final = "mlbatch/user-queues"
-"""Annotation of a team's namespace (`components/tenancy/user_queues.py`)."""
 _GONE, _UNAVAILABLE = 404, 503
 
 
@@ -72,7 +70,7 @@ class Session:
     def queue(self) -> str:
         """Return the queue for the user's jobs: the user's own if the team's users have queues, else the team's."""
         namespace = self._read(f"/api/v1/namespaces/{self.team}")
-        own = ((namespace.get("metadata") or {}).get("annotations") or {}).get(_USER_QUEUES)
+        own = ((namespace.get("metadata") or {}).get("annotations") or {}).get(names.USER_QUEUES)
         if not own:
             return names.LOCAL_QUEUE
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

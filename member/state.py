@@ -10,11 +10,10 @@ from enum import StrEnum
 from typing import Any, Final
 
 from ask.messages import OF_JOB, POD_LABELS, PREEMPTING
-from components import names
 from components.job_kinds import POD, RAY_CLUSTER, RAY_JOB, SUBMITTED, JobKind
 from member.advice import action, too_large, waits_for
 from member.session import Document, MemberError, Session
-from runner.report import condition, is_true
+from runner.report import condition, is_true, pod_gpus
 
 _SHOWN: Final = 3
 """The most different problems of pods, and the most jobs in front, in a report."""
@@ -298,8 +297,4 @@ def _end(found: Found) -> str:
 
 def _gpus(workload: Mapping[str, Any]) -> int:
     """Return the GPUs that a job requests."""
-    return sum(
-        int(each["count"]) * int((container.get("resources") or {}).get("requests", {}).get(names.GPU, 0))
-        for each in workload["spec"]["podSets"]
-        for container in each["template"]["spec"]["containers"]
-    )
+    return sum(int(each["count"]) * pod_gpus(each["template"]["spec"]) for each in workload["spec"]["podSets"])

@@ -173,6 +173,12 @@ def _as_it_is(client: Client, found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def pod_gpus(spec: Mapping[str, Any], gpu: str = GPU) -> int:
+    """Return the GPUs that a pod requests. gpu: the resource's name."""
+    asked = (container.get("resources") or {} for container in spec["containers"])
+    return sum(int(parse_quantity((each.get("limits") or each.get("requests") or {}).get(gpu, 0))) for each in asked)
+
+
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a titled table in columns."""
     cells = [[str(cell) for cell in row] for row in [header, *rows]]

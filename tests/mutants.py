@@ -26,7 +26,7 @@ from mutmut.state import state
 
 ROOT = Path(__file__).resolve().parents[1]
 COPY = ROOT / ".local" / "mutants"
-PROGRAM = ("components", "stacks", "ask", "cli", "drift", "reference", "repair", "review", "runner")
+PROGRAM = ("components", "stacks", "ask", "cli", "drift", "member", "reference", "repair", "review", "runner")
 FAILING = Path("failing-tests")
 """Names of the tests that fail without a change in mutmut's copy."""
 CALLS: dict[Hashable, set[str]] = {}

@@ -119,7 +119,7 @@ class Team(Layer):
                     labels={names.TEAM_LABEL: "true", **args.labels},
                     annotations={
                         **({UNENFORCED: ", ".join(args.unenforced)} if args.unenforced else {}),
-                        **({user_queues.ANNOTATION: user_queues.annotation(args.users)} if own_queues else {}),
+                        **({names.USER_QUEUES: user_queues.annotation(args.users)} if own_queues else {}),
                     },
                 )
             ),

@@ -17,8 +17,6 @@ from components.tenancy.callers import IS_PERSON
 from components.tenancy.promises import Promise
 from components.tenancy.quota_gate import JOBS
 
-ANNOTATION: Final = "mlbatch/user-queues"
-"""Annotation of a team's namespace: a line `queue=user` for each user who has a queue."""
 _PREFIX: Final = "user-"
 _LONGEST: Final = 63
 """The most characters of a label's value. A job names its queue in a label."""
@@ -49,7 +47,7 @@ def queue_name(user: str) -> str:
 
 
 def annotation(users: Sequence[str]) -> str:
-    """Return the value of ANNOTATION for a team's users."""
+    """Return the value of the annotation `names.USER_QUEUES` for a team's users."""
     return "\n".join(f"{queue_name(user)}={user}" for user in users)
 
 
@@ -66,7 +64,7 @@ def policy(*, others: bool = False) -> AdmissionPolicy:
         namespaces=TEAM_NAMESPACES,
         conditions={"person": IS_PERSON},
         variables={
-            "queues": f"namespaceObject.metadata.?annotations[?'{ANNOTATION}'].orValue('')",
+            "queues": f"namespaceObject.metadata.?annotations[?'{names.USER_QUEUES}'].orValue('')",
             "own": "variables.queues.split('\\n').filter(line, "
             "line.substring(line.indexOf('=') + 1) == request.userInfo.username)"
             ".map(line, line.substring(0, line.indexOf('=')))",

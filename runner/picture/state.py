@@ -9,7 +9,7 @@ from typing import Any
 from kubernetes.utils.quantity import parse_quantity
 
 from runner.repairs import Repair, repairs
-from runner.report import GPU, SHARED_GPU, Client, objects, queueing
+from runner.report import GPU, SHARED_GPU, Client, objects, pod_gpus, queueing
 
 HEALTH = "autopilot.ibm.com/gpuhealth"
 _ENDED = ("Succeeded", "Failed")
@@ -115,7 +115,7 @@ def snapshot(
     held: dict[str, Counter[str]] = {}
     for pod in pods:
         if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in _ENDED:
-            held.setdefault(pod["spec"]["nodeName"], Counter())[pod["metadata"]["namespace"]] += _gpus(
+            held.setdefault(pod["spec"]["nodeName"], Counter())[pod["metadata"]["namespace"]] += pod_gpus(
                 pod["spec"], counted
             )
     found = (_node(item, counted, tolerations, held.get(item["metadata"]["name"], {})) for item in nodes)
@@ -214,7 +214,7 @@ def _job(item: Any, gpu: str) -> Job:
     return Job(
         namespace=item["metadata"]["namespace"],
         name=owner["name"],
-        gpus=sum(_gpus(each["template"]["spec"], gpu) * each.get("count", 1) for each in sets),
+        gpus=sum(pod_gpus(each["template"]["spec"], gpu) * each.get("count", 1) for each in sets),
         created=created,
         queued=since("Evicted") if "Evicted" in conditions else created,
         started=started,
@@ -236,12 +236,6 @@ def _event(item: Any) -> Event | None:
         message=item.get("message") or "",
         is_warning=item.get("type") == "Warning",
     )
-
-
-def _gpus(spec: Any, gpu: str) -> int:
-    """Return the GPUs that a pod requests."""
-    asked = (container.get("resources") or {} for container in spec["containers"])
-    return sum(_amount(each.get("limits") or each.get("requests") or {}, gpu) for each in asked)
 
 
 def _amount(resources: Mapping[str, Any], gpu: str) -> int:

@@ -78,7 +78,7 @@ def of_cluster(client: Client) -> Prometheus:
     rules = objects(client, "monitoring.coreos.com/v1", "PrometheusRule", field_selector=f"metadata.name={RULES}")
     if not rules:
         raise UsageError(
-            f"the cluster has no PrometheusRule {RULES}, so nothing is recorded. Set monitoring.enabled and run "
+            f"the cluster has no PrometheusRule {RULES}, so it has no records. Set monitoring.enabled and run "
             "`pulumi up`, or add --prometheus URL."
         )
     namespace = rules[0]["metadata"]["namespace"]

@@ -151,7 +151,7 @@ def sheet(found: Report) -> str:
 
 
 def warnings(found: Report) -> list[str]:
-    """Return lines about the time without complete records. Empty if there is none."""
+    """Return lines about the time without complete records. Empty if all records exist."""
     missing = found.usage.missing
     if not missing:
         return []

@@ -25,7 +25,7 @@ from ask.source import ADMISSION, DECIDING, GROUPS, RBAC, Source, SourceError
 from ask.source import read as read_cluster
 from cli.app import main
 from cli.ask import run, stop
-from components.tenancy.user_queues import ANNOTATION
+from components import names
 from emulator.cluster import memory
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
@@ -296,7 +296,9 @@ def test_teams_and_queues_that_are_not_there_are_told_those_that_are() -> None:
 
 @pytest.mark.parametrize(("queue", "user"), [("default-queue", "bob"), ("user-alice", "alice")])
 def test_a_job_is_asked_about_in_the_name_of_who_may_use_its_queue(queue: str, user: str) -> None:
-    team = named("Namespace", "blue", metadata={"annotations": {ANNOTATION: "user-alice=alice\nuser-carol=carol"}})
+    team = named(
+        "Namespace", "blue", metadata={"annotations": {names.USER_QUEUES: "user-alice=alice\nuser-carol=carol"}}
+    )
     people = [{"kind": "User", "name": name} for name in ("alice", "bob", "carol")]
     source = Source({"Namespace": [team], "RoleBinding": [named("RoleBinding", "members", "blue", subjects=people)]})
     assert _member(source, "blue", queue, None, None) == (user, None)

@@ -15,6 +15,7 @@ from kubernetes.client.exceptions import ApiException
 from ask.manifest import ManifestError
 from cli import member as command
 from cli.app import main
+from components import names
 from components.scheduling import pod_group
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy import user_queues
@@ -247,7 +248,7 @@ def test_each_run_has_its_own_name() -> None:
 
 def test_a_user_of_a_team_with_user_queues_gets_the_own_one() -> None:
     users = ["bob", "ada@example.org"]
-    namespace = {"metadata": {"annotations": {user_queues.ANNOTATION: user_queues.annotation(users)}}}
+    namespace = {"metadata": {"annotations": {names.USER_QUEUES: user_queues.annotation(users)}}}
     review = {"status": {"userInfo": {"username": "ada@example.org"}}}
     answers = {"/api/v1/namespaces/blue": namespace, "/apis/authentication.k8s.io/v1/selfsubjectreviews": review}
     team = session(answers)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from components import names
 from components.artifacts import Mirror
 from components.queueing.kueue import FairSharing
-from components.tenancy.user_queues import ANNOTATION, annotation, queue_name
+from components.tenancy.user_queues import annotation, queue_name
 from stacks.deploy import deploy
 from stacks.job_manifests import manifest
 from tests.unit.configurations import errors_of
@@ -50,9 +50,9 @@ class TestTeam:
         found = {(item.inputs["metadata"]["namespace"], item.object_name) for item in record.of("LocalQueue")}
         other = queue_name("carol@example.org")
         assert found == {*(("blue", name) for name in ("default-queue", "user-alice", other)), ("red", "default-queue")}
-        told = record.one("Namespace", "blue").inputs["metadata"]["annotations"][ANNOTATION]
+        told = record.one("Namespace", "blue").inputs["metadata"]["annotations"][names.USER_QUEUES]
         assert told.splitlines() == ["user-alice=alice", f"{other}=carol@example.org"]
-        assert ANNOTATION not in (record.one("Namespace", "red").inputs["metadata"].get("annotations") or {})
+        assert names.USER_QUEUES not in (record.one("Namespace", "red").inputs["metadata"].get("annotations") or {})
 
     def test_no_job_takes_the_place_of_another_one(self, record: Record) -> None:
         blue, red = (record.one("ClusterQueue", f"{team}-cluster-queue").inputs["spec"] for team in ("blue", "red"))

@@ -38,7 +38,7 @@ class OpenShiftAi(Stub):
         for found in (self._read(_CLUSTERS) or {"items": []})["items"]:
             if "deletionTimestamp" in found["metadata"]:
                 continue
-            waiting = list(self._components(found)) if is_initialized else ["there is no DSCInitialization"]
+            waiting = list(self._components(found)) if is_initialized else ["a DSCInitialization is missing"]
             ready = condition("Ready", not waiting, "NotReady" if waiting else "Ready", "; ".join(waiting))
             path = f"{_CLUSTERS}/{found['metadata']['name']}"
             self._report(path, found, [ready], phase="Not Ready" if waiting else "Ready")
@@ -70,7 +70,7 @@ class OpenShiftAi(Stub):
             return "the JobSet operator is not installed"
         found = self._read(JOB_SET)
         if found is None:
-            return "there is no JobSetOperator named cluster"
+            return "the JobSetOperator cluster is missing"
         if self._read(f"{_CRDS}/jobsets.jobset.x-k8s.io") is None:
             return "JobSet's definition is missing"
         return degraded(found)
