@@ -94,7 +94,7 @@ def test_a_secret_in_plain_text_is_refused_and_not_shown(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for target in TARGETS.values():
-        for value in ("correct-horse-battery", "[secret]", "[empty secret]"):
+        for value in ("correct-horse-battery", "replace-me-hunter2", "[secret]", "[empty secret]"):
             said = problems_of({"target": target.name, name: value}, tmp_path, monkeypatch, [])
             assert f"mlbatch:{name}\n    wrong:   this secret is in plain text" in said
             command = "set --secret" if name in secrets.of_target(target) else "rm"

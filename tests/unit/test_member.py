@@ -199,6 +199,13 @@ def test_a_file_without_a_job_is_an_error(documents: list[Any], said: str) -> No
     assert said in str(caught.value)
 
 
+def test_words_of_a_command_stay_texts() -> None:
+    words = ["python", "train.py", "--lr", "1e-4", "y", "n", "1e3"]
+    job = manifests.job_of(list(trained(command=words, name="n")), "blue", "q", pod_groups=False)
+    (_, made) = (part["template"] for part in job.document["spec"]["components"])
+    assert (job.name, made["spec"]["template"]["spec"]["containers"][0]["command"]) == ("n", words)
+
+
 def trained(**options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     service, job = training.objects(Training(**{"image": "i", "command": ["t"], "gpus": 16, "name": "train"} | options))
     return service, job
