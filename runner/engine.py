@@ -90,7 +90,7 @@ class Engine:
             **self.environment.variables,
             "PATH": os.pathsep.join(self._search_path()),
             "KUBECONFIG": str(self.environment.kubeconfig),
-            "PULUMI_BACKEND_URL": f"file://{self._backend}",
+            "PULUMI_BACKEND_URL": FileBackend.url(self._backend),
             "PULUMI_HOME": str(self._home),
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),
             "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",

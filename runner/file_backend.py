@@ -42,6 +42,15 @@ class FileBackend:
         self._history = self._files / "history" / project / stack
         self.state = self._files / "stacks" / project / f"{stack}.json"
 
+    @staticmethod
+    def url(folder: Path) -> str:
+        """Return the URL of a backend in a folder.
+
+        The backend writes a file's metadata (`.attrs`) without a rename: if it is killed then, it cannot read the state
+        any more (gocloud.dev/blob/fileblob/attrs.go). It does not need the metadata.
+        """
+        return f"file://{folder}?metadata=skip"
+
     @property
     def is_torn(self) -> bool:
         """Return whether a state file exists and is incomplete."""
@@ -90,7 +99,7 @@ class FileBackend:
 
     def _engines(self) -> Iterator[int]:
         """Yield the ids of this user's engine processes on this backend."""
-        variable = f"PULUMI_BACKEND_URL=file://{self._folder}".encode()
+        variable = f"PULUMI_BACKEND_URL={self.url(self._folder)}".encode()
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 is_engine = (process / "comm").read_text().strip() == "pulumi"

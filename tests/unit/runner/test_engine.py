@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import stat
@@ -51,7 +52,8 @@ case "$1 $2" in
       touch "$RECORDS/waiting"
     fi
     while [ -e "$RECORDS/wait" ]; do sleep 0.05; done
-    state="${{PULUMI_BACKEND_URL#file://}}/.pulumi/stacks/mlbatch"
+    state="${{PULUMI_BACKEND_URL#file://}}"
+    state="${{state%\\?*}}/.pulumi/stacks/mlbatch"
     mkdir -p "$state"
     echo '{STATE}' > "$state/.dev"; mv "$state/.dev" "$state/dev.json"
     test ! -e "$RECORDS/fail"; exit ;;
@@ -111,7 +113,7 @@ def test_the_engine_finds_the_local_environment_and_nothing_else(
     found = told(records)
     assert "elsewhere" not in found.values()
     assert found["KUBECONFIG"] == str(tmp_path / "kubeconfig")
-    assert found["PULUMI_BACKEND_URL"] == f"file://{tmp_path}/state/pulumi-state"
+    assert found["PULUMI_BACKEND_URL"] == f"file://{tmp_path}/state/pulumi-state?metadata=skip"
     assert found["PULUMI_HOME"] == f"{tmp_path}/state/pulumi-home"
     assert found["PULUMI_DEBUG_PROVIDERS"] == "kubernetes:4711,random:4712"
     assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
@@ -542,7 +544,7 @@ def test_the_exports_make_a_plain_pulumi_do_the_same(engine: Engine, monkeypatch
     assert "unset PULUMI_CONFIG_PASSPHRASE" in lines
     assert f"export PULUMI_OPTION_CONFIG_FILE={engine.configuration}" in lines
     for name, value in engine.variables().items():
-        assert f"export {name}={value}" in lines
+        assert f"export {name}={shlex.quote(value)}" in lines
 
 
 def test_the_exports_leave_no_credential_of_the_users_beside_the_environments(
