@@ -33,7 +33,7 @@ def require_brought(root: Path, stack: str) -> None:
     """
     for rule in _rules(root, stack, "distribution"):
         for setting, brought in (rule.get("brings") or {}).items():
-            value = _value(_config(root, stack), setting)
+            value = _value(read_config(root, stack), setting)
             if value not in brought:
                 raise EngineError(
                     f"{setting} is {_said(value)} in Pulumi.{stack}.yaml, but the local cluster supports only "
@@ -79,12 +79,12 @@ def _rules(root: Path, stack: str, what: str) -> list[Mapping[str, Any]]:
     known = root / "local" / f"{what}s.yaml"
     if not known.exists():
         return []
-    config = _config(root, stack)
+    config = read_config(root, stack)
     return [rule for rule in yaml.safe_load(known.read_text()) if _value(config, rule["setting"]) == rule["value"]]
 
 
-def _config(root: Path, stack: str) -> Mapping[str, Any]:
-    """Return the settings of a stack's file, none without a file."""
+def read_config(root: Path, stack: str) -> Mapping[str, Any]:
+    """Return the settings of a stack's file, none without a file. Raises EngineError if it is not YAML."""
     file = root / f"Pulumi.{stack}.yaml"
     try:
         return StackFile(file.read_text()).config if file.exists() else {}

@@ -72,9 +72,9 @@ class Layout:
         """The simulations of the project's own programs; see `emulator.cluster.simulations`."""
         return self.paths.root / "local" / "simulations.yaml"
 
-    def seed(self, stack: str) -> Path:
-        """Return the file with the objects of a stack's new cluster; see `emulator.cluster.seeds`."""
-        return self.paths.root / "local" / "seeds" / f"{stack}.yaml"
+    def seed(self, name: str) -> Path:
+        """Return the file with the objects of a new cluster of a stack or target; see `emulator.cluster.seeds`."""
+        return self.paths.root / "local" / "seeds" / f"{name}.yaml"
 
     @property
     def content(self) -> Path:

@@ -21,6 +21,7 @@ from emulator.cluster.controlplane import Parts
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import Layout
 from emulator.cluster.seeds import SeedError
+from emulator.distribution import read_config
 from emulator.openstack.deployment import Deployment
 from emulator.paths import Paths
 
@@ -74,11 +75,20 @@ def start(
     _wait_ready(layout, report, daemon)
     if stack:
         try:
-            planted = seeds.plant(Api(read_kubeconfig(paths.kubeconfig.read_text())), layout.seed(stack))
+            planted = _plant(layout, stack)
         except (ApiError, SeedError) as error:
             raise ClusterError(str(error)) from error
         if planted:
-            report(f"{planted} objects of {layout.seed(stack).name} exist")
+            report(f"{planted} objects of the site exist")
+
+
+def _plant(layout: Layout, stack: str) -> int:
+    """Apply the seeds of a stack, or of its target with what the stack's settings name. Return their number."""
+    api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()))
+    if layout.seed(stack).exists():
+        return seeds.plant(api, layout.seed(stack))
+    config = read_config(layout.paths.root, stack)
+    return seeds.plant(api, layout.seed(str(config.get("mlbatch:target"))), config.get("mlbatch:cluster"))
 
 
 def stop(paths: Paths) -> None:

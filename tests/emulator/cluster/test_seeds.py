@@ -20,6 +20,7 @@ KINDS = {
         {"name": "nodes/status", "kind": "Node", "namespaced": False},
         {"name": "configmaps", "kind": "ConfigMap", "namespaced": True},
     ],
+    "/apis/storage.k8s.io/v1": [{"name": "storageclasses", "kind": "StorageClass", "namespaced": False}],
     "/apis/scheduling.k8s.io/v1": [{"name": "priorityclasses", "kind": "PriorityClass", "namespaced": False}],
 }
 MARKER = "/api/v1/namespaces/kube-system/configmaps/local-seeds"
@@ -33,6 +34,7 @@ class Server:
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
+        self.applied: dict[str, dict[str, Any]] = {}
         self.refuses = ""
 
     def get(self, path: str) -> dict[str, Any]:
@@ -45,6 +47,7 @@ class Server:
     def apply(self, path: str, body: dict[str, Any], manager: str) -> None:
         if self.refuses and self.refuses in path:
             raise ApiError(422, f"PATCH {path}: 422 invalid")
+        self.applied[path] = body
         self.objects[path] = {**body, "status": READY}
 
 
@@ -77,6 +80,29 @@ def test_a_stack_without_a_seed_leaves_no_mark(tmp_path: Path) -> None:
     server = Server()
     assert plant(cast(Api, server), tmp_path / "none.yaml") == 0
     assert server.objects == {}
+
+
+def test_a_stack_without_a_seed_of_its_own_gets_the_nodes_and_classes_of_its_settings(tmp_path: Path) -> None:
+    gpu = """\
+        {apiVersion: v1, kind: Node,
+         metadata: {name: lab-0, labels: {pool: gpu}, annotations: {kwok.x-k8s.io/node: fake}},
+         status: {allocatable: {nvidia.com/gpu: "8"}, capacity: {nvidia.com/gpu: "8"}}}"""
+    cluster = {
+        "pool": {"nodeSelector": {"group": "gpu"}, "rdma": {"perNode": 4}},
+        "morePools": [{"nodeSelector": {"pool": "gpu"}}],
+        "system": {"nodeSelector": {"group": "system"}},
+        "storageClasses": {"files": "efs", "logs": "efs"},
+    }
+    server = Server()
+    assert plant(cast(Api, server), seed(tmp_path, gpu), cluster) == 6
+    nodes = {name.rpartition("/")[2]: found for name, found in server.applied.items() if "/nodes/" in name}
+    assert list(nodes) == ["lab-0", "gpu-0-0", "gpu-0-1", "gpu-0-2", "local-controllers"]
+    made = nodes["gpu-0-0"]
+    assert made["metadata"]["labels"]["group"] == "gpu"
+    assert made["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
+    assert made["status"]["allocatable"] == {"nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "4"}
+    assert nodes["local-controllers"]["metadata"]["labels"] == {"group": "system"}
+    assert "/apis/storage.k8s.io/v1/storageclasses/efs" in server.objects
 
 
 @pytest.mark.parametrize(
