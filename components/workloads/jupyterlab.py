@@ -77,7 +77,7 @@ class JupyterLab(pulumi.ComponentResource):
     """Run JupyterLab with its volume, token and Service. Its volume is deleted with it."""
 
     access: Mapping[str, pulumi.Input[str]]
-    """How its users reach it, with the token as a secret."""
+    """How its users reach it, with the token as a secret. With a load balancer, the command prints EXTERNAL-IP."""
 
     def __init__(self, name: str, args: JupyterLabArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:JupyterLab", name, None, opts)
@@ -105,10 +105,13 @@ class JupyterLab(pulumi.ComponentResource):
                 delete_before_replace=runs or None,
             ),
         )
-        forward = ("kubectl port-forward --namespace ", namespace, f" service/{name} {PORT}:80")
+        if args.reach.exposure is Exposure.CLUSTER:
+            command, address = ("port-forward", f"service/{name} {PORT}:80"), f"http://localhost:{PORT}"
+        else:  # the cloud assigns the address later
+            command, address = ("get", f"service {name}"), "http://EXTERNAL-IP"
         self.access = {
-            "command": pulumi.Output.concat(*forward),
-            "address": f"http://localhost:{PORT}",
+            "command": pulumi.Output.concat(f"kubectl {command[0]} --namespace ", namespace, f" {command[1]}"),
+            "address": address,
             "token": pulumi.Output.secret(args.token),
         }
         self.register_outputs({"port": PORT})

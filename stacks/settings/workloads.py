@@ -477,15 +477,16 @@ class WorkloadsSettings(SettingsModel):
         """Return the CPU cores, bytes and GPUs of one pod of a workload. gpus: of a node."""
         part = Quantity.parse(workload.part) if workload.part is not None else gpus
 
-        def share(whole: Quantity, unit: str = "") -> Quantity:
+        def share(whole: Quantity, unit: str, finer: str) -> Quantity:
             if part.nano >= gpus.nano:
                 return whole
-            units = whole.nano * part.nano // (gpus.nano * Quantity.parse(f"1{unit}").nano)
-            return Quantity.parse(f"{max(1, units)}{unit}")
+            nano = whole.nano * part.nano // gpus.nano
+            unit = unit if nano >= Quantity.parse(f"1{unit}").nano else finer
+            return Quantity.parse(f"{nano // Quantity.parse(f'1{unit}').nano}{unit}")
 
         return {
-            names.CPU: workload.cpu or share(self.cpu),
-            names.MEMORY: workload.memory or share(self.memory, "Gi"),
+            names.CPU: workload.cpu or share(self.cpu, "", "m"),
+            names.MEMORY: workload.memory or share(self.memory, "Gi", "Mi"),
             names.GPU: part,
         }
 

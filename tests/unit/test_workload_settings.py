@@ -13,6 +13,7 @@ from components.azure.fabric import SRIOV, fabric
 from components.health.thresholds import Scope
 from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
+from components.kubernetes.quantity import Quantity
 from components.workloads.metaseq import SIZES, Size
 from components.workloads.submission import SubmissionMode
 from stacks.settings.health import HealthSettings, NcclGateSettings
@@ -129,3 +130,10 @@ def test_what_is_given_of_a_model_takes_the_place_of_its_sizes() -> None:
         layers=4, embedding=256, heads=4, batch=65536, learning_rate=0.001, model_parallel=1
     )
     assert settings(metaseq=job(layers=12)).metaseq.model == replace(SIZES["1.3b"], layers=12)
+
+
+@pytest.mark.parametrize(("cpu", "memory", "share"), [(80, "1000Gi", ("10", "125Gi")), (4, "7Gi", ("500m", "896Mi"))])
+def test_a_part_of_a_node_is_no_more_than_its_share(cpu: int, memory: str, share: tuple[str, str]) -> None:
+    found = settings(cpu=cpu, memory=memory, jupyterlab={"gpus": 1})
+    amounts = found.amounts(found.jupyterlab, Quantity.parse(8))
+    assert (str(amounts["cpu"]), str(amounts["memory"])) == share

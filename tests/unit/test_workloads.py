@@ -382,6 +382,27 @@ class TestJupyterLab:
         with pytest.raises(ValueError, match="no internal load balancer"):
             Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",))
 
+    @pytest.mark.parametrize(
+        ("reach", "address", "command"),
+        [
+            (Reach(), "http://localhost:8888", "kubectl port-forward --namespace blue service/jupyterlab 8888:80"),
+            (
+                Reach(exposure=Exposure.PUBLIC, ranges=("203.0.113.0/24",)),
+                "http://EXTERNAL-IP",
+                "kubectl get --namespace blue service jupyterlab",
+            ),
+        ],
+    )
+    def test_the_output_says_how_it_is_opened(self, reach: Reach, address: str, command: str) -> None:
+        found: dict[str, Any] = {}
+
+        def built(opts: pulumi.ResourceOptions) -> None:
+            access = jupyterlab.JupyterLab("jupyterlab", lab(TEAM, reach=reach), opts).access
+            pulumi.Output.all(**access).apply(found.update)
+
+        on_cluster(built)
+        assert (found["address"], found["command"]) == (address, command)
+
     def test_nobody_is_let_in_without_a_load_balancer_or_a_closed_namespace(self) -> None:
         reach = Reach(exposure=Exposure.PUBLIC, ranges=("203.0.113.0/24",))
         assert self.built(lab(closed=True)).of("NetworkPolicy") == []
