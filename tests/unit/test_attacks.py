@@ -35,5 +35,7 @@ def test_lists_of_objects_are_changed_one_by_one_and_null_removes_a_field() -> N
     assert (workers["groupName"], workers["replicas"], workers["minReplicas"]) == ("workers", 1, 16)
 
 
-def test_the_page_says_how_many_there_are() -> None:
+def test_the_pages_say_how_many_there_are() -> None:
     assert f"0 of {len(attacks())} go through." in (ROOT / "docs" / "attack.md").read_text()
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"tries more than {(len(attacks()) - 1) // 10 * 10} attacks" in readme
