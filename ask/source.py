@@ -8,7 +8,6 @@ from typing import Any, Final
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
-from yaml import YAMLError
 
 from components import names
 from components.job_kinds import POD_GROUP, QUEUED
@@ -80,11 +79,9 @@ def read(kubeconfig: Path | None, context: str | None) -> Source:
     """Read a cluster. Raises SourceError if it cannot be read."""
     try:
         client = connect(kubeconfig, context, report.SECONDS)
-    except (ConfigException, YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
-        # The client does not validate a kubeconfig, and raises many exception types for an invalid one.
+    except ConfigException as error:
         raise SourceError(
-            f"the kubeconfig cannot be used: {' '.join(str(error).split())}; name another one with --kubeconfig or "
-            "--context"
+            f"the kubeconfig cannot be used: {error}; name another one with --kubeconfig or --context"
         ) from error
     except ApiException as error:
         raise _unreadable(error, "its kinds of objects") from error

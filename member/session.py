@@ -21,6 +21,8 @@ Document = dict[str, Any]
 
 _KUEUE: Final = tuple(api.rpartition("/")[2] for api in (names.KUEUE_API, names.KUEUE_API_BEFORE))
 _GONE, _UNAVAILABLE = 404, 503
+_STAMPED: Final = re.compile(r"(\d{4}-\d\d-\d\dT\S+) ")
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class MemberError(Exception):
@@ -132,15 +134,15 @@ def connect(kubeconfig: Path | None, context: str | None, team: str | None, user
 
     team: default is the namespace of the kubeconfig's context. user: act as this user, as `kubectl --as`.
     """
-    file = str(kubeconfig) if kubeconfig else None
-    if team is None:
-        contexts, current = kubernetes.config.list_kube_config_contexts(file)
-        chosen = next((each for each in contexts if each["name"] == context), current)
-        team = chosen["context"].get("namespace")
+    team = report.namespace(kubeconfig, context) if team is None else team
     if not team:
         raise MemberError(
             "no team is named: add --team TEAM, or run `kubectl config set-context --current --namespace TEAM` once"
         )
+    if not _NAMESPACE.fullmatch(team):
+        raise MemberError(f"the team {team!r} is not the name of a namespace: write lower-case letters, digits and -")
+    if user is not None and not (user.strip() and user.isprintable()):
+        raise MemberError(f"--as {user!r} is not the name of a user: write it as `kubectl auth whoami` prints it")
     client = report.connect(kubeconfig, context, report.SECONDS)
     if user is not None:
         # The client sends headers as Latin-1, and the API server reads names as UTF-8.

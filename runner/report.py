@@ -3,14 +3,17 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import kubernetes
 from kubernetes.client.rest import RESTClientObject
+from kubernetes.config import ConfigException, kube_config
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 from kubernetes.utils.quantity import parse_quantity
+from yaml import YAMLError
 
 from runner import nvshare
 from runner.repairs import repairs
@@ -49,13 +52,31 @@ def connect(kubeconfig: Path | None, context: str | None = None, seconds: float 
     kubernetes.config.ConfigException if the file or the context is invalid, and the Kubernetes client's exceptions
     if the cluster does not answer.
     """
-    file = str(kubeconfig) if kubeconfig is not None else None
     configuration = kubernetes.client.Configuration()
     configuration.retries = None if seconds is None else 1
-    api = kubernetes.config.new_client_from_config(file, context=context, client_configuration=configuration)
+    with _valid(kubeconfig) as file:
+        api = kubernetes.config.new_client_from_config(file, context=context, client_configuration=configuration)
     if seconds is not None:
         api.rest_client = _Impatient(configuration, seconds)
     return Client(api)
+
+
+def namespace(kubeconfig: Path | None, context: str | None) -> str | None:
+    """Return the namespace of a kubeconfig's context, None if it names none. Raises ConfigException as `connect`."""
+    with _valid(kubeconfig) as file:
+        config = kube_config.KubeConfigMerger(file or kube_config.KUBE_CONFIG_DEFAULT_LOCATION).config
+        chosen = kube_config.KubeConfigLoader(config, active_context=context).current_context
+        found: str | None = chosen["context"].get("namespace")
+    return found
+
+
+@contextmanager
+def _valid(kubeconfig: Path | None) -> Iterator[str | None]:
+    """Raise ConfigException for each exception that the client raises about an invalid kubeconfig."""
+    try:
+        yield str(kubeconfig) if kubeconfig is not None else None
+    except (YAMLError, AttributeError, KeyError, TypeError, ValueError, OSError) as error:
+        raise ConfigException(" ".join(str(error).split())) from error
 
 
 def message(error: Any) -> str:

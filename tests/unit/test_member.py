@@ -22,11 +22,12 @@ from components.tenancy import user_queues
 from components.workloads.indexed_job import headless_service
 from components.workloads.submission import WARM_UP
 from member import following, manifests, training
-from member.session import MemberError, Session
+from member.session import MemberError, Session, connect
 from member.state import find, listed, report
 from member.training import Training
+from runner.report import namespace
 from tests.local.environment import gang
-from tests.unit.servers import kubeconfig_of
+from tests.unit.servers import Handler, kubeconfig_of, serving
 from tests.unit.tables import table
 
 ROOT = Path(__file__).parents[2]
@@ -401,10 +402,42 @@ def test_a_job_is_cancelled(mlbatch: Callable[..., Api], capsys: pytest.CaptureF
     assert ("delete", f"{WRAPPERS}/job") in [(method, path) for method, path, _ in sent.requests]
 
 
-def test_a_team_is_that_of_the_context(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "no team is named: add --team TEAM"),
+        (["--team", "../.."], "the team '../..' is not the name of a namespace"),
+        (["--team", "blue", "--as", ""], "--as '' is not the name of a user"),
+        (["--team", "blue", "--as", "a\nb"], "is not the name of a user"),
+    ],
+)
+def test_a_connection_needs_a_team_and_a_user(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = kubeconfig_of("http://127.0.0.1:1", tmp_path)
-    assert main(["why", "--kubeconfig", str(file)]) == 2
-    assert "no team is named: add --team TEAM" in capsys.readouterr().err
+    assert main(["why", "--kubeconfig", str(file), *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--team", "blue"]])
+@pytest.mark.parametrize("text", ["{kind: Config, contexts: [", "kind: Config", "[]", "contexts: 1", "\x00"])
+def test_an_invalid_kubeconfig_is_one_line(
+    text: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(text)
+    assert main(["why", "--kubeconfig", str(file), *options]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the kubeconfig cannot be used: ")
+
+
+def test_a_context_is_enough_without_a_current_one(tmp_path: Path) -> None:
+    file = kubeconfig_of("http://127.0.0.1:1", tmp_path)
+    config = yaml.safe_load(file.read_text())
+    config["contexts"][0]["context"]["namespace"] = "blue"
+    del config["current-context"]
+    file.write_text(yaml.safe_dump(config))
+    assert namespace(file, "c") == "blue"
 
 
 def test_members_need_three_packages() -> None:
