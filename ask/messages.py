@@ -11,7 +11,10 @@ MOST: Final = re.compile(
     r"insufficient quota for (?P<resource>\S+) in flavor (?P<flavor>[^\s,]+), previously considered podsets requests "
     r"\((?P<before>\S+)\) \+ current podset request \((?P<asked>\S+)\) > maximum capacity \((?P<most>[^\s)]+)\)"
 )
-LACKS: Final = re.compile(r"insufficient unused quota(?: in cohort)? for (\S+) in flavor \S+, ([^\s,;]+) more needed")
+_LACKS: Final = re.compile(
+    r"insufficient unused quota(?: in cohort)? for (?P<resource>\S+) in flavor (?P<flavor>\S+), "
+    r"(?P<amount>[^\s,;]+) more needed"
+)
 SHORT: Final = re.compile(
     r"insufficient unused quota in cohort for (\S+) in flavor|borrowing limit for (\S+) in flavor"
     r"|insufficient quota for (\S+) in flavor \S+ in ClusterQueue"
@@ -38,6 +41,19 @@ name the RayCluster that KubeRay creates for it, and the Job with the RayJob's n
 (KubeRay v1.6.2, `controllers/ray/utils/constant.go`)."""
 OF_JOB: Final = "kueue.x-k8s.io/job-uid"
 """Label of the Workload that Kueue creates for a job (v0.19.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
+
+
+def lacks(message: str) -> str:
+    """Return the missing quota that a message names, with amounts. Empty if it names none.
+
+    Flavors are alternatives. Kueue adds the pod sets of a job up, so the last amount of a flavor is for all of them.
+    """
+    found = {(each["resource"], each["flavor"]): each["amount"] for each in _LACKS.finditer(message)}
+    several = len({flavor for _, flavor in found}) > 1
+    return ", ".join(
+        f"{amount} {resource} more" + (f" in {flavor}" if several else "")
+        for (resource, flavor), amount in sorted(found.items())
+    )
 
 
 def added(first: str, second: str) -> Quantity:

@@ -14,7 +14,7 @@ from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
 from ask.manifest import Job
-from ask.messages import LACKS, MOST, OF_JOB, OTHER_NODES, POD_LABELS, POLICY, PREEMPTING, SHORT, UNCOVERED, added
+from ask.messages import MOST, OF_JOB, OTHER_NODES, POD_LABELS, POLICY, PREEMPTING, SHORT, UNCOVERED, added, lacks
 from components import names
 from components.job_kinds import APPWRAPPER, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.quantity import Quantity
@@ -272,12 +272,11 @@ class Question:
                 amounts = [room.text(resource, nano) for nano in (lent, total)]
                 change = f"ask for {amounts[0]} {resource} in all, in place of {amounts[1]}"
                 return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
-        missing = dict(LACKS.findall(said))
+        missing = lacks(said)
         if not missing and others and self._flavors() <= others:
             change = "take out of the job which nodes it selects: those of its queue are the only ones with quota"
             return self._answer(Verdict.NEVER, resource="nodes", reason=said, change=change)
-        lacks = ", ".join(f"{amount} {name} more" for name, amount in sorted(missing.items())) or None
-        return self._answer(Verdict.WAITS, resource=lacks, behind=self._ahead(workload), reason=said)
+        return self._answer(Verdict.WAITS, resource=missing or None, behind=self._ahead(workload), reason=said)
 
     def _queue(self) -> Document:
         """Return the ClusterQueue of the job's LocalQueue. If it does not exist, return one without quotas."""

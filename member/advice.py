@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from ask.messages import LACKS, MOST, added
+from ask.messages import MOST, added
 from components.tables import Table
 
 
@@ -37,8 +37,3 @@ def too_large(message: str) -> str:
     if found is None:
         return ""
     return f"{added(found['before'], found['asked'])} {found['resource']}, the queue can get {found['most']}"
-
-
-def waits_for(message: str) -> str:
-    """Return the missing quota that a message of Kueue names, with amounts. Empty if it names none."""
-    return ", ".join(f"{amount} {name} more" for name, amount in sorted(dict(LACKS.findall(message)).items()))

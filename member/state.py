@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from ask.messages import OF_JOB, POD_LABELS, PREEMPTING
+from ask.messages import OF_JOB, POD_LABELS, PREEMPTING, lacks
 from components.job_kinds import POD, RAY_CLUSTER, RAY_JOB, SUBMITTED, JobKind
-from member.advice import action, too_large, waits_for
+from member.advice import action, too_large
 from member.session import Document, MemberError, Session
 from runner.report import condition, is_true, pod_gpus
 
@@ -107,7 +107,7 @@ def listed(session: Session) -> list[tuple[str, str, str, str, str]]:
         position = str(int(place["positionInClusterQueue"]) + 1) if place else "-"
         gpus = str(_gpus(each.workload)) if each.workload else "-"
         said = _said(each)
-        rows.append((each.name, str(_state(each, [])), gpus, position, too_large(said) or waits_for(said) or "-"))
+        rows.append((each.name, str(_state(each, [])), gpus, position, too_large(said) or lacks(said) or "-"))
     return rows
 
 
@@ -179,7 +179,7 @@ def _of_queue(session: Session, found: Found) -> Iterator[tuple[str, str]]:
     said, workload = _said(found), found.workload
     if beyond := too_large(said):
         yield "too large", beyond
-    elif missing := waits_for(said):
+    elif missing := lacks(said):
         yield "waits for", missing
     if workload is not None:
         queue = str(workload["spec"].get("queueName"))
@@ -259,8 +259,9 @@ def _problem(pod: Mapping[str, Any]) -> str:
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     for each in containers:
         now = each.get("state") or {}
-        ended = now.get("terminated") or (each.get("lastState") or {}).get("terminated")
         waiting = now.get("waiting") or {}
+        before = (each.get("lastState") or {}).get("terminated") if waiting else None
+        ended = now.get("terminated") or before
         if ended and int(ended.get("exitCode", 0)) != 0:
             return f"{_EXIT} {ended['exitCode']} ({ended.get('reason') or 'Error'})"
         if waiting.get("reason") and waiting["reason"] not in _STARTING:

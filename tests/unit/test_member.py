@@ -129,6 +129,14 @@ def test_jobs_are_listed_with_their_place() -> None:
     assert listed(session(cluster(case))) == [("job", "pending", "16", "3", "8 nvidia.com/gpu more")]
 
 
+def test_gpus_are_amounts_as_kubernetes_writes_them() -> None:
+    answers = cluster({**REPORTS["runs"], "workload": None})
+    container = {"resources": {"requests": {"nvidia.com/gpu": "1k"}}}
+    workload = cluster(REPORTS["runs"])[WORKLOADS]["items"][0]
+    workload["spec"]["podSets"] = [{"count": 2, "template": {"spec": {"containers": [container]}}}]
+    assert listed(session({**answers, WORKLOADS: {"items": [workload]}}))[0][2] == "2000"
+
+
 def test_a_job_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(MemberError, match="team blue has no job job"):
         find(session({}), "job")
