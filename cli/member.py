@@ -70,7 +70,7 @@ def run(
     """Submit the job of a command; return the exit code. options: fields of `Training`."""
 
     def read(session: Session, queue: str, pod_groups: bool) -> Job:
-        args = Training(**options, variables=_pairs(variables, "--env", "="), volumes=_pairs(volumes, "--volume", ":"))
+        args = Training(**options, variables=training.variables(variables), volumes=training.volumes(volumes))
         return manifests.job_of(training.objects(args), session.team, queue, pod_groups=pod_groups)
 
     return _submit(member, read, follow=follow, dry_run=dry_run)
@@ -135,18 +135,10 @@ def cancel(member: Member, name: str) -> int:
     return member.act(act)
 
 
-def _pairs(texts: Sequence[str], option: str, between: str) -> dict[str, str]:
-    """Return keys and values of a repeated option; raises ManifestError."""
-    pairs = [text.partition(between) for text in texts]
-    if wrong := [key for key, found, _ in pairs if not (key and found)]:
-        raise ManifestError(f"{option} {wrong[0]} has no {between}: write it as {option} KEY{between}VALUE")
-    return {key: value for key, _, value in pairs}
-
-
-def _follow(session: Session, name: str) -> int:
+def _follow(session: Session, name: str, rank: int) -> int:
     """Follow a job until it ends. Return the exit code, 1 if it fails. An interruption does not stop the job."""
     try:
-        state = following.follow(session, name, lambda text: print(text, file=sys.stderr, flush=True), _line)
+        state = following.follow(session, name, rank, lambda text: print(text, file=sys.stderr, flush=True), _line)
     except KeyboardInterrupt:
         return interrupted(f"the job goes on. Follow it again with `mlbatch logs {name} --follow`")
     return FINE if state is State.SUCCEEDED else FOUND

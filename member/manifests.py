@@ -15,6 +15,8 @@ _WRAPPED: Final = [kind.kind for kind in RUN if kind is not RAY_JOB]
 WARM_UP: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
 """By default AppWrapper takes pods that do not run after five minutes as lost. Pulling images of 20 GB takes longer."""
 _GROUP_LABEL: Final = f"{POD_GROUP.group}/pod-group"
+_OF_KUEUE: Final = f"{names.KUEUE_GROUP}/"
+"""Prefix of labels that only the AppWrapper may have, because Kueue queues it and not its parts."""
 
 
 def read(text: str, team: str, queue: str, *, pod_groups: bool) -> Job:
@@ -45,6 +47,11 @@ def job_of(objects: Sequence[Document], team: str, queue: str, *, pod_groups: bo
         if not runs:
             kinds = ", ".join(str(each.get("kind")) for each in objects) or "nothing"
             raise ManifestError(f"the file has no job ({kinds}): use {', '.join([*ALONE, *_WRAPPED])}")
+        if any(each.get("kind") == "Secret" for each in objects):
+            raise ManifestError(
+                "the file has a Secret, which everyone who can read AppWrappers could read: create it with kubectl "
+                "before the job, and remove it from the file"
+            )
         document = wrapped(objects, runs[0], pod_groups=pod_groups)
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("labels") or {}, dict):
@@ -57,8 +64,12 @@ def wrapped(objects: Sequence[Mapping[str, Any]], job: Mapping[str, Any], *, pod
     """Return the AppWrapper of objects, with the name, the namespace and the queue of one of them."""
     metadata = job.get("metadata")
     own = metadata if isinstance(metadata, Mapping) else {}
-    labels = own.get("labels") or {}
-    queue = labels.get(names.QUEUE_LABEL) if isinstance(labels, Mapping) else None
+    labels = own.get("labels")
+    moved = (
+        {key: value for key, value in labels.items() if key.startswith(_OF_KUEUE)}
+        if isinstance(labels, Mapping)
+        else {}
+    )
     grouped = pod_groups and not any(each.get("kind") == POD_GROUP.kind for each in objects)
     components = [part for each in objects for part in (_grouped(each) if grouped else [each])]
     return {
@@ -66,19 +77,19 @@ def wrapped(objects: Sequence[Mapping[str, Any]], job: Mapping[str, Any], *, pod
         "kind": APPWRAPPER.kind,
         "metadata": {
             **{key: own[key] for key in ("name", "namespace") if key in own},
-            **({"labels": {names.QUEUE_LABEL: queue}} if queue is not None else {}),
+            **({"labels": moved} if moved else {}),
             "annotations": WARM_UP,
         },
-        "spec": {"components": [{"template": _without_queue(each)} for each in components]},
+        "spec": {"components": [{"template": _without_labels(each)} for each in components]},
     }
 
 
-def _without_queue(item: Mapping[str, Any]) -> Document:
-    """Return an object without the queue's label, which only the AppWrapper may have."""
+def _without_labels(item: Mapping[str, Any]) -> Document:
+    """Return an object without the labels of the AppWrapper."""
     metadata = item.get("metadata")
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("labels"), Mapping):
         return dict(item)
-    labels = {key: value for key, value in metadata["labels"].items() if key != names.QUEUE_LABEL}
+    labels = {key: value for key, value in metadata["labels"].items() if not key.startswith(_OF_KUEUE)}
     return {**item, "metadata": {**metadata, "labels": labels}}
 
 
@@ -89,7 +100,8 @@ def _grouped(item: Mapping[str, Any]) -> list[Document]:
     """
     try:
         name, spec = item["metadata"]["name"], item["spec"]
-        template, pods = spec["template"], spec.get("parallelism", 1)
+        template, parallel = spec["template"], spec.get("parallelism")
+        pods = 1 if parallel is None else min(parallel, spec.get("completions") or parallel)
         metadata = template.get("metadata") or {}
         labels = {**(metadata.get("labels") or {}), _GROUP_LABEL: name}
     except (AttributeError, KeyError, TypeError):

@@ -124,11 +124,12 @@ def test_a_job_of_a_file_is_wrapped_with_its_files(mlbatch: Command, cluster: Cl
 
 
 def test_a_policy_rejects_a_job_with_its_own_words(mlbatch: Command, tmp_path: Path) -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "stringData": {"token": "x"}}
-    code, out, err = mlbatch("submit", write(tmp_path, secret, job_of(gang("refused", "blue", pods=1, gpus=1))))
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+    code, out, err = mlbatch("submit", write(tmp_path, claim, job_of(gang("refused", "blue", pods=1, gpus=1))))
     assert (code, out) == (2, "")
     assert err.startswith("error: policy mlbatch-team-wrapped-kinds rejects the job: ")
-    assert "create the Secret by itself, before the AppWrapper" in err
+    assert "create the PersistentVolumeClaim by itself, before the AppWrapper" in err
 
 
 def test_rejected_pods_are_told_with_the_policy(mlbatch: Command, tmp_path: Path) -> None:

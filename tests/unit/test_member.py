@@ -178,6 +178,13 @@ def test_the_queue_of_a_job_moves_to_its_appwrapper() -> None:
     assert wrapper["spec"]["components"][0]["template"]["metadata"]["labels"] == {"app": "x"}
 
 
+def test_labels_of_kueue_move_to_the_appwrapper() -> None:
+    labels = {"kueue.x-k8s.io/priority-class": "high", "kueue.x-k8s.io/max-exec-time-seconds": "60"}
+    wrapper = read({**JOB, "metadata": {**JOB["metadata"], "labels": labels}})
+    assert wrapper["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "user-alice", **labels}
+    assert wrapper["spec"]["components"][0]["template"]["metadata"]["labels"] == {}
+
+
 def test_an_appwrapper_stays_as_it_is() -> None:
     own = gang("train", "blue", pods=2, gpus=8, labels={"kueue.x-k8s.io/queue-name": "own"})
     assert read(own, pod_groups=True) == own
@@ -191,8 +198,24 @@ def test_pods_of_a_job_get_a_pod_group_where_the_cluster_has_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "pods"),
+    [
+        ({"parallelism": 4, "completions": 2}, 2),
+        ({"parallelism": 2, "completions": 4}, 2),
+        ({"parallelism": None, "completions": 4}, 1),
+        ({"parallelism": 2, "completions": None}, 2),
+    ],
+)
+def test_a_pod_group_waits_for_no_more_pods_than_run_together(spec: dict[str, Any], pods: int) -> None:
+    job = {**JOB, "spec": {**JOB["spec"], **spec}}
+    group = read(job, pod_groups=True)["spec"]["components"][0]["template"]
+    assert (group["kind"], group["spec"]["minMember"]) == ("PodGroup", pods)
+
+
+@pytest.mark.parametrize(
     ("documents", "said"),
     [
+        ([{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}}, JOB], "create it with kubectl before"),
         ([CONFIG], "the file has no job (ConfigMap): use AppWrapper, TrainJob, Job, "),
         ([], "the file has no job (nothing)"),
         ([{**JOB, "apiVersion": "ray.io/v1", "kind": "RayJob"}], "use a RayCluster (docs/members.md)"),
@@ -221,7 +244,9 @@ def trained(**options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def test_a_command_on_two_nodes_finds_its_other_pods() -> None:
-    service, job = trained(variables={"LR": "1"}, volumes={"data": "/data"}, priority="low")
+    service, job = trained(
+        variables={"LR": "1"}, volumes=[("data", "/data"), ("data", "/copy"), ("old.data", "/old")], priority="low"
+    )
     assert service["spec"] == {
         **headless_service("train")["spec"],
         "selector": {"batch.kubernetes.io/job-name": "train"},
@@ -237,7 +262,9 @@ def test_a_command_on_two_nodes_finds_its_other_pods() -> None:
     assert (values["LR"], values["PET_NODE_RANK"]) == ("1", None)
     assert container["resources"]["requests"] == {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}
     assert container["resources"]["limits"] == {"memory": "512Gi", "nvidia.com/gpu": "8"}
-    assert {each["mountPath"] for each in container["volumeMounts"]} == {"/dev/shm", "/data"}
+    assert {each["mountPath"] for each in container["volumeMounts"]} == {"/dev/shm", "/data", "/copy", "/old"}
+    claims = [each["persistentVolumeClaim"]["claimName"] for each in pod["volumes"] if "persistentVolumeClaim" in each]
+    assert claims == ["data", "old.data"], "a pod that mounts a claim as two volumes may not start"
 
 
 @pytest.mark.parametrize(("gpus", "pods", "each"), [(0, 1, None), (1, 1, "1"), (8, 1, "8"), (24, 3, "8")])
@@ -250,7 +277,15 @@ def test_gpus_make_pods(gpus: int, pods: int, each: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"gpus": 12}, "12 GPUs do not divide into pods of 8"), ({"name": "x" * 51}, "--name has 51 characters")],
+    [
+        ({"gpus": 12}, "12 GPUs do not divide into pods of 8"),
+        ({"name": "x" * 51}, "write at most 50 lower-case letters"),
+        ({"name": "my_run"}, "--name 'my_run': write"),
+        ({"name": "1run"}, "with a letter first"),
+        ({"cpus": "two"}, "--cpus 'two': this is not a Kubernetes quantity"),
+        ({"memory": "64GB"}, "--memory '64GB': this is not a Kubernetes quantity"),
+        ({"memory": "64"}, "--memory 64 is less than 1 MiB: add a unit"),
+    ],
 )
 def test_a_command_that_makes_no_job_is_an_error(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ManifestError, match=said):
@@ -339,13 +374,28 @@ def test_a_refusal_is_told_in_its_own_words(
     assert shown.out == ""
 
 
-@pytest.mark.parametrize(("option", "said"), [("--env", "--env x has no ="), ("--volume", "--volume x has no :")])
-def test_a_pair_without_a_value_is_an_error(
-    option: str, said: str, mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--env", "x"], "--env 'x': write KEY=VALUE"),
+        (["--env", "=secret"], "--env '': write KEY=VALUE"),
+        (["--env", "a b=c"], "--env 'a b': write KEY=VALUE"),
+        (["--volume", "x"], "--volume 'x': write CLAIM:PATH"),
+        (["--volume", "d:data"], "a path that starts with /"),
+        (["--volume", "d:/"], "--volume 'd:/': write CLAIM:PATH"),
+        (["--volume", "D:/data"], "--volume 'D:/data': write CLAIM:PATH"),
+        (["--volume", "d:/data:ro"], "--volume 'd:/data:ro': write CLAIM:PATH"),
+        (["--volume", "a:/d", "--volume", "b:/d/"], "--volume 'b:/d/': this path has a volume already"),
+        (["--volume", "a:/dev/shm"], "--volume 'a:/dev/shm': this path has a volume already"),
+    ],
+)
+def test_an_invalid_option_is_an_error_before_a_request(
+    options: list[str], said: str, mlbatch: Callable[[Mapping[str, Any]], Api], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mlbatch({})
-    assert main(["run", "--image", "i", option, "x", "--", "t"]) == 2
+    sent = mlbatch({})
+    assert main(["run", "--image", "i", *options, "--", "t"]) == 2
     assert said in capsys.readouterr().err
+    assert [method for method, _, _ in sent.requests if method == "post"] == []
 
 
 @pytest.mark.parametrize(("name", "code"), [("runs", 0), ("succeeded", 0), ("failed", 1), ("waits for nodes", 1)])
