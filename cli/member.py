@@ -86,7 +86,7 @@ def _submit(member: Member, read: Callable[[Session, str, bool], Job], *, follow
         session.submit(job, dry_run=False)
         print(f"submitted {session.team}/{job.name} to {job.queue}", flush=True)
         if follow:
-            return _follow(session, job.name)
+            return _follow(session, job.name, 0)
         print(following.submitted(session, job.name, DECISION).text())
         print(f"Follow it with `mlbatch logs {job.name} --follow`. Stop it with `mlbatch cancel {job.name}`.")
         return FINE
@@ -115,9 +115,9 @@ def logs(member: Member, name: str, rank: int, *, follow: bool) -> int:
     """Print a job's output; return the exit code, 1 if a followed job fails."""
 
     def act(session: Session) -> int:
-        if follow and rank == 0:
-            return _follow(session, name)
-        following.logs(session, find(session, name), rank, print, follow=follow)
+        if follow:
+            return _follow(session, name, rank)
+        following.logs(session, find(session, name), rank, print)
         return FINE
 
     return member.act(act)

@@ -1,13 +1,16 @@
 """Follow a job until it ends: its state, then its output."""
 
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from member.session import MemberError, Session
+from member.session import Document, MemberError, Session
 from member.state import Found, Report, State, find, pods, report
 from runner.report import message
 
@@ -15,6 +18,8 @@ EVERY: Final = 2.0
 """Seconds between two looks at the job."""
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 """Label of the pods of an Indexed Job. It is missing before Kubernetes 1.28."""
+_STAMP: Final = re.compile(r"(\d{4}-\d\d-\d\dT\S+) ")
+_TOO_MANY: Final = 429
 
 
 def submitted(session: Session, name: str, seconds: float) -> Report:
@@ -28,49 +33,120 @@ def submitted(session: Session, name: str, seconds: float) -> Report:
         time.sleep(0.5)
 
 
-def follow(session: Session, name: str, tell: Callable[[str], None], out: Callable[[str], None]) -> State:
+def follow(session: Session, name: str, rank: int, tell: Callable[[str], None], out: Callable[[str], None]) -> State:
     """Return the final state of a job. Raises MemberError if it is deleted meanwhile.
 
-    tell: gets each change of the state. out: gets the lines of the first pod's output.
+    tell: gets each change of the state, and what cannot be read now. out: gets the lines of one pod's output.
     """
-    told, read = "", set[str]()
+    follower = _Follower(session, name, rank, tell, out)
     while True:
-        found = find(session, name)
-        now = report(session, found)
-        if now.text() != told:
-            told = now.text()
-            tell(told)
-        if now.state.ended:
-            return now.state
-        pod = next((each for each in pods(session, found) if each["status"].get("phase") != "Pending"), None)
-        if pod is not None and pod["metadata"]["uid"] not in read:
-            read.add(pod["metadata"]["uid"])
-            try:
-                _print(session, pod, out, follow=True)
-            except (ApiException, HTTPError) as error:
-                tell(f"the output of {pod['metadata']['name']} cannot be read: {_reason(error)}")
+        state = follower.look()
+        if state is not None and state.ended:
+            return state
         time.sleep(EVERY)
 
 
-def logs(session: Session, found: Found, rank: int, out: Callable[[str], None], *, follow: bool) -> None:
-    """Print the output of one pod of a job. Raises MemberError if the job has no such pod."""
-    every = pods(session, found)
-    pod = next((each for index, each in enumerate(every) if _rank(each, index) == rank), None)
+@dataclass
+class _Follower:
+    """Reads a job again and again.
+
+    told: the last text, by its topic. since: time of the last line, by the pod's UID. read: UIDs of pods whose output
+    is read to its end.
+    """
+
+    session: Session
+    name: str
+    rank: int
+    tell: Callable[[str], None]
+    out: Callable[[str], None]
+    told: dict[str, str] = field(default_factory=dict)
+    since: dict[str, str] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+
+    def look(self) -> State | None:
+        """Tell what is new, and return the job's state. None if the cluster does not answer now."""
+        try:
+            found = find(self.session, self.name)
+            now = report(self.session, found)
+            pod = _pod(self.session, found, self.rank)
+        except (ApiException, HTTPError) as error:
+            if not self.told or not _passes(error):
+                raise
+            self._say("cluster", f"the cluster does not answer, trying again: {_reason(error)}")
+            return None
+        self._say("state", now.text())
+        if pod is None and now.state is State.RUNNING:
+            self._say("output", f"{self.name} has no pod {self.rank} now. --rank counts from 0")
+        if pod is not None and pod["status"].get("phase") != "Pending" and pod["metadata"]["uid"] not in self.read:
+            self._read(pod, ended=now.state.ended or pod["status"].get("phase") in ("Succeeded", "Failed"))
+        return now.state
+
+    def _read(self, pod: Document, *, ended: bool) -> None:
+        """Print a pod's output until it ends, breaks or is silent for a while. The next look continues after it."""
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        since = self.since.get(uid)
+        query = {} if ended else {"follow": "true"}
+        query |= {"sinceTime": since} if since else {}  # the API server reads whole seconds of it (metav1.Time)
+        try:
+            for line in _output(self.session, pod, timestamps="true", **query):
+                stamp = _STAMP.match(line)  # the kubelet's own messages have none
+                if stamp and since and _moment(stamp[1]) <= _moment(since):
+                    continue
+                if stamp:
+                    self.since[uid] = stamp[1]
+                self.out(line[stamp.end() :] if stamp else line)
+        except (ApiException, HTTPError) as error:
+            if not _was_silent(error):
+                self._say("output", f"the output of {name} cannot be read now: {_reason(error)}")
+        else:
+            self.read |= {uid} if ended else set()
+
+    def _say(self, topic: str, text: str) -> None:
+        if self.told.get(topic) != text:
+            self.told[topic] = text
+            self.tell(text)
+
+
+def logs(session: Session, found: Found, rank: int, out: Callable[[str], None]) -> None:
+    """Print the output of one pod of a job until now. Raises MemberError if the job has no such pod."""
+    pod = _pod(session, found, rank)
     if pod is None:
-        raise MemberError(f"{found.name} has no pod {rank} now, of {len(every)} pods: `mlbatch why {found.name}`")
+        count = len(pods(session, found))
+        raise MemberError(f"{found.name} has no pod {rank} now, of {count} pods: `mlbatch why {found.name}`")
     try:
-        _print(session, pod, out, follow=follow)
+        for line in _output(session, pod):
+            out(line)
     except ApiException as error:
         raise MemberError(f"the output of {pod['metadata']['name']} cannot be read: {_reason(error)}") from error
+
+
+def _pod(session: Session, found: Found, rank: int) -> Document | None:
+    """Return the newest pod of a rank. Kubernetes may create a pod again before the former one is deleted."""
+    of_rank = [pod for index, pod in enumerate(pods(session, found)) if _rank(pod, index) == rank]
+    return max(of_rank, key=lambda pod: str(pod["metadata"].get("creationTimestamp")), default=None)
 
 
 def _rank(pod: Mapping[str, Any], index: int) -> int:
     return int((pod["metadata"].get("labels") or {}).get(_INDEX, index))
 
 
-def _print(session: Session, pod: Mapping[str, Any], out: Callable[[str], None], *, follow: bool) -> None:
-    for line in session.log(pod["metadata"]["name"], pod["spec"]["containers"][0]["name"], follow=follow):
-        out(line)
+def _output(session: Session, pod: Document, **query: str) -> Iterator[str]:
+    return session.log(pod["metadata"]["name"], pod["spec"]["containers"][0]["name"], **query)
+
+
+def _moment(stamp: str) -> tuple[datetime, str]:
+    """Return a time for comparisons. A datetime has microseconds, the text has nanoseconds."""
+    return datetime.fromisoformat(stamp), stamp
+
+
+def _passes(error: ApiException | HTTPError) -> bool:
+    """Return whether the same request may succeed later."""
+    return isinstance(error, HTTPError) or (error.status or 500) >= 500 or error.status == _TOO_MANY
+
+
+def _was_silent(error: Exception) -> bool:
+    """Return whether the error is a container without output for a while, before or after its first line."""
+    return any(isinstance(each, ReadTimeoutError) for each in (error, getattr(error, "reason", None)))
 
 
 def _reason(error: Exception) -> str:

@@ -1,13 +1,11 @@
 """A team member's connection to the team's namespace."""
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import kubernetes
 from kubernetes.client.exceptions import ApiException
 
 from ask.manifest import Job
@@ -21,7 +19,6 @@ Document = dict[str, Any]
 
 _KUEUE: Final = tuple(api.rpartition("/")[2] for api in (names.KUEUE_API, names.KUEUE_API_BEFORE))
 _GONE, _UNAVAILABLE = 404, 503
-_STAMPED: Final = re.compile(r"(\d{4}-\d\d-\d\dT\S+) ")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -78,7 +75,7 @@ class Session:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
         user = self._call("post", path, body=review)["status"]["userInfo"]["username"]
-        queues = dict(reversed(line.split("=", 1)) for line in own.splitlines())
+        queues = {owner: queue for queue, _, owner in (line.partition("=") for line in own.splitlines())}
         return str(queues.get(user, names.LOCAL_QUEUE))
 
     def has_pod_groups(self) -> bool:
@@ -102,14 +99,15 @@ class Session:
         """Delete an object. Its parts are deleted, too."""
         self._call("delete", f"{self.path(kind)}/{name}", propagation_policy="Background")
 
-    def log(self, pod: str, container: str, *, follow: bool) -> Iterator[str]:
-        """Yield the lines of a container's log. follow: until the container ends."""
+    def log(self, pod: str, container: str, **query: str) -> Iterator[str]:
+        """Yield the lines of a container's log. Raises urllib3's exceptions, also after a minute without a line.
+
+        query: options of the API, such as follow=true.
+        """
         path = f"/api/v1/namespaces/{self.team}/pods/{pod}/log"
-        query = [("container", container), *([("follow", "true")] if follow else [])]
-        options = {"query_params": query, "header_params": {"Accept": "*/*"}}
-        answer = self.client.request("get", path, serialize=False, _request_timeout=(report.SECONDS, None), **options)
-        for line in io.TextIOWrapper(answer, encoding="utf-8", errors="replace"):
-            yield line.rstrip("\n")
+        options = {"query_params": [("container", container), *query.items()], "header_params": {"Accept": "*/*"}}
+        for line in self.client.request("get", path, serialize=False, **options):
+            yield line.decode(errors="replace").removesuffix("\n")
 
     def path(self, kind: JobKind) -> str:
         """Return the API's path of a kind in the team's namespace."""

@@ -3,6 +3,7 @@
 From the job, its Workload in Kueue, its place in the queue, its pods and their events.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,8 +43,8 @@ class State(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Return whether the job has finished."""
-        return self in (State.SUCCEEDED, State.FAILED)
+        """Return whether the job has finished or is not started again."""
+        return self in (State.SUCCEEDED, State.FAILED, State.STOPPED)
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,16 @@ def report(session: Session, found: Found) -> Report:
 
 
 def pods(session: Session, found: Found) -> list[Document]:
-    """Return the pods of a job, by name."""
+    """Return the pods of a job, by name, and by the numbers in the names."""
     name, kind = found.name, found.kind
     if kind is RAY_JOB:
         name, kind = str((found.job.get("status") or {}).get("rayClusterName")), RAY_CLUSTER
     own = session.items(POD, label_selector=f"{POD_LABELS[kind.kind]}={name}")
-    return sorted(own, key=lambda pod: str(pod["metadata"]["name"]))
+    return sorted(own, key=lambda pod: _ordered(pod["metadata"]["name"]))
+
+
+def _ordered(name: str) -> list[tuple[str, int]]:
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]
 
 
 def _has_quota(found: Found) -> bool:

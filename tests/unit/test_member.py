@@ -1,6 +1,5 @@
 """The commands of team members, against the recorded answers of an API server."""
 
-import io
 import json
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from ask.manifest import ManifestError
 from cli import member as command
@@ -307,6 +307,8 @@ def test_a_user_of_a_team_with_user_queues_gets_the_own_one() -> None:
     api: Any = team.client
     assert api.requests[-1][2]["body"] == {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     assert session({"/api/v1/namespaces/blue": {"metadata": {}}}).queue() == "default-queue"
+    namespace["metadata"]["annotations"][names.USER_QUEUES] += "\nedited by hand"
+    assert session(answers).queue() == user_queues.queue_name("ada@example.org")
 
 
 @pytest.fixture
@@ -322,6 +324,21 @@ def mlbatch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, Any]], Ap
         return api
 
     return use
+
+
+def output(*lines: str, broken: int | None = None) -> Callable[[str, dict[str, Any]], Any]:
+    """Return a kubelet's answers: a line for each second, from `sinceTime` on. broken: lines before an error."""
+
+    def answer(_: str, options: dict[str, Any]) -> Any:
+        query = dict(options["query_params"])
+        stamped = [(f"2026-01-01T00:00:{number:02}.5Z", line) for number, line in enumerate(lines)]
+        later = [each for each in stamped if each[0][:19] >= query.get("sinceTime", "")[:19]]
+        for number, (time, line) in enumerate(later):
+            if number == broken and "sinceTime" not in query:
+                raise ProtocolError("Connection broken")
+            yield f"{time} {line}\n".encode() if "timestamps" in query else f"{line}\n".encode()
+
+    return answer
 
 
 RUN = ["run", "--gpus", "16", "--image", "i", "--name", "job", "--env", "A=b=c", "--volume", "d:/d", "--", "t", "-x"]
@@ -415,11 +432,10 @@ def test_a_job_is_followed_to_its_end_with_its_output(
     running, ended = (cluster(REPORTS[name]) for name in ("runs", "failed"))
     has_ended = False
 
-    def log(method: str, options: dict[str, Any]) -> io.BytesIO:
+    def log(method: str, options: dict[str, Any]) -> Any:
         nonlocal has_ended
         has_ended = True
-        assert ("follow", "true") in options["query_params"]
-        return io.BytesIO(b"step 1\nstep 2\n")
+        return output("step 1", "step 2")(method, options)
 
     answers = {path: lambda *_, path=path: (ended if has_ended else running)[path] for path in running}
     mlbatch({**answers, f"{PODS}/job-0/log": log})
@@ -445,9 +461,120 @@ def test_an_interruption_leaves_the_job_and_says_how_to_come_back(
     assert [method for method, _, _ in sent.requests if method == "delete"] == []
 
 
+def test_an_output_that_breaks_goes_on_after_its_last_line(
+    mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    running, ended = (cluster(REPORTS[name]) for name in ("runs", "failed"))
+    reads = 0
+
+    def log(method: str, options: dict[str, Any]) -> Any:
+        nonlocal reads
+        reads += 1
+        if reads == 2:
+            raise ReadTimeoutError(Any, "", "silent for a minute")  # type: ignore[arg-type]
+        if reads == 3:
+            return [*whole(method, options), b"without a time\n"]
+        return broken(method, options)
+
+    whole, broken = output("a\r b", "c", "d"), output("a\r b", "c", "d", broken=2)
+
+    answers = {path: lambda *_, path=path: (ended if reads > 2 else running)[path] for path in running}
+    mlbatch({**answers, f"{PODS}/job-0/log": log})
+    assert main(["logs", "job", "--follow"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "a\r b\nc\nd\nwithout a time\n"
+    assert [line for line in shown.err.splitlines() if "cannot be read" in line] == [
+        "the output of job-0 cannot be read now: Connection broken"
+    ]
+
+
+def test_a_cluster_that_does_not_answer_for_a_while_does_not_end_what_follows(
+    mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    running, ended = (cluster(REPORTS[name]) for name in ("runs", "was deactivated"))
+    looks = 0
+
+    def wrappers(*_: object) -> Any:
+        nonlocal looks
+        looks += 1
+        return (running, refusal(503, "etcd is busy"), HTTPError("no route"), ended)[min(looks, 4) - 1]
+
+    def job(*_: object) -> Any:
+        found = wrappers()
+        return found if isinstance(found, Exception) else found[WRAPPERS]
+
+    workloads = lambda *_: (running if looks < 4 else ended)[WORKLOADS]  # noqa: E731
+    mlbatch({**running, WRAPPERS: job, WORKLOADS: workloads, f"{PODS}/job-0/log": output("a")})
+    assert main(["logs", "job", "--follow"]) == 1
+    assert [line for line in capsys.readouterr().err.splitlines() if not line.startswith(" ")] == [
+        "blue/job: running",
+        "the cluster does not answer, trying again: etcd is busy",
+        "the cluster does not answer, trying again: no route",
+        "blue/job: stopped",
+    ]
+
+
+def test_an_error_of_the_first_answer_ends_it(mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]) -> None:
+    mlbatch({WRAPPERS: refusal(503, "etcd is busy")})
+    assert main(["logs", "job", "--follow"]) == 2
+    assert "the cluster rejects the request: etcd is busy" in capsys.readouterr().err
+
+
+def test_a_rank_that_does_not_run_is_told(mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]) -> None:
+    running, ended = (cluster(REPORTS[name]) for name in ("runs", "failed"))
+    answers = iter([running[WRAPPERS], ended[WRAPPERS]])
+    mlbatch({**running, WRAPPERS: lambda *_: next(answers)})
+    assert main(["logs", "job", "--follow", "--rank", "2"]) == 1
+    assert "job has no pod 2 now. --rank counts from 0\n" in capsys.readouterr().err
+
+
+def test_ranks_are_numbers(mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]) -> None:
+    answers = cluster(REPORTS["runs"])
+    pod, _ = answers[PODS]["items"]
+    pods = [{**pod, "metadata": {"name": f"job-{number}", "uid": str(number)}} for number in (10, 2, 1)]
+    mlbatch({**answers, PODS: {"items": pods}, f"{PODS}/job-2/log": output("second")})
+    assert main(["logs", "job", "--rank", "1"]) == 0
+    assert capsys.readouterr().out == "second\n"
+
+
+def test_a_pod_in_place_of_another_has_its_rank(
+    mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = cluster(REPORTS["runs"])
+    for number, pod in enumerate(answers[PODS]["items"]):
+        labels = {"batch.kubernetes.io/job-completion-index": "0"}
+        pod["metadata"] |= {"labels": labels, "creationTimestamp": f"2026-01-0{number + 1}T00:00:00Z"}
+    mlbatch({**answers, f"{PODS}/job-1/log": output("new")})
+    assert main(["logs", "job"]) == 0
+    assert capsys.readouterr().out == "new\n"
+
+
+def test_a_character_arrives_in_parts(tmp_path: Path) -> None:
+    """The real client reads chunks as a kubelet sends them."""
+    parts = "é 10%\r20%\n".encode()
+
+    class Kubelet(Handler):
+        protocol_version = "HTTP/1.1"
+
+        def respond(self) -> None:
+            if not self.path.endswith("/log?container=main"):
+                return self.answer(200, {"kind": "APIGroupList", "groups": [], "resources": []})
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for byte in parts:
+                self.wfile.write(b"1\r\n%c\r\n" % byte)
+            self.wfile.write(b"0\r\n\r\n")
+            return None
+
+    with serving(Kubelet) as port:
+        team = connect(kubeconfig_of(f"http://127.0.0.1:{port}", tmp_path), None, "blue", None)
+        assert list(team.log("job-0", "main")) == ["é 10%\r20%"]
+
+
 def test_the_output_of_another_pod(mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]) -> None:
     answers = cluster(REPORTS["runs"])
-    mlbatch({**answers, f"{PODS}/job-1/log": lambda *_: io.BytesIO(b"second\n")})
+    mlbatch({**answers, f"{PODS}/job-1/log": output("second")})
     assert main(["logs", "job", "--rank", "1"]) == 0
     assert capsys.readouterr().out == "second\n"
     assert main(["logs", "job", "--rank", "2"]) == 2
