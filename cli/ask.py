@@ -20,6 +20,7 @@ from emulator.paths import Paths
 from emulator.toolchain import ToolchainError
 from runner.environment import past_proxies
 from runner.files import UMASK
+from runner.report import message
 
 
 def run(
@@ -68,7 +69,7 @@ def _with_replica(act: Callable[[Replica], int], paths: Paths | None) -> int:
     except (ManifestError, OSError, ReplicaError, SourceError, VersionError) as error:
         return failed(shown(str(error)))
     except (ApiException, HTTPError) as error:
-        return failed(f"the replica does not answer as expected: {shown(' '.join(str(error).split()))}")
+        return failed(f"the replica does not answer as expected: {shown(' '.join(message(error).split()))}")
     except KeyboardInterrupt:
         return interrupted()
 

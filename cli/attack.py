@@ -10,6 +10,7 @@ from attack.attacks import attacks
 from attack.member import NAMESPACE, UselessError
 from attack.trial import tried
 from cli.ending import FINE, FOUND, failed, interrupted
+from runner.report import message
 
 
 def show() -> int:
@@ -24,7 +25,7 @@ def run(kubeconfig: Path | None, context: str | None, like: str | None) -> int:
     try:
         found = tried(kubeconfig, context, like)
     except (UselessError, ApiException, ConfigException, HTTPError, OSError) as error:
-        return failed(f"the attacks could not be tried: {error}")
+        return failed(f"the attacks could not be tried: {message(error)}")
     except KeyboardInterrupt:
         return interrupted(f"delete the namespace {NAMESPACE} where it is left")
     return FOUND if any(outcome.through for _, outcome in found) else FINE

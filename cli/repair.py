@@ -45,7 +45,7 @@ def run(
     except ConfigException as error:
         return failed(f"the kubeconfig cannot be used: {error}")
     except (ApiException, HTTPError) as error:
-        return failed(f"the cluster does not answer as expected: {error}")
+        return failed(f"the cluster does not answer as expected: {report.message(error)}")
     return FINE
 
 

@@ -29,5 +29,5 @@ def run(kubeconfig: Path | None, context: str | None, output: str, file: Path | 
     except ConfigException as error:
         return failed(f"the kubeconfig cannot be used: {error}")
     except (ApiException, HTTPError) as error:
-        return failed(f"the cluster does not answer as expected: {error}")
+        return failed(f"the cluster does not answer as expected: {report.message(error)}")
     return written("report", text, file)

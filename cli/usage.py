@@ -41,5 +41,5 @@ def run(
     except ConfigException as error:
         return failed(f"the kubeconfig cannot be used: {error}")
     except (ApiException, HTTPError) as error:
-        return failed(f"the cluster does not answer as expected: {error}")
+        return failed(f"the cluster does not answer as expected: {cluster.message(error)}")
     return written("report", _FORMATS[output](found), file) or (FOUND if usage.missing else FINE)

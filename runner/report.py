@@ -80,7 +80,10 @@ def _valid(kubeconfig: Path | None) -> Iterator[str | None]:
 
 
 def message(error: Any) -> str:
-    """Return the API server's message in an exception of the client."""
+    """Return the API server's message in an exception of the client, or the reason if it has none."""
+    if not getattr(error, "body", None):
+        # Streams put the headers and the body of a refusal into the reason (websocket-client, _handshake.py).
+        return str(getattr(error, "reason", None) or error).partition(" -+-+- ")[0]
     body = error.body.decode() if isinstance(error.body, bytes) else str(error.body)
     try:
         return str(json.loads(body)["message"])

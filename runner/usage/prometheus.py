@@ -5,17 +5,20 @@ do not apply to forwarded ports, which the kubelet opens.
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException
+from math import isfinite
 from typing import Any, Final
 from urllib.error import HTTPError
-from urllib.parse import urlencode
-from urllib.request import urlopen
+from urllib.parse import unquote, urlencode, urlsplit
+from urllib.request import Request, urlopen
 
 from kubernetes.client import CoreV1Api
+from kubernetes.client.exceptions import ApiException
 from kubernetes.stream import portforward
 
-from runner.report import Client, objects
+from runner.report import Client, message, objects
 
 RULES: Final = "mlbatch-usage"
 """The PrometheusRule with the records. Its namespace is that of the platform's Prometheus."""
@@ -41,33 +44,67 @@ class Prometheus:
 
     def query(self, query: str, at: float) -> list[tuple[Mapping[str, str], float]]:
         """Return labels and value of each series at a Unix time. Raises UsageError if Prometheus does not answer."""
-        found = self._get("query", {"query": query, "time": f"{at:.3f}"})["result"]
-        return [(item["metric"], float(item["value"][1])) for item in found]
+        found: list[tuple[Mapping[str, str], float]] = self._get(
+            "query", {"query": query, "time": f"{at:.3f}"}, _series
+        )
+        return found
 
     def retention(self) -> str:
-        """Return how long Prometheus keeps records, such as `40d or 90GiB`. Empty if it does not say."""
-        return str(self._get("status/runtimeinfo", {}).get("storageRetention", ""))
-
-    def _get(self, path: str, query: Mapping[str, str]) -> Any:
+        """Return how long Prometheus keeps records, such as `40d or 90GiB`. Empty if it does not say, as Thanos."""
         try:
-            answer = json.loads(self._fetch(f"/api/v1/{path}?{urlencode(query)}"))
-            if answer["status"] != "success":
-                raise UsageError(f"Prometheus rejected the query: {answer.get('error')}")
-            return answer["data"]
-        except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"Prometheus does not answer as expected: {error or type(error).__name__}") from error
+            return str(self._get("status/runtimeinfo", {}, lambda data: data["storageRetention"]))
+        except UsageError:
+            return ""
+
+    def _get(self, path: str, query: Mapping[str, str], value: Callable[[Any], Any]) -> Any:
+        try:
+            body = self._fetch(f"/api/v1/{path}?{urlencode(query)}")
+        except (OSError, HTTPException, ValueError) as error:
+            raise UsageError(f"Prometheus does not answer: {error or type(error).__name__}") from error
+        try:
+            answer = json.loads(body)
+            if answer["status"] == "success":
+                return value(answer["data"])
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            begin = body[:200].decode(errors="replace")
+            raise UsageError(f"Prometheus does not answer as expected, but with: {begin}") from error
+        raise UsageError(f"Prometheus rejected the query: {answer.get('error') or answer.get('message')}")
+
+
+def _series(data: Any) -> list[tuple[Mapping[str, str], float]]:
+    """Return labels and value of each series of a result. Raises ValueError for a value that is not a number."""
+    found = [(dict(item["metric"]), float(item["value"][1])) for item in data["result"]]
+    if not all(isfinite(value) for _, value in found):
+        raise ValueError
+    return found
 
 
 def at_url(url: str) -> Prometheus:
-    """Return the Prometheus with this address, such as http://localhost:9090. Raises UsageError for another scheme."""
-    if not url.startswith(("http://", "https://")):
-        raise UsageError(f"{url} is not the URL of a Prometheus. Write one such as http://localhost:9090.")
+    """Return the Prometheus with this address, such as http://localhost:9090. Raises UsageError for another scheme.
+
+    A user and password in the URL are sent with each request. No error shows them.
+    """
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise UsageError("--prometheus is not the URL of a Prometheus. Write one such as http://localhost:9090.")
+    account, _, host = parts.netloc.rpartition("@")
+    base = parts._replace(netloc=host).geturl().rstrip("/")
 
     def fetch(path: str) -> bytes:
+        request = Request(base + path)  # noqa: S310, the scheme is checked
+        if account:
+            # Redirects do not get it.
+            request.add_unredirected_header("Authorization", f"Basic {b64encode(unquote(account).encode()).decode()}")
         try:
-            with urlopen(url.rstrip("/") + path, timeout=SECONDS) as answer:  # noqa: S310, the scheme is checked
+            with urlopen(request, timeout=SECONDS) as answer:  # noqa: S310, the scheme is checked
                 return bytes(answer.read())
         except HTTPError as error:
+            if error.headers.get_content_type() != "application/json":
+                raise OSError(f"HTTP {error.code} {error.reason}") from error
             return error.read()
 
     return Prometheus(fetch)
@@ -89,7 +126,10 @@ def of_cluster(client: Client) -> Prometheus:
 
     def fetch(path: str) -> bytes:
         connect = CoreV1Api(client.client).connect_get_namespaced_pod_portforward
-        forwarded = portforward(connect, names[0], namespace, ports=str(PORT))
+        try:
+            forwarded = portforward(connect, names[0], namespace, ports=str(PORT))
+        except ApiException as error:
+            raise OSError(f"port of pod {namespace}/{names[0]} cannot be forwarded: {message(error)}") from error
         try:
             connection = HTTPConnection("localhost")
             connection.sock = forwarded.socket(PORT)

@@ -66,9 +66,9 @@ class Usage:
 def month(text: str | None, now: datetime) -> Period:
     """Return a month such as 2026-11 until now. None for the current one. Raises UsageError for others."""
     try:
-        begin = datetime.strptime(text or f"{now:%Y-%m}", "%Y-%m").replace(tzinfo=UTC)
+        begin = datetime.strptime(f"{now:%Y-%m}" if text is None else text, "%Y-%m").replace(tzinfo=UTC)
     except ValueError as error:
-        raise UsageError(f"{text} is not a month. Write one such as {now:%Y-%m}.") from error
+        raise UsageError(f"{text!r} is not a month. Write one such as {now:%Y-%m}.") from error
     if begin >= now:
         raise UsageError(f"{text} has not begun. It is {now:%Y-%m-%d %H:%M} in UTC.")
     return Period(begin=begin, end=min((begin + timedelta(days=31)).replace(day=1), now))

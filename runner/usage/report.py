@@ -76,11 +76,18 @@ def prices(texts: Iterable[str]) -> Mapping[str, float]:
 
 
 def report(usage: Usage, by: str, priced: Mapping[str, float], retention: str = "") -> Report:
-    """Return the GPU hours by `team`, `user` or `job`. Raises UsageError if a flavor in use has no price."""
+    """Return the GPU hours by `team`, `user` or `job`.
+
+    Raises UsageError if a flavor in use has no price, or a price is of a flavor without records.
+    """
     flavors = sorted({held.flavor for held in usage.held})
     lacking = [flavor for flavor in flavors if flavor not in priced and "" not in priced]
     if priced and lacking:
         raise UsageError(f"pool {lacking[0]} has no price. Add --price {lacking[0]}=AMOUNT.")
+    recorded = {*flavors, *(flavor for _, flavor in usage.given)}
+    if recorded and (unknown := sorted(priced.keys() - recorded - {""})):
+        pools = ", ".join(sorted(recorded))
+        raise UsageError(f"pool {unknown[0]} has a price, and no records in this period. Pools with records: {pools}.")
     used: dict[tuple[str, str | None, str | None, str], float] = defaultdict(float)
     if by == "team":
         used |= {(team, None, None, flavor): 0.0 for team, flavor in usage.given}

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kubernetes.client.exceptions import ApiException
 
 from cli.app import main
 from components import names
@@ -23,7 +24,7 @@ from runner.usage import records
 from runner.usage.prometheus import Prometheus, UsageError
 from runner.usage.records import Held, Period, Usage, month, read
 from runner.usage.report import UNKNOWN, content, page, prices, report, sheet, text, warnings
-from tests.unit.servers import serving
+from tests.unit.servers import Handler, kubeconfig_of, serving
 from tests.unit.test_observability import args as monitoring
 
 LACK = "lack records, and their GPU hours are not in the report"
@@ -75,9 +76,9 @@ class TestMonth:
         assert month("2025-12", now).end == datetime(2026, 1, 1, tzinfo=UTC)
         assert month(None, now) == month("2026-12", now) == Period(begin=NOVEMBER.end, end=now)
 
-    @pytest.mark.parametrize("wrong", ["2026-13", "november", "2027-01", "0000-01", "2026-11-01"])
+    @pytest.mark.parametrize("wrong", ["2026-13", "november", "2027-01", "0000-01", "2026-11-01", ""])
     def test_other_months_are_refused(self, wrong: str) -> None:
-        with pytest.raises(UsageError, match=wrong):
+        with pytest.raises(UsageError, match=f"^'?{wrong}'? (is not|has not)"):
             month(wrong, datetime(2026, 12, 2, tzinfo=UTC))
 
 
@@ -109,12 +110,26 @@ class TestRecords:
         assert of(Recorded(down={2: 6 * 3600}), month("2026-11", now)).missing == {date(2026, 11, 2): 6}
 
     @pytest.mark.parametrize(
-        "answer",
-        [b"", b"<html>", b"[]", b'{"status": "success"}', b'{"status": "error", "error": "too many samples"}'],
+        ("answer", "said"),
+        [
+            ("", "as expected"),
+            ("<html>", "but with: <html>"),
+            ("[]", "as expected"),
+            ('{"message": "forbidden"}', "but with: .*forbidden"),
+            ('{"status": "success"}', "as expected"),
+            ('{"status": "success", "data": []}', "as expected"),
+            ('{"status": "success", "data": {"result": [{"value": [0, "1"]}]}}', "as expected"),
+            ('{"status": "success", "data": {"result": [{"metric": {}, "value": [0, "NaN"]}]}}', "NaN"),
+            ('{"status": "error", "error": "too many samples"}', "too many samples"),
+            ('{"kind": "Status", "status": "Failure", "message": "services is forbidden"}', "services is forbidden"),
+        ],
     )
-    def test_what_is_no_answer_is_an_error(self, answer: bytes) -> None:
-        with pytest.raises(UsageError, match="too many samples" if b"too many" in answer else "as expected"):
-            read(Prometheus(lambda _: answer), NOVEMBER)
+    def test_what_is_no_answer_is_an_error(self, answer: str, said: str) -> None:
+        with pytest.raises(UsageError, match=said):
+            read(Prometheus(lambda _: answer.encode()), NOVEMBER)
+
+    def test_a_source_that_does_not_tell_its_retention_has_a_report(self) -> None:
+        assert Prometheus(lambda _: b"404 page not found").retention() == ""
 
 
 NAMES = st.sampled_from(["a", "b", "c", ""])
@@ -132,7 +147,8 @@ HELD = st.builds(
 class TestReport:
     @given(st.lists(HELD, max_size=30))
     def test_jobs_users_and_teams_have_the_same_sums(self, held: list[Held]) -> None:
-        usage = Usage(period=NOVEMBER, held=held, given={}, missing={})
+        given = {("blue", "h100"): 0.0, ("blue", "a100"): 0.0}
+        usage = Usage(period=NOVEMBER, held=held, given=given, missing={})
         priced = {"h100": 2.0, "": 1.0}
         found = [report(usage, by, priced) for by in ("team", "user", "job")]
         for team in ("blue", "red"):
@@ -204,15 +220,22 @@ class TestReport:
             prices([wrong])
         assert prices(["h100=2.5", "1"]) == {"h100": 2.5, "": 1}
 
+    def test_a_price_of_a_pool_without_records_is_an_error(self) -> None:
+        with pytest.raises(UsageError, match=r"pool h10 has a price, .* Pools with records: a100, h100\."):
+            report(self.USAGE, "team", {"h10": 2.5, "": 1.0})
+        assert report(Usage(period=NOVEMBER, held=[], given={}, missing={}), "team", {"h100": 2.5}).rows == []
+
 
 class Answers(BaseHTTPRequestHandler):
     """Prometheus's API with the records of `recorded`."""
 
     recorded: ClassVar = Recorded([({**JOB, "user": "alice", "job_name": "train"}, 120.0)])
+    account: ClassVar = ""
 
     def do_GET(self) -> None:
-        body = self.recorded.fetch(self.path)
-        self.send_response(200)
+        is_known = self.headers.get("Authorization", "") == self.account
+        body = self.recorded.fetch(self.path) if is_known else b"<html>"
+        self.send_response(200 if is_known else 401)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -243,10 +266,43 @@ class TestCommand:
         assert "Prometheus keeps 40d or 90GiB." in (tmp_path / "text").read_text()
         assert capsys.readouterr().err == ""
 
-    @pytest.mark.parametrize("url", ["localhost:9090", "file:///etc/passwd", "http://127.0.0.1:1"])
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "localhost:9090",
+            "file:///etc/passwd",
+            "http://127.0.0.1:1",
+            "http://me:hidden@127.0.0.1:1",
+            "me:hidden@localhost:9090",
+            "http://me:hidden/x@localhost:9090",
+        ],
+    )
     def test_a_url_that_does_not_answer_is_2(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["usage", "--prometheus", url]) == 2
-        assert capsys.readouterr().err.startswith("error: ")
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("error: ")
+        assert "hidden" not in line
+
+    def test_a_password_of_the_url_is_sent_and_not_shown(
+        self, port: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Answers, "account", "Basic bWU6YS9i")  # me:a/b
+        assert main(["usage", "--month", "2026-10", "--prometheus", f"http://me:a%2Fb@127.0.0.1:{port}/"]) == 0
+        assert main(["usage", "--month", "2026-10", "--prometheus", f"http://me:other@127.0.0.1:{port}/"]) == 2
+        assert capsys.readouterr().err == "error: Prometheus does not answer: HTTP 401 Unauthorized\n"
+
+    def test_a_missing_right_is_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        with serving(Forbidden) as port:
+            kubeconfig = kubeconfig_of(f"http://127.0.0.1:{port}", tmp_path)
+            assert main(["usage", "--kubeconfig", str(kubeconfig)]) == 2
+        assert capsys.readouterr().err == "error: the cluster does not answer as expected: alice is forbidden\n"
+
+
+class Forbidden(Handler):
+    """An API server that refuses everything."""
+
+    def respond(self) -> None:
+        self.answer(403, {"kind": "Status", "message": "alice is forbidden"})
 
 
 class Platform:
@@ -287,6 +343,15 @@ class TestForwardedPort:
         client: Any = Platform([self.RULE], [self.POD])
         monkeypatch.setattr(source, "portforward", lambda *_, **__: Forwarded(None))
         with pytest.raises(UsageError, match="connection refused in the pod"):
+            source.of_cluster(client).query("1", 0)
+
+    def test_a_refused_forward_is_told_without_headers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise ApiException(status=0, reason="Handshake status 403 Forbidden -+-+- {'audit-id': '1'} -+-+- {}")
+
+        client: Any = Platform([self.RULE], [self.POD])
+        monkeypatch.setattr(source, "portforward", refuse)
+        with pytest.raises(UsageError, match=r"prometheus-0 cannot be forwarded: Handshake status 403 Forbidden$"):
             source.of_cluster(client).query("1", 0)
 
     @pytest.mark.parametrize(
