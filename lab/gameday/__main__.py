@@ -5,16 +5,18 @@ longer than the bound in docs/recovery.md. A seed decides the faults, and the tr
 """
 
 import argparse
+import contextlib
 import random
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from components.tenancy.bounds import MOST_JOBS
 from components.workloads.synthetic import SyntheticJob
+from emulator.paths import Paths
 from lab.gameday.recorded import HOUR, day
 from lab.gameday.report import Report, html, text
 from lab.gameday.run import WISHES, Day
@@ -110,8 +112,24 @@ def _described(options: argparse.Namespace, size: Size) -> str:
 
 def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: float) -> tuple[Report, datetime]:
     """Simulate a day on a new cluster; return the report and the start time."""
+    with prepared(lines, size, seed, time_scale) as (_, today):
+        began = datetime.now().astimezone()
+        today.go()
+    title = (
+        f"Game day, seed {seed}: {lines[-1].arrival / HOUR:.0f} hours of arrivals, {time_scale:g} times as fast, on "
+        f"{size.nodes} nodes with {size.gpus} GPUs, in {today.seconds / 60:.0f} minutes"
+        f"{'' if today.is_whole else ', interrupted'}"
+    )
+    return today.report(title, time_scale), began
+
+
+@contextlib.contextmanager
+def prepared(
+    lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: float, kinds: Sequence[Fault] = KINDS
+) -> Iterator[tuple[Paths, Day]]:
+    """Install the platform on a new cluster; yield its paths, and the day, which can start. kinds: of faults."""
     end = lines[-1].arrival / time_scale
-    weather = Weather(kinds=KINDS, nodes=size.nodes, most_lost=2 if size.nodes > 4 else 1)
+    weather = Weather(kinds=tuple(kinds), nodes=size.nodes, most_lost=2 if size.nodes > 4 else 1)
     events = faults(random.Random(seed), end, weather)  # noqa: S311 - a day, no secret
     with local_project() as (paths, project):
         file = project.folder / "day.csv"
@@ -120,14 +138,7 @@ def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: fl
         project.configure(wanted)
         project.up()
         jobs = submissions(wanted, project.folder, {"KUBECONFIG": str(paths.kubeconfig)})
-        began, today = datetime.now().astimezone(), Day(paths, size, jobs, events)
-        today.go()
-    title = (
-        f"Game day, seed {seed}: {lines[-1].arrival / HOUR:.0f} hours of arrivals, {time_scale:g} times as fast, on "
-        f"{size.nodes} nodes with {size.gpus} GPUs, in {today.seconds / 60:.0f} minutes"
-        f"{'' if today.is_whole else ', interrupted'}"
-    )
-    return today.report(title, time_scale), began
+        yield paths, Day(paths, size, jobs, events)
 
 
 def submissions(

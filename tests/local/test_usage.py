@@ -19,9 +19,15 @@ from components.tables import Table
 from emulator.paths import Paths
 from emulator.toolchain import PROMETHEUS, Toolchain
 from lab.dashboards.scraping import prometheus
+from lab.gameday.__main__ import KINDS, prepared
+from lab.gameday.recorded import day
+from lab.gameday.report import text
+from lab.gameday.size import Size
+from lab.soak.trace import Fault
 from runner.report import is_true
 from runner.usage.prometheus import at_url
 from runner.usage.records import Period, read
+from stacks.config import trace
 from tests.local.environment import Cluster, dev_settings, eventually, gang
 from tests.local.jobs import KUEUE, phase, running
 from tests.local.member import as_member
@@ -141,3 +147,30 @@ def test_gpu_hours_are_those_that_kueue_gave(standing: Standing, paths: Paths, t
     assert sum(held.values()) == pytest.approx(sum(truth.values()), rel=0.01)
     assert {each.user for each in found.held if each.team == "red"} == {"bob"}
     assert found.given["blue", names.FLAVOR] * 3600 == pytest.approx(8 * seconds, rel=0.02)
+
+
+@pytest.mark.soak("seven minutes; the test above has three jobs")
+@pytest.mark.emulated("metrics of the controllers are read by the local way to Services")
+def test_gpu_hours_of_a_game_day_are_those_that_kueue_gave(tmp_path: Path) -> None:
+    """Jobs are preempted, crash and hang, and a node is lost."""
+    size, seed, scale = Size(5), 3, 360.0
+    lines = trace.parse(trace.write(day(seed, size.quotas, size.gpus, hours=6)), f"seed {seed}", size.room)
+    kinds = [kind for kind in KINDS if kind is not Fault.API_SERVER]
+    with prepared(lines, size, seed, scale, kinds) as (paths, today), prometheus(paths, tmp_path) as source:
+        eventually("Prometheus reads all that it is to read", source.is_ready)
+        time.sleep(3)
+        begin = datetime.now(UTC)
+        with watched(Cluster(paths.kubeconfig)) as truth:
+            today.go()
+        end = datetime.now(UTC)
+        time.sleep(3)
+        found = read(at_url(source.address), Period(begin=begin, end=end))
+    held = Jobs()
+    for each in found.held:
+        held[each.team, each.job] += round(each.hours * 3600)
+    print(text(today.report("day", scale)), f"usage {held.total()}, Kueue {truth.total()}, pods {today.ledger.used}")
+    assert today.happened
+    assert sum(found.missing.values()) * 3600 < 0.02 * (end - begin).total_seconds()
+    assert held.keys() == truth.keys()
+    assert held.total() == pytest.approx(truth.total(), rel=0.01)
+    assert held.total() > today.ledger.used
