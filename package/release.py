@@ -27,14 +27,30 @@ def version() -> str:
 
 
 def notes(changelog: str, wanted: str) -> str:
-    """Return the changelog's section of a version. Raises ValueError if it is not the newest, or a change has none."""
+    """Return the changelog's section of a version.
+
+    Raises ValueError if it is not the newest, is empty, or a change has none.
+    """
     sections = re.split(r"^## (.+)\n", changelog, flags=re.MULTILINE)[1:]
     titles, texts = sections[::2], [text.strip() for text in sections[1::2]]
     if not re.match(rf"\[Unreleased\] \[{re.escape(wanted)}\] - \d{{4}}-\d\d-\d\d$", " ".join(titles[:2])):
         raise ValueError(f"CHANGELOG.md: write `## [{wanted}] - <date>` below `## [Unreleased]`")
     if texts[0]:
         raise ValueError(f"CHANGELOG.md: move the changes of `Unreleased` to {wanted}, or raise the version")
+    if not texts[1]:
+        raise ValueError(f"CHANGELOG.md: write the changes of {wanted} into its section, which is empty")
     return texts[1]
+
+
+def linked(text: str, base: str) -> str:
+    """Return notes with links that also work outside the repository. base: URL of the files at the tag."""
+    return re.sub(r"\]\((?!https?:)", f"]({base}/", text.replace("](#", "](CHANGELOG.md#"))
+
+
+def home() -> str:
+    """Return the address of the repository, from the site's settings."""
+    (found,) = re.findall(r"^repo_url: (\S+)", (ROOT / "website" / "mkdocs.yml").read_text(), re.MULTILINE)
+    return str(found)
 
 
 def check(tag: str) -> None:
@@ -77,7 +93,7 @@ def main(tag: str) -> int:
         return 1
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
-    (FOLDER / NOTES).write_text(f"{text}\n")
+    (FOLDER / NOTES).write_text(linked(text, f"{home()}/blob/v{version()}") + "\n")
     pin = build()
     listed = digests()
     (FOLDER / "SHA256SUMS").write_text(listed)

@@ -55,12 +55,22 @@ def test_the_notes_are_the_section_of_the_version() -> None:
         (CHANGELOG.format("", "0.1.0", "soon"), "write `## [0.1.0] - <date>` below"),
         (CHANGELOG.format("", "0.0.9", "2026-11-28"), "write `## [0.1.0] - <date>` below"),
         (CHANGELOG.format("\n- more\n", "0.1.0", "2026-11-28"), "move the changes of `Unreleased`"),
+        (
+            "## [Unreleased]\n\n## [0.1.0] - 2026-11-28\n\n## [0.0.1] - 2026-01-01\n\n- less\n",
+            "write the changes of 0.1.0",
+        ),
     ],
 )
 def test_a_changelog_without_the_version_ends_a_release(text: str, fix: str) -> None:
     with pytest.raises(ValueError, match="CHANGELOG") as error:
         RELEASE["notes"](text, "0.1.0")
     assert fix in str(error.value)
+
+
+def test_links_of_the_notes_lead_to_the_files_of_the_tag() -> None:
+    links = RELEASE["linked"]("[a](docs/a.md#b), [b](#c), [d](https://d)", f"{RELEASE['home']()}/blob/v1")
+    base = "https://github.com/example/pulumi-mlbatch/blob/v1"
+    assert links == f"[a]({base}/docs/a.md#b), [b]({base}/CHANGELOG.md#c), [d](https://d)"
 
 
 def test_another_tag_ends_a_release() -> None:
