@@ -44,10 +44,7 @@ class Prometheus:
 
     def query(self, query: str, at: float) -> list[tuple[Mapping[str, str], float]]:
         """Return labels and value of each series at a Unix time. Raises UsageError if Prometheus does not answer."""
-        found: list[tuple[Mapping[str, str], float]] = self._get(
-            "query", {"query": query, "time": f"{at:.3f}"}, _series
-        )
-        return found
+        return list(self._get("query", {"query": query, "time": f"{at:.3f}"}, _series))
 
     def retention(self) -> str:
         """Return how long Prometheus keeps records, such as `40d or 90GiB`. Empty if it does not say, as Thanos."""
@@ -73,9 +70,11 @@ class Prometheus:
 
 def _series(data: Any) -> list[tuple[Mapping[str, str], float]]:
     """Return labels and value of each series of a result. Raises ValueError for a value that is not a number."""
-    found = [(dict(item["metric"]), float(item["value"][1])) for item in data["result"]]
-    if not all(isfinite(value) for _, value in found):
-        raise ValueError
+    found: list[tuple[Mapping[str, str], float]] = []
+    for item in data["result"]:
+        found.append((dict(item["metric"]), float(item["value"][1])))
+        if not isfinite(found[-1][1]):
+            raise ValueError
     return found
 
 
