@@ -140,14 +140,13 @@ def started_anew(cluster: Cluster, title: str, deployment: str, namespace: str, 
     annotation = {"mlbatch.bench/row": title}
     template = {"spec": {"template": {"metadata": {"annotations": annotation}}}}
     cluster.patch("apps/v1", "Deployment", deployment, template, namespace)
-    return list(
-        eventually(
-            f"new pods of {deployment} run, and no old one",
-            lambda: readiness(cluster, namespace, selector),
-            lambda found: bool(found) and not old & found.keys() and all(found.values()),
-            seconds=_PATIENCE_SECONDS,
-        )
+    new = eventually(
+        f"new pods of {deployment} run, and no old one",
+        lambda: readiness(cluster, namespace, selector),
+        lambda found: bool(found) and not old & found.keys() and all(found.values()),
+        seconds=_PATIENCE_SECONDS,
     )
+    return list(new)
 
 
 def readiness(cluster: Cluster, namespace: str, selector: str) -> dict[str, bool]:

@@ -82,7 +82,7 @@ def prometheus(paths: Paths, folder: Path) -> Iterator[Prometheus]:
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(_configuration(gateway, list(sources))))
         address = f"127.0.0.1:{free_port()}"
         command = [
-            Toolchain(paths).folder(PROMETHEUS) / "prometheus",
+            str(Toolchain(paths).folder(PROMETHEUS) / "prometheus"),
             f"--config.file={folder / 'prometheus.yaml'}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={address}",

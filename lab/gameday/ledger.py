@@ -3,7 +3,7 @@
 Independent of a cluster. Times are seconds of the clock.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -108,8 +108,8 @@ class Ledger:
     used: float = 0.0
     idle: float = 0.0
     offered: float = 0.0
-    below: Counter[str] = field(default_factory=Counter)
-    scarce: Counter[str] = field(default_factory=Counter)
+    below: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    scarce: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     reclaims: list[float] = field(default_factory=list)
     recoveries: list[float] = field(default_factory=list)
 

@@ -104,7 +104,8 @@ class Report:
 
     def teams(self) -> list[tuple[str, ...]]:
         """Return a row for each team; see `HEADER`."""
-        book, rows = self.ledger, []
+        book = self.ledger
+        rows: list[tuple[str, ...]] = []
         for team, quota in book.quotas.items():
             own = [tale for tale in book.tales.values() if tale.job.team == team]
             useful, wasted = sum(tale.useful for tale in own), sum(tale.wasted for tale in own)

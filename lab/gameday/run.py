@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from http.client import CONFLICT
 from typing import Any, Final
 
@@ -18,11 +19,11 @@ from lab.pods import OF_JOB, held, is_up
 from lab.scenarios.size import GPUS_PER_NODE
 from lab.soak.breaking import Breaking
 from lab.soak.trace import Event, Fault
-from runner.report import condition, is_true
+from runner.report import condition, is_true, message
 from tests.bounds import recovery
 from tests.local.environment import Cluster
 from tests.local.jobs import APPWRAPPER, HEALTH, KUEUE
-from tests.local.member import as_member, message
+from tests.local.member import as_member
 from tests.local.paused import paused
 
 STALLED: Final = 900
@@ -63,7 +64,7 @@ class Day:
             self.is_whole = False
         self.seconds = self.now
         for event in self._ends:
-            self._answered(lambda event=event: self._breaking.end(event))
+            self._answered(partial(self._breaking.end, event))
 
     def report(self, title: str, time_scale: float) -> Report:
         """Return the results. time_scale: seconds of the day in one second of the clock."""
@@ -111,11 +112,11 @@ class Day:
 
     def _break(self) -> None:
         for event in [event for event in self._ends if event.until <= self.now]:
-            if self._answered(lambda event=event: self._breaking.end(event)):
+            if self._answered(partial(self._breaking.end, event)):
                 self._ends.remove(event)
         while self._faults and self._faults[0].at <= self.now and self.to_come:
             event = self._faults[0]
-            if not self._answered(lambda event=event: self._start(event)):
+            if not self._answered(partial(self._start, event)):
                 return
             self._faults.pop(0)
             self.happened.append(event)

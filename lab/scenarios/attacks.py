@@ -1,14 +1,16 @@
 """Attacks of members: running without their queue, and access to another team's objects."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
 
 from lab.scenarios.stage import Stage, asked, own_queue
+from runner.report import message
 from tests.local.environment import gang
 from tests.local.jobs import APPWRAPPER, KUEUE
-from tests.local.member import dry_run, message
+from tests.local.member import dry_run
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 ADMITTED, PLACED = "Kueue's labels", "nodeName"
@@ -40,7 +42,7 @@ def quota_dodging(stage: Stage) -> None:
         "two pods that count as one": ({**wrapper, "spec": {"components": [larger]}}, "the pods of all"),
     }
     for what, (document, reason) in attempts.items():
-        _fails(stage, f"{what} is refused", lambda document=document: dry_run(alice, document), reason)
+        _fails(stage, f"{what} is refused", partial(dry_run, alice, document), reason)
     started = {**wrapper, "spec": {**wrapper["spec"], "suspend": False}}
     assert _stored(stage, "blue", started)["spec"].get("suspend") is True, "not so: a job is created suspended"
     stage.record.say("✓ a job that says it starts at once is suspended until its queue admits it")

@@ -10,10 +10,11 @@ from components.tenancy.promises import Promise
 from lab.scenarios.attacks import ADMITTED, PLACED, admitted, placed
 from lab.scenarios.size import TEAMS, Size, scenario_settings
 from lab.scenarios.stage import asked
+from runner.report import message
 from tests.local.admission import ADMISSION, anew, unbound
 from tests.local.environment import Cluster, Project, eventually
 from tests.local.jobs import KUEUE, gpu_nodes
-from tests.local.member import dry_run, message
+from tests.local.member import dry_run
 
 SYSTEM: Final = "mlbatch-system"
 Breaking = contextlib.AbstractContextManager[None]

@@ -80,6 +80,10 @@ def _until_run(stage: Stage, what: str, team: str, names: Sequence[str], number:
     )
 
 
+def _at_least(count: int, found: Sequence[str]) -> bool:
+    return len(found) >= count
+
+
 def queueing(stage: Stage) -> None:
     """The team's jobs use all GPUs. Three more wait, and start one by one as the first ones end."""
     first = [f"first-{index}" for index in range(stage.size.nodes)]
@@ -98,7 +102,7 @@ def queueing(stage: Stage) -> None:
     assert started() == [], f"{', '.join(started())} did not wait"
     for count, ended in enumerate(first[: len(waiting)], start=1):
         stage.end("red", ended)
-        found = stage.until("one more starts", started, lambda found, count=count: len(found) >= count)
+        found = stage.until("one more starts", started, partial(_at_least, count))
         assert found == waiting[:count], f"when {count} had ended, {', '.join(found)} had started"
 
 
@@ -301,7 +305,8 @@ def retries(stage: Stage) -> None:
     Its Job also replaces a pod itself if AppWrapper has not checked in the meantime. So an attempt is a Job, not a pod.
     """
     limit = "workload.codeflare.dev.appwrapper/retryLimit"
-    stage.submit("blue", "crashing", gpus=1, **{limit: str(RETRIES)})
+    annotations: dict[str, Any] = {limit: str(RETRIES)}
+    stage.submit("blue", "crashing", gpus=1, **annotations)
     attempts: dict[str, None] = {}
 
     def crashing() -> str | None:

@@ -4,6 +4,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from http.client import INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
 from typing import Any, TypeVar
 
@@ -122,15 +123,15 @@ class Stage:
     def clear(self) -> None:
         """Delete all submitted jobs, and repair all nodes."""
         for team, name in self._submitted:
-            asked(lambda job=(name, team): self.cluster.delete(APPWRAPPER, "AppWrapper", *job))
+            asked(partial(self.cluster.delete, APPWRAPPER, "AppWrapper", name, team))
         for node in self.nodes:
-            asked(lambda node=node: mark(self.cluster, node, None))
-            asked(lambda node=node: cordon(self.cluster, node, False))
-            asked(lambda node=node: heal(self.cluster, node))
+            asked(partial(mark, self.cluster, node, None))
+            asked(partial(cordon, self.cluster, node, False))
+            asked(partial(heal, self.cluster, node))
         for team, name in self._submitted:
             eventually(
                 f"{team}/{name} is gone",
-                lambda job=(team, name): asked(lambda: remains(self.cluster, *job)),
+                partial(asked, partial(remains, self.cluster, team, name)),
                 lambda n: not n,
             )
         self._submitted.clear()
@@ -220,6 +221,6 @@ def settle(cluster: Cluster) -> None:
     for queue in ("slack", *TEAMS):
         eventually(
             f"{queue} lends all",
-            lambda queue=queue: asked(lambda: lending_limit(cluster, f"{queue}-cluster-queue")),
+            partial(asked, partial(lending_limit, cluster, f"{queue}-cluster-queue")),
             lambda limit: limit is None,
         )

@@ -157,7 +157,13 @@ def main() -> int:
 
 
 def _try(head: Head, folder: Path) -> None:
-    where = ("--workers=3", "--epochs=20", "--batch=8", "--learning-rate=0.1", f"--folder={folder / 'pictures'}")
+    where: tuple[str, ...] = (
+        "--workers=3",
+        "--epochs=20",
+        "--batch=8",
+        "--learning-rate=0.1",
+        f"--folder={folder / 'pictures'}",
+    )
     losses = [line["loss"] for line in head.run("jobtest", *where) if "epoch" in line]
     assert len(losses) == 20, losses
     assert losses[-1] < losses[0] - 0.5, losses

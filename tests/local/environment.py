@@ -290,7 +290,7 @@ class Project:
 
 
 @contextlib.contextmanager
-def local_project(**parts: bool) -> Iterator[tuple[Paths, Project]]:
+def local_project(**parts: Any) -> Iterator[tuple[Paths, Project]]:
     """Yield a running local cluster and a project with the stack dev on it. Both are deleted at the end.
 
     parts: see `local_environment`.
@@ -301,7 +301,7 @@ def local_project(**parts: bool) -> Iterator[tuple[Paths, Project]]:
 
 def drift(project: Project, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the drift check as a user does."""
-    command = [ROOT / "mlbatch", "drift", "--stack", project.stack, *arguments]
+    command = [str(ROOT / "mlbatch"), "drift", "--stack", project.stack, *arguments]
     environment = {**inherited(), **project.engine.variables(), **variables}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
@@ -327,7 +327,7 @@ def dev_settings(mirror: Path | None) -> dict[str, Any]:
     settings["recovery"] = {"healthSeconds": 2}
     if KUEUE_VERSION != DEFAULT_KUEUE:
         settings["queueing"]["kueueVersion"] = KUEUE_VERSION
-    return json.loads(json.dumps({**settings, **mirrored(mirror)}))
+    return dict(json.loads(json.dumps({**settings, **mirrored(mirror)})))
 
 
 OPERATORS = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}

@@ -37,7 +37,8 @@ def lending_limit(cluster: Cluster, queue: str = SLACK, resource: str = GPU) -> 
     found = cluster.get(KUEUE, "ClusterQueue", queue)
     assert found is not None
     resources = found["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
-    return next(item.get("lendingLimit") for item in resources if item["name"] == resource)
+    limit: str | None = next(item.get("lendingLimit") for item in resources if item["name"] == resource)
+    return limit
 
 
 def gpu_nodes(cluster: Cluster) -> list[str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from tests.local.diagnosis import diagnosis
@@ -28,7 +29,7 @@ def submitted(cluster: Cluster, *wrappers: Mapping[str, Any]) -> Iterator[None]:
             cluster.delete(wrapper["apiVersion"], wrapper["kind"], name, namespace)
         for wrapper in wrappers:
             left = (cluster, wrapper["metadata"]["namespace"], wrapper["metadata"]["name"])
-            eventually(f"AppWrapper {left[1:]} is gone", lambda left=left: remains(*left), lambda found: not found)
+            eventually(f"AppWrapper {left[1:]} is gone", partial(remains, *left), lambda found: not found)
 
 
 def remains(cluster: Cluster, namespace: str, name: str) -> list[str]:

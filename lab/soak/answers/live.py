@@ -11,10 +11,10 @@ from kubernetes.dynamic.exceptions import NotFoundError
 from ask.answer import Verdict
 from emulator.paths import Paths
 from lab.soak.answers.cases import Case
-from runner.report import condition, is_true
+from runner.report import condition, is_true, message
 from tests.local.environment import Cluster, eventually
 from tests.local.jobs import KUEUE
-from tests.local.member import as_member, message
+from tests.local.member import as_member
 
 SECONDS: Final = 120.0
 """Seconds after which a job counts as not running."""
