@@ -25,12 +25,11 @@ Identity = tuple[str, str, str]
 
 
 def documented_commands() -> str:
-    """Return the shell commands of docs/operations.md that finish a killed update."""
-    found = re.search(
-        r"^## An update that was killed\n.*?^```sh\n(.*?)^```", OPERATIONS.read_text(), re.DOTALL | re.MULTILINE
+    """Return the commands of docs/operations.md that finish a killed update, in the order of the steps."""
+    (steps,) = re.findall(
+        r"^## An update that was killed\n(.*?)^Exceptions:", OPERATIONS.read_text(), re.DOTALL | re.MULTILINE
     )
-    assert found is not None
-    return found[1]
+    return "\n".join(re.findall(r"^   ((?:\w+=true )?pulumi (?:cancel|up|refresh) .*)$", steps, re.MULTILINE))
 
 
 def await_under(process: subprocess.Popen[Any], is_time: Callable[[], Any]) -> None:

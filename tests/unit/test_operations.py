@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from components import catalogue
 from stacks.targets.aks.settings import AksSettings
 from stacks.targets.registry import SECRET_KEYS
+from tests.local.killed import documented_commands
 from tests.unit.test_aks_guide import model_of
 
 ROOT = Path(__file__).parents[2]
@@ -88,3 +89,13 @@ def test_a_lost_clusters_pipeline_asks_before_it_makes_it_anew() -> None:
     (block,) = (each for each in blocks(ROOT / "docs" / "operations.md") if "up --yes" in each)
     assert re.search(r"refresh --preview-only --expect-no-changes .*&& pulumi up --yes", block)
     assert "[without asking](#updates-recreate-what-was-deleted)" in text
+
+
+def test_the_steps_after_a_killed_update_take_objects_over_once() -> None:
+    commands = [line.removesuffix(" --stack mysite") for line in documented_commands().splitlines()]
+    assert commands == [
+        "pulumi cancel",
+        "PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up",
+        "pulumi refresh --clear-pending-creates",
+        "pulumi up",
+    ]
