@@ -178,8 +178,8 @@ class GpuPoolSettings(SettingsModel):
     taint: bool = True
     """Keep pods without GPUs off these nodes. If false, all pods can run there and use the CPUs."""
     skip_gpu_driver_install_tag: bool = False
-    """Also set the tag SkipGPUDriverInstall, which AKS used until August 2025 and now refuses or ignores. The stack
-    always sets the pool's own option.
+    """Also set the tag SkipGPUDriverInstall. AKS supported it until 2025-08-14 and does not create pools with it any
+    more. Leave it off: the stack always sets the pool's own option.
     """
     any_region: bool = False
     """Do not check that the region offers the machine type, for regions that the platform's list lacks."""
