@@ -1,10 +1,17 @@
-"""Limit Services in teams' namespaces to names for a job's pods, reachable only from the cluster."""
+"""Limit Services in teams' namespaces to names for a job's pods, reachable only from the cluster.
+
+Limit NetworkPolicies there, too. Operators of jobs write some, and each adds allowed connections to those of the team's
+own: KubeRay of OpenShift AI 3.4 opens a port of each Ray cluster to all namespaces (red-hat-data-services/kuberay,
+rhoai-3.4, `networkpolicy_controller.go`), and its Trainer replaces the one with a TrainJob's name
+(red-hat-data-services/trainer, rhoai-3.4, `pkg/rhai/networkpolicy.go`).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.kubernetes import network
+from components.kubernetes.admission import API, AdmissionPolicy, Requests, Validation, words
 from components.tenancy import pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON
@@ -18,6 +25,11 @@ and one controller writes these for all teams."""
 _CLOUDS_WORDS: Final = "service.beta.kubernetes.io/"
 """Prefix of the annotations that change a load balancer of a cloud, including the clients that it admits
 (kubernetes.io, reference/labels-annotations-taints)."""
+_NETWORKS: Final = "networkpolicies"
+_ADMINISTERS: Final = (
+    f"authorizer.group('{API.partition('/')[0]}').resource('validatingadmissionpolicies').check('update').allowed()"
+)
+"""CEL that is true for callers who can change this policy, such as the stack's user."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +49,10 @@ def policy(rules: ServiceRules) -> AdmissionPolicy:
     """Return the policy. It admits updates that do not change a Service, so that a Service can be deleted."""
     return AdmissionPolicy(
         name=Promise.SERVICE_EXPOSURE.policy,
-        requests=[Requests(group="", versions=["v1"], resources=["services"])],
+        requests=[
+            Requests(group="", versions=["v1"], resources=["services"]),
+            Requests(group="networking.k8s.io", versions=["v1"], resources=[_NETWORKS]),
+        ],
         namespaces=TEAM_NAMESPACES,
         conditions={
             "changes": "oldObject == null || object.spec != oldObject.spec || "
@@ -46,7 +61,7 @@ def policy(rules: ServiceRules) -> AdmissionPolicy:
             "object.metadata.?ownerReferences.orValue([]) != oldObject.metadata.?ownerReferences.orValue([])"
         },
         variables={"type": "object.spec.?type.orValue('ClusterIP')"},
-        validations=list(_validations(rules)),
+        validations=[*_validations(rules), *_of_networks()],
     )
 
 
@@ -92,4 +107,27 @@ def _validations(rules: ServiceRules) -> Iterator[Validation]:
         f"!k.startsWith('{_CLOUDS_WORDS}') || {allowed})",
         message=f"metadata.annotations: {_CLOUDS_WORDS}... would open a load balancer beside its "
         "spec.loadBalancerSourceRanges; remove them",
+    )
+
+
+def _of_networks() -> Iterator[Validation]:
+    yield _unless_administrator(
+        f"object.metadata.name != '{network.NAME}'",
+        f"only the platform's administrators write NetworkPolicy {network.NAME}; if an operator gives it the name of a "
+        "job, rename the job",
+    )
+    peers = " + ".join(
+        f"dyn(object.spec.?{rules}.orValue([]).map(rule, rule.?{ends}.orValue([])))"
+        for rules, ends in (("ingress", "from"), ("egress", "to"))
+    )
+    yield _unless_administrator(
+        f"({peers}).all(ends, ends.size() > 0 && ends.all(end, !has(end.namespaceSelector) && !has(end.ipBlock)))",
+        "only the platform's administrators open a team's network; a NetworkPolicy of others names pods of its own "
+        "namespace alone",
+    )
+
+
+def _unless_administrator(expression: str, message: str) -> Validation:
+    return Validation(
+        expression=f"request.resource.resource != '{_NETWORKS}' || {expression} || {_ADMINISTERS}", message=message
     )

@@ -739,6 +739,36 @@ class TestOperators:
         by_role, by_policy = "cannot update resource", "definitions of its own kinds"
         assert by_role in said or by_policy in said, "Kueue's role names its definitions since v0.19"
 
+    def test_an_operator_of_others_does_not_open_a_teams_network(self, paths: Paths, cluster: Cluster) -> None:
+        """KubeRay of OpenShift AI 3.4 writes such NetworkPolicies, and its Trainer one with a TrainJob's name."""
+        api, kind, own = "networking.k8s.io/v1", "NetworkPolicy", {"podSelector": {}}
+        subject = {"kind": "User", "apiGroup": RBAC.split("/")[0], "name": "system:serviceaccount:others:operator"}
+        role = {"apiGroup": RBAC.split("/")[0], "kind": "ClusterRole", "name": "admin"}
+        binding = {"apiVersion": RBAC, "kind": "RoleBinding", "metadata": {"name": "others", "namespace": "blue"}}
+        cluster.create({**binding, "roleRef": role, "subjects": [subject]})
+
+        def opened(*peers: dict[str, Any], **rule: Any) -> dict[str, Any]:
+            spec = {"podSelector": {}, "ingress": [{**({"from": list(peers)} if peers else {}), **rule}]}
+            return {"apiVersion": api, "kind": kind, "metadata": {"name": "head", "namespace": "blue"}, "spec": spec}
+
+        try:
+            operator = as_member(paths, subject["name"])
+            eventually("its rights hold", lambda: _allowed(dry_run, operator, opened(own)))
+            for rule in (
+                opened(ports=[{"port": 8443}]),
+                opened(own, {"namespaceSelector": {}}),
+                opened({"ipBlock": {"cidr": "0.0.0.0/0"}}),
+            ):
+                assert "open a team's network" in refused(dry_run, operator, rule)
+                dry_run(cluster, rule)
+            out = {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{}]}
+            assert "open a team's network" in refused(dry_run, operator, {**opened(), "spec": out})
+            of_a_job = {"spec": {"ingress": [{"from": [own]}]}}
+            said = refused(patched, operator, api, kind, "network-boundary", "blue", of_a_job)
+            assert "write NetworkPolicy network-boundary" in said
+        finally:
+            cluster.delete(RBAC, "RoleBinding", "others", "blue")
+
     @pytest.mark.parametrize(
         "operator", ["kuberay-operator", "kubeflow-trainer-controller-manager", "training-operator"]
     )
