@@ -24,7 +24,6 @@ from components.olm.steps import ACCOUNT, Installer
 from components.olm.subscription import Source
 from components.openshift_ai import configuration
 from components.openshift_ai.configuration import Configuration
-from components.queueing import trainer
 from components.queueing.running_kueue import RunningKueue
 
 NAME: Final = "rhods-operator"
@@ -36,8 +35,6 @@ APPWRAPPER: Final = f"system:serviceaccount:{NAMESPACE}:codeflare-operator-contr
 """Service accounts of its Kueue (opendatahub-io/kueue, config/rhoai), and of the CodeFlare operator, which contains
 AppWrapper (project-codeflare/codeflare-operator, config/default, whose prefix applies to the account of
 config/manager)."""
-TRAINER: Final = f"system:serviceaccount:{NAMESPACE}:{trainer.NAME}"
-"""Service account of Kubeflow Trainer, from 3.0 on (rhods-operator, prefetched-manifests/trainer)."""
 NAMESPACES: Final = (OPERATOR_NAMESPACE, NAMESPACE, MONITORING_NAMESPACE)
 CATALOG: Final = "redhat-operators"
 LEFT: Final = (

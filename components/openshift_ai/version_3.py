@@ -13,7 +13,7 @@ import pulumi
 
 from components import catalogue, names
 from components.catalogue import OpenShiftAi, RedHatOperator
-from components.job_kinds import QUEUED
+from components.job_kinds import JOB_SET, QUEUED
 from components.kubernetes.manifests import Document
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.olm import subscription as olm
@@ -24,10 +24,12 @@ from components.openshift_ai import installation
 from components.queueing.running_kueue import RunningKueue
 
 KUEUE: Final = "kueue-operator"
-JOB_SET: Final = "job-set"
 CERT_MANAGER: Final = "openshift-cert-manager-operator"
-MANAGED: Final = ("ray", "trainer")
-"""Components that OpenShift AI runs: KubeRay and Kubeflow Trainer. It has no AppWrapper since 3.0."""
+MANAGED: Final = ("ray",)
+"""Components that OpenShift AI runs: KubeRay. It has no AppWrapper since 3.0.
+
+Its Trainer 2.1 drops `spec.runtimePatches`, which Kueue needs from 0.17 on to start a TrainJob (kubernetes-sigs/kueue,
+issue 14722). The platform's own Trainer runs TrainJobs."""
 _REMOVED: Final = (
     "aipipelines",
     "dashboard",
@@ -37,6 +39,7 @@ _REMOVED: Final = (
     "mlflowoperator",
     "modelregistry",
     "sparkoperator",
+    "trainer",
     "trainingoperator",
     "trustyai",
     "workbenches",
@@ -48,11 +51,17 @@ OpenShift AI would create a ClusterQueue with the resources of all nodes, and a 
 Kueue manages. A team could use these past its quota. It does not change a ClusterQueue that exists. Kueue would give
 jobs without a queue a LocalQueue with the name `default` (`internal/controller/components/kueue`)."""
 LEFT: Final = (
-    "oc get crd -o name | grep -e opendatahub -e kueue -e ray.io -e jobset -e trainer.kubeflow -e cert-manager",
+    "oc get crd -o name | grep -e opendatahub -e kueue -e ray.io -e cert-manager",
     "oc get operators.operators.coreos.com",
-    f"oc get namespace {installation.MONITORING_NAMESPACE}",
+    "oc get namespace cert-manager",
+    "oc get auths.services.platform.opendatahub.io,gatewayconfigs.services.platform.opendatahub.io",
+    "oc get gateway -n openshift-ingress data-science-gateway",
+    "oc get gatewayclass data-science-gateway-class",
 )
-"""Commands that find the objects that OLM and the operators leave behind."""
+"""Commands that find the objects that OLM and the operators leave behind.
+
+cert-manager-operator: release-1.19, `bindata/cert-manager-deployment`. rhods-operator at 8dc22631: `CreateAuth`,
+`CreateGatewayConfig` in `internal/controller/dscinitialization`; `internal/controller/services/gateway`."""
 _MANAGED_NAMESPACE: Final = "kueue.openshift.io/managed"
 """Label of the namespaces whose jobs Red Hat's Kueue manages (kueue-operator, README.md)."""
 _AVAILABLE: Final = {"pulumi.com/waitFor": "condition=Available"}
@@ -117,13 +126,10 @@ class RedHatKueue(RedHatLayer):
 
 
 class OpenShiftAi3(RedHatLayer):
-    """Install OpenShift AI with KubeRay and Kubeflow Trainer, and JobSet, which Trainer needs."""
+    """Install OpenShift AI with KubeRay."""
 
     def __init__(self, name: str, args: OperatorsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openshift_ai:OpenShiftAi3", name, opts)
-        job_sets: list[pulumi.Resource] = []
-        if JOB_SET not in args.existing:
-            job_sets = [self._made(job_set_operator(), self._operator(args, JOB_SET, ()))]
         spaces = [
             self._made(namespace_body(NamespaceArgs(name=each)), ())
             for each in (installation.OPERATOR_NAMESPACE, installation.NAMESPACE)
@@ -144,7 +150,7 @@ class OpenShiftAi3(RedHatLayer):
         opened = self._made(installation.network_policy(open_to_all=args.open_to_all), spaces)
         initialized = self._made(initialization(), [installed, opened], args.minutes)
         held = self._made(held_queue(), ())
-        self.ready = [self._made(cluster(), [initialized, held, *job_sets], args.minutes)]
+        self.ready = [self._made(cluster(), [initialized, held], args.minutes)]
         self.register_outputs({})
 
 
@@ -164,6 +170,9 @@ def running_kueue(release: OpenShiftAi) -> RunningKueue:
 def kueue() -> Document:
     """Return the configuration of Red Hat's Kueue.
 
+    Kueue does not queue JobSets here. The operator would report itself as degraded without Red Hat's JobSet operator.
+    Members submit JobSets inside AppWrappers alone, and Kueue queues these (components/job_kinds.py).
+
     With gang scheduling, 1.4 requeues a job whose pods do not run within 5 minutes, less than a large image needs. It
     has no setting for this time. Like MLBatch, the platform leaves it off here.
     """
@@ -174,22 +183,12 @@ def kueue() -> Document:
         "spec": {
             "managementState": "Managed",
             "config": {
-                "integrations": {"frameworks": [kind.kind for kind in QUEUED]},
+                "integrations": {"frameworks": [kind.kind for kind in QUEUED if kind is not JOB_SET]},
                 "workloadManagement": {"labelPolicy": "None"},
                 "gangScheduling": {"policy": "None"},
                 "preemption": {"preemptionPolicy": "FairSharing"},
             },
         },
-    }
-
-
-def job_set_operator() -> Document:
-    """Return the object that makes the JobSet operator install JobSet."""
-    return {
-        "apiVersion": "operator.openshift.io/v1",
-        "kind": "JobSetOperator",
-        "metadata": {"name": "cluster"},
-        "spec": {"managementState": "Managed"},
     }
 
 
@@ -204,14 +203,14 @@ def held_queue() -> Document:
 
 
 def initialization() -> Document:
-    """Return the DSCInitialization."""
+    """Return the DSCInitialization. OpenShift's and the platform's monitoring suffice, so OpenShift AI's is off."""
     return {
         "apiVersion": "dscinitialization.opendatahub.io/v2",
         "kind": "DSCInitialization",
         "metadata": {"name": "mlbatch-dsci", "annotations": dict(_READY)},
         "spec": {
             "applicationsNamespace": installation.NAMESPACE,
-            "monitoring": {"managementState": "Managed", "namespace": installation.MONITORING_NAMESPACE},
+            "monitoring": {"managementState": "Removed", "namespace": installation.MONITORING_NAMESPACE},
             "trustedCABundle": {"customCABundle": "", "managementState": "Managed"},
         },
     }

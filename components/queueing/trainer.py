@@ -23,7 +23,6 @@ from components.kubernetes.controller import ONE_REPLICA, ControllerPods
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.objects import config_map
 from components.kubernetes.rbac import READ, rule
-from components.layer import Layer
 from components.queueing import fault_tolerance
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.job_operators import (
@@ -47,18 +46,14 @@ RUNTIME: Final = "torch-distributed"
 """Upstream's name of its runtime for PyTorch (`manifests/base/runtimes/torch_distributed.yaml`)."""
 
 
-BESIDE_OTHERS: Final = "mlbatch-"
-"""Prefix of the platform's runtimes on a cluster whose Trainer brings its own, with upstream's name."""
-
-
-def runtime(priority_class: str | None, prefix: str = "") -> str:
+def runtime(priority_class: str | None) -> str:
     """Return the name of the runtime whose pods have a priority class. None is the cluster's default class."""
-    return f"{prefix}{RUNTIME}" if priority_class is None else f"{prefix}{RUNTIME}-{priority_class}"
+    return RUNTIME if priority_class is None else f"{RUNTIME}-{priority_class}"
 
 
-def priorities(prefix: str = "") -> Mapping[str, str | None]:
+def priorities() -> Mapping[str, str | None]:
     """Return the runtimes that TrainJobs may name, each with the priority class of its pods."""
-    return {runtime(name, prefix): name for name in (None, *PRIORITIES)}
+    return {runtime(name): name for name in (None, *PRIORITIES)}
 
 
 NODE: Final = "node"
@@ -105,7 +100,6 @@ class TrainerArgs:
     gang_seconds: seconds that pods of a PodGroup wait for each other on their nodes. None creates no PodGroups.
     Otherwise the CRD of PodGroup must exist.
     capabilities: capabilities that the pods' container adds or drops.
-    prefix: of the runtimes' names.
     near: a level of the network, such as a rack. Kueue keeps a TrainJob's pods in one part of this level if possible.
     None: anywhere.
     pods: Trainer's own.
@@ -115,7 +109,6 @@ class TrainerArgs:
     scheduler: str = ""
     gang_seconds: int | None = None
     capabilities: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    prefix: str = ""
     near: str | None = None
     pods: ControllerPods = ONE_REPLICA
 
@@ -131,16 +124,6 @@ class Trainer(JobOperatorLayer):
         made = self._install(name, job_operator(args), args.definitions, foundation, webhook_configurations())
         own = [Manifest(f"{name}/{document['metadata']['name']}", document, made) for document in runtimes(args)]
         self.ready = [*self.ready, *own]
-        self.register_outputs({})
-
-
-class TrainerRuntimes(Layer):
-    """Create the runtimes for a Trainer that others install."""
-
-    def __init__(self, name: str, args: TrainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:queueing:TrainerRuntimes", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        self.ready = [Manifest(f"{name}/{each['metadata']['name']}", each, child) for each in runtimes(args)]
         self.register_outputs({})
 
 
@@ -241,7 +224,7 @@ def runtimes(args: TrainerArgs) -> list[Document]:
                 "template": {"spec": job_set(args, priority_class)},
             },
         }
-        for name, priority_class in priorities(args.prefix).items()
+        for name, priority_class in priorities().items()
     ]
 
 

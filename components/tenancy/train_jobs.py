@@ -96,12 +96,12 @@ _QUEUES_PATCH: Final = "kueue.x-k8s.io/"
 """Prefix of Kueue's manager. Kueue's webhook adds its patch empty, and Kueue fills it at admission."""
 
 
-def policy(trainer: str = TRAINER, prefix: str = "") -> AdmissionPolicy:
+def policy(trainer: str = TRAINER) -> AdmissionPolicy:
     """Return the policy for new TrainJobs and for copies of runtimes. The quota gate refuses changes of a TrainJob.
 
-    trainer: Trainer's user name. prefix: of the runtimes' names.
+    trainer: Trainer's user name.
     """
-    runtimes = tuple(priorities(prefix))
+    runtimes = tuple(priorities())
     return AdmissionPolicy(
         name=Promise.TRAIN_JOBS.policy,
         requests=[

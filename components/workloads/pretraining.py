@@ -95,7 +95,6 @@ class PretrainingArgs:
     checkpoint_every: number of steps.
     checkpoints: PVC of the volume for checkpoints. All pods mount it.
     data: PVC of the volume with the training texts. None for generated texts.
-    runtime_prefix: of the names of a TrainJob's runtimes.
     """
 
     kind: Kind = Kind.PYTORCH_JOB
@@ -109,7 +108,6 @@ class PretrainingArgs:
     checkpoints: str
     storage: Storage
     data: pulumi.Input[str] | None = None
-    runtime_prefix: str = ""
 
 
 class Pretraining(SubmittedJob):
@@ -191,7 +189,7 @@ def train_job(name: str, args: PretrainingArgs) -> Document:
             **({"annotations": {SUBMITTER: submission.user}} if submission.user else {}),
         },
         "spec": {
-            "runtimeRef": {"name": trainer.runtime(submission.priority_class, args.runtime_prefix)},
+            "runtimeRef": {"name": trainer.runtime(submission.priority_class)},
             "trainer": {
                 "image": pods.image,
                 "command": command(name, args),

@@ -14,7 +14,6 @@ from emulator.cluster.layout import Layout
 from emulator.cluster.ready import announce
 from emulator.cluster.store import Key, Store
 from emulator.openshift import accounts, definitions, namespaces, operator_hub, platform, routes
-from emulator.openshift.red_hat.job_set_operator import JobSetOperator
 from emulator.openshift.red_hat.kueue_operator import KueueOperator
 from emulator.openshift.red_hat.openshift_ai import OpenShiftAi
 from emulator.paths import Paths
@@ -26,7 +25,7 @@ _COLLECTIONS = {
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1{0}/rolebindings",
 }
 """API paths of the objects in each namespace, by kind. {0} is the namespace, or empty for all."""
-_STUBS = (KueueOperator, JobSetOperator, OpenShiftAi)
+_STUBS = (KueueOperator, OpenShiftAi)
 _SYNC_SECONDS = 30.0
 _RESYNC_SECONDS = 5.0
 

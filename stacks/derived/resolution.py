@@ -8,7 +8,6 @@ from components.health.thresholds import Threshold
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import NodeGroup, union
-from components.queueing import trainer
 from components.queueing.running_kueue import RunningKueue
 from stacks.derived.partial import PartialSettings
 from stacks.derived.quotas import Division
@@ -47,11 +46,6 @@ class Resolved:
     installs_operators: bool
     running_kueue: RunningKueue | None = None
     brings: Collection[str] = ()
-
-    @property
-    def runtime_prefix(self) -> str:
-        """The prefix of the platform's runtimes for TrainJobs."""
-        return trainer.BESIDE_OTHERS if "trainer" in self.brings else ""
 
     @property
     def kueue_api(self) -> str:

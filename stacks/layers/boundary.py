@@ -54,7 +54,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         service_policy.policy(service_rules(inputs, cluster)),
         wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
-        train_jobs.policy(gatekeepers.trainer or callers.TRAINER, inputs.resolved.runtime_prefix),
+        train_jobs.policy(gatekeepers.trainer or callers.TRAINER),
         user_queues.policy(others=running is not None and running.has_queues),
         job_bounds.policy(jobs.bounds(), inputs.settings.tenancy.longest_grace_seconds),
         prompt_deletion.policy(tenancy.longest_grace_seconds),

@@ -141,7 +141,6 @@ class Jobs:
             checkpoints=job.claim,
             storage=self._storage(job.checkpoints.storage_class or storage_class, job.checkpoints.size),
             data=data,
-            runtime_prefix=self.inputs.resolved.runtime_prefix,
         )
 
     def finetuning(self, namespace: pulumi.Input[str], storage_class: str | None) -> FinetuningArgs:

@@ -28,7 +28,7 @@ from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import GATES, GATES_BEFORE, FairSharing, Kueue, KueueArgs, PodsReady
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
-from components.queueing.trainer import Trainer, TrainerArgs, TrainerRuntimes
+from components.queueing.trainer import Trainer, TrainerArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from components.scheduling.topology import narrowest
 from components.workloads.pods import capabilities
@@ -83,8 +83,7 @@ def install(
     elif (other := site.kueue(definitions)) is not None:
         kueue.append(other)
     if (brought := site.job_operators(kueue)) is not None:
-        args = _trainer(inputs, releases, cluster, scheduling)
-        operators += [brought, TrainerRuntimes("trainer-runtimes", args, cluster.options(brought, *scheduling.ready))]
+        operators.append(brought)
     if metrics is not None:
         running = inputs.resolved.running_kueue
         reader = scrapers(inputs.settings.monitoring.namespace)
@@ -189,7 +188,6 @@ def _trainer(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, sch
         scheduler=scheduling.scheduler,
         gang_seconds=inputs.settings.scheduling.coscheduling.permit_seconds if scheduling.has_pod_groups else None,
         capabilities=capabilities(cluster.fabric) if has_own else {},
-        prefix=inputs.resolved.runtime_prefix,
         near=narrowest(inputs.settings.scheduling.topology.levels),
         pods=operator_pods(inputs, cluster),
     )

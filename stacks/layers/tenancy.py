@@ -116,8 +116,7 @@ def _team(
 ) -> TeamArgs:
     settings, resolved = inputs.settings, inputs.resolved
     gangs = [POD_GROUPS] if settings.scheduling.packing.has_pod_groups else []
-    has_trainer = settings.queueing.trainer.enabled or "trainer" in resolved.brings
-    trained = [TRAIN_JOB.resource] if has_trainer and resolved.installs_operators else []
+    trained = [TRAIN_JOB.resource] if settings.queueing.trainer.enabled and resolved.installs_operators else []
     return TeamArgs(
         name=team.name,
         users=team.users,

@@ -62,8 +62,7 @@ def warnings(partial: PartialSettings, facts: ClusterFacts) -> Iterator[str]:
 
     The admission policies know the account of the stack's own Trainer (components/tenancy/callers.py).
     """
-    brings = partial.target is not None and bool(partial.target.brings(partial))
-    if has_teams(partial) and not brings and TRAIN_JOB.resource in facts.definitions:
+    if has_teams(partial) and TRAIN_JOB.resource in facts.definitions:
         owner = _named(facts.definitions[TRAIN_JOB.resource], facts)
         yield f"TrainJobs of teams do not start: the platform does not support the Trainer from {owner}"
 

@@ -1,6 +1,6 @@
 """OpenShift AI 3 on the local OpenShift: a stack installs it, a member's job runs, and `destroy` removes the stack.
 
-The four operators are stubs (`emulator/openshift/red_hat`). OLM, Kueue, JobSet, KubeRay and Trainer are real.
+The three operators are stubs (`emulator/openshift/red_hat`). OLM, Kueue, KubeRay, JobSet and Trainer are real.
 """
 
 from collections.abc import Iterator
@@ -32,10 +32,10 @@ pytestmark = pytest.mark.emulated("its operators are stubs of the local environm
 
 DSC, KUEUE = "datasciencecluster.opendatahub.io/v2", "kueue.openshift.io/v1"
 OLM_ALPHA, TRAINER = "operators.coreos.com/v1alpha1", "trainer.kubeflow.org/v1alpha1"
+NETWORK = "networking.k8s.io/v1"
 OPERATORS = {
-    "cert-manager-operator": "cert-manager-operator.v1.19.0",
+    "cert-manager-operator": "cert-manager-operator.v1.19.1",
     "openshift-kueue-operator": "kueue-operator.v1.4.1",
-    "openshift-jobset-operator": "jobset-operator.v1.0.0",
     "redhat-ods-operator": "rhods-operator.3.4.3",
 }
 
@@ -54,6 +54,7 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
     project.engine = project.attached_to(replace(project.engine.environment, kubeconfig=as_kube_admin(paths)))
     settings = stack_settings("openshift")
     del settings["queueing"]["kuberay"]
+    settings["queueing"]["trainer"] = {"enabled": True}
     chosen = {"operators": "openshift-ai", "version": "3.4"}
     project.configure({**settings, "openshift": chosen, "tenancy": {"protect": False}, **mirrored(project.mirror)})
     project.up()
@@ -109,11 +110,8 @@ def test_a_members_job_is_admitted_through_the_teams_queue(project: Project, pat
 def test_a_members_train_job_runs_with_the_platforms_scheduler(
     project: Project, paths: Paths, cluster: Cluster
 ) -> None:
-    """OpenShift AI creates a runtime with upstream's name, for another scheduler.
-
-    Kueue rejects TrainJobs as of an "unsupported runtime" until it has noticed Trainer's kinds.
-    """
-    job = train_job("tune", gpus=1, namespace="blue", runtimeRef={"name": "mlbatch-torch-distributed"})
+    """Kueue rejects TrainJobs as of an "unsupported runtime" until it has noticed Trainer's kinds."""
+    job = train_job("tune", gpus=1, namespace="blue")
     alice = as_member(paths, "alice")
     eventually("Kueue knows the runtimes", lambda: accepted(alice, job))
     (pod,) = eventually(
@@ -124,6 +122,20 @@ def test_a_members_train_job_runs_with_the_platforms_scheduler(
     assert pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
     cluster.delete(TRAINER, "TrainJob", "tune", "blue")
     eventually("its workload goes", lambda: len(cluster.list(names.KUEUE_API, "Workload", "blue")) == 1)
+
+
+def test_kuberay_does_not_open_a_teams_network(project: Project, cluster: Cluster) -> None:
+    """The stub writes its NetworkPolicies in the order of the namespaces."""
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    container = {"name": "head", "image": "ray", "resources": {"requests": amounts, "limits": amounts}}
+    spec = {"suspend": True, "headGroupSpec": {"rayStartParams": {}, "template": {"spec": {"containers": [container]}}}}
+    for namespace in ("blue", "default"):
+        metadata = {"name": "open", "namespace": namespace}
+        cluster.create({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec})
+    eventually("it opens another network", lambda: cluster.get(NETWORK, "NetworkPolicy", "open-head", "default"))
+    assert cluster.get(NETWORK, "NetworkPolicy", "open-head", "blue") is None
+    for namespace in ("blue", "default"):
+        cluster.delete("ray.io/v1", "RayCluster", "open", namespace)
 
 
 def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:

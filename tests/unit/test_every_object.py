@@ -18,7 +18,7 @@ from ask.content import CONTROLLERS, content
 from ask.source import Source
 from components import ownership
 from components.kubernetes.quantity import canonical
-from components.queueing.trainer import BESIDE_OTHERS, priorities
+from components.queueing.trainer import priorities
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
 from tests.unit.conftest import ROOT
@@ -40,7 +40,7 @@ UNCONFINED: Mapping[str, str] = {
     "Notebook sandbox/demo-workbench": "is that of OpenShift AI's dashboard, which OpenShift's constraints confine",
     "PyTorchJob blue/pretraining": "pinned memory for the fabric",
     **dict.fromkeys(
-        (f"ClusterTrainingRuntime {name}" for name in (*priorities(), *priorities(BESIDE_OTHERS))),
+        (f"ClusterTrainingRuntime {name}" for name in priorities()),
         "its pods, which are those of TrainJobs, run images of members; pinned memory for the fabric",
     ),
     "Job blue/olmo": "its image is made for root; pinned memory for the fabric",
@@ -75,7 +75,6 @@ OPERATORS_OWN = frozenset(
         "ClusterTrainingRuntime",
         "DSCInitialization",
         "DataScienceCluster",
-        "JobSetOperator",
         "Kueue",
         "Notebook",
         "OperatorGroup",

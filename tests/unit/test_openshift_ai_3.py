@@ -12,9 +12,8 @@ from tests.unit.test_openshift import loaded, registered
 from tests.unit.test_openshift_ai import chosen
 
 OPERATORS = {
-    "cert-manager-operator": ("openshift-cert-manager-operator", "stable-v1", ["cert-manager-operator"]),
+    "cert-manager-operator": ("openshift-cert-manager-operator", "stable-v1.19", ["cert-manager-operator"]),
     "openshift-kueue-operator": ("kueue-operator", "stable-v1.4", None),
-    "openshift-jobset-operator": ("job-set", "stable-v1.0", ["openshift-jobset-operator"]),
     "redhat-ods-operator": ("rhods-operator", "stable-3.4", None),
 }
 
@@ -46,9 +45,7 @@ def test_olm_gets_each_operator_in_its_own_namespace(record: Record) -> None:
 )
 def test_an_operator_that_the_cluster_has_is_not_installed_again(cluster: dict[str, Any], kubeconfig: Path) -> None:
     found = with_3(kubeconfig, **cluster)
-    assert {each.inputs["spec"]["name"] for each in found.of("Subscription")} == {
-        "kueue-operator", "job-set", "rhods-operator",
-    }  # fmt: skip
+    assert {each.inputs["spec"]["name"] for each in found.of("Subscription")} == {"kueue-operator", "rhods-operator"}
     assert "cert-manager-operator" not in {each.object_name for each in found.of("Namespace")}
 
 
@@ -61,19 +58,23 @@ def test_the_stacks_own_cert_manager_stays(kubeconfig: Path) -> None:
 
 def test_kueue_is_configured_by_its_operator(record: Record) -> None:
     config = record.one("Kueue", "cluster").inputs["spec"]["config"]
-    assert {"AppWrapper", "PyTorchJob", "RayCluster", "TrainJob"} <= set(config["integrations"]["frameworks"])
+    frameworks = set(config["integrations"]["frameworks"])
+    assert {"AppWrapper", "PyTorchJob", "RayCluster", "TrainJob"} <= frameworks
+    assert "JobSet" not in frameworks, "without Red Hat's JobSet operator its Kueue would be degraded"
     assert config["workloadManagement"] == {"labelPolicy": "None"}
     assert config["preemption"] == {"preemptionPolicy": "FairSharing"}
     assert record.one("Namespace", "blue").inputs["metadata"]["labels"]["kueue.openshift.io/managed"] == "true"
     assert "kueue-controller-manager" not in {each.object_name for each in record.of("Deployment")}
 
 
-def test_openshift_ai_runs_the_operators_of_jobs_and_leaves_kueue_alone(record: Record) -> None:
+def test_openshift_ai_runs_kuberay_and_leaves_kueue_alone(record: Record) -> None:
     cluster = record.one("DataScienceCluster", "mlbatch-dsc")
     components = cluster.inputs["spec"]["components"]
     assert cluster.inputs["apiVersion"] == "datasciencecluster.opendatahub.io/v2"
-    assert {name for name, each in components.items() if each["managementState"] == "Managed"} == {"ray", "trainer"}
+    assert {name for name, each in components.items() if each["managementState"] == "Managed"} == {"ray"}
     assert components["kueue"]["managementState"] == "Unmanaged"
+    initialization = record.one("DSCInitialization", "mlbatch-dsci")
+    assert initialization.inputs["spec"]["monitoring"]["managementState"] == "Removed"
 
 
 def test_openshift_ai_finds_a_closed_queue_instead_of_creating_an_open_one(record: Record) -> None:
@@ -88,25 +89,26 @@ def test_openshift_ai_finds_a_closed_queue_instead_of_creating_an_open_one(recor
     assert flavors == {"mlbatch-default-flavor"}, "OpenShift AI creates default-flavor"
 
 
-def test_the_stack_adds_appwrapper_the_runtimes_and_the_rights_of_this_kueue(record: Record) -> None:
+def test_the_stack_adds_appwrapper_and_the_rights_of_this_kueue(record: Record) -> None:
     assert "appwrapper-controller-manager" in {each.object_name for each in record.of("Deployment")}
-    runtimes = {each.object_name for each in record.of("ClusterTrainingRuntime")}
-    assert runtimes == {
-        "mlbatch-torch-distributed",
-        "mlbatch-torch-distributed-low-priority",
-        "mlbatch-torch-distributed-default-priority",
-        "mlbatch-torch-distributed-high-priority",
-    }, "OpenShift AI creates torch-distributed (rhods-operator, prefetched-manifests/trainer/rhoai/runtimes)"
-    named = str(record.one("ValidatingAdmissionPolicy", "mlbatch-team-train-jobs").inputs)
-    assert "mlbatch-torch-distributed" in named
-    assert "system:serviceaccount:redhat-ods-applications:kubeflow-trainer-controller-manager" in named
     policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-quota-gate")
     for account in (
         "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",
-        "system:serviceaccount:redhat-ods-applications:kubeflow-trainer-controller-manager",
         "system:serviceaccount:mlbatch-system:appwrapper-controller-manager",
     ):
         assert account in str(policy.inputs)
+
+
+def test_the_platforms_own_trainer_runs_train_jobs(kubeconfig: Path) -> None:
+    """That of OpenShift AI 3.4 drops what its Kueue writes into a TrainJob (kubernetes-sigs/kueue, issue 14722)."""
+    raw = chosen({"queueing": {"trainer": {"enabled": True}}}, version="3.4")
+    found = registered(loaded(raw, Mirror(artifacts=str(FOLDER)), kubeconfig))
+    assert {"kubeflow-trainer-controller-manager", "jobset-controller-manager"} <= {
+        each.object_name for each in found.of("Deployment")
+    }
+    assert "torch-distributed" in {each.object_name for each in found.of("ClusterTrainingRuntime")}
+    account = "system:serviceaccount:mlbatch-system:kubeflow-trainer-controller-manager"
+    assert account in str(found.one("ValidatingAdmissionPolicy", "mlbatch-team-train-jobs").inputs)
 
 
 def test_jobs_wait_for_openshift_ai(record: Record) -> None:

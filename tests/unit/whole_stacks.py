@@ -154,8 +154,8 @@ def _demos(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _version_3(mirror: Mirror, kubeconfig: Path) -> Record:
-    """OpenShift AI 3, with Red Hat build of Kueue and the platform's monitoring."""
-    raw = test_openshift_ai.chosen({"monitoring": ON}, version="3.4")
+    """OpenShift AI 3, with Red Hat build of Kueue and the platform's Trainer and monitoring."""
+    raw = test_openshift_ai.chosen({"monitoring": ON, "queueing": {"trainer": ON}}, version="3.4")
     return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
 
 

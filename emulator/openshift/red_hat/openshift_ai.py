@@ -4,32 +4,39 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import yaml
-
-from emulator.cluster.api import MERGE_PATCH, Object, path_of
+from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object
+from emulator.cluster.credentials import Account
 from emulator.openshift.red_hat.bundles import OPERATORS
-from emulator.openshift.red_hat.stub import JOB_SET, KUEUE, MANAGED, Stub, condition, reference
+from emulator.openshift.red_hat.stub import KUEUE, MANAGED, Stub, condition, log, reference
 
-_RUNTIMES: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 _CLUSTERS: Final = "/apis/datasciencecluster.opendatahub.io/v2/datascienceclusters"
 _INITIALIZATIONS: Final = "/apis/dscinitialization.opendatahub.io/v2/dscinitializations"
-_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_QUEUES: Final = "/apis/kueue.x-k8s.io/v1beta2"
+_QUEUES_API: Final = "kueue.x-k8s.io/v1beta1"
+"""The operator creates queues in this version only (pkg/cluster/gvk/gvk.go)."""
+_QUEUES: Final = f"/apis/{_QUEUES_API}"
+_RAY_CLUSTERS: Final = "/apis/ray.io/v1/rayclusters"
+_NETWORKS: Final = "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies"
+_KUBERAY: Final = "kuberay-operator"
+"""KubeRay's account and its role."""
 _LEGACY: Final = "kueue-managed"
 """Label of namespaces whose jobs Kueue manages, of earlier versions."""
-_RUNTIME_IMAGE: Final = "registry.redhat.io/rhoai/odh-training-cuda128-torch29-py312-rhel9:v3.4.3"
 
 
 class OpenShiftAi(Stub):
-    """Installs KubeRay and Trainer for a DataScienceCluster (internal/controller)."""
+    """Installs KubeRay for a DataScienceCluster (internal/controller)."""
 
     package = "rhods-operator"
+
+    def __init__(self, account: Account, operands: Path) -> None:
+        super().__init__(account, operands)
+        self._kuberay = Api(account, user=f"system:serviceaccount:redhat-ods-applications:{_KUBERAY}")
 
     def _work(self) -> None:
         initialized = self._read(_INITIALIZATIONS) or {"items": []}
         for found in initialized["items"]:
             is_only = len(initialized["items"]) == 1
-            namespace = (found["spec"].get("monitoring") or {}).get("namespace")
+            monitoring = found["spec"].get("monitoring") or {}
+            namespace = monitoring.get("namespace") if monitoring.get("managementState") == "Managed" else None
             if namespace and self._read(f"/api/v1/namespaces/{namespace}") is None:
                 self._api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
             path = f"{_INITIALIZATIONS}/{found['metadata']['name']}"
@@ -47,52 +54,36 @@ class OpenShiftAi(Stub):
         """Install the components, and yield what they wait for."""
         components = found["spec"].get("components") or {}
         states = {name: each.get("managementState", "Removed") for name, each in components.items()}
-        others = sorted(name for name, state in states.items() if state == "Managed" and name not in ("ray", "trainer"))
+        others = sorted(name for name, state in states.items() if state == "Managed" and name != "ray")
         if others:
             yield f"this stub does not install {', '.join(others)}"
-        if states.get("ray") == "Managed" and not self._operator("ray", found):
-            yield "the Deployment of KubeRay is not available"
-        if states.get("trainer") == "Managed":
-            lacking = self._lacking_for_trainer()
-            if lacking:
-                yield lacking
-            elif not self._operator("trainer", found) or not self._runtimes(found):
-                yield "the Deployment of Trainer is not available"
+        if states.get("ray") == "Managed":
+            if self._install("ray", found, _with_networks, label="app.opendatahub.io/ray"):
+                self._open_heads()
+            else:
+                yield "the Deployment of KubeRay is not available"
         if states.get("kueue") == "Unmanaged":
             yield from self._queues(components["kueue"])
 
-    def _operator(self, component: str, owner: Object) -> bool:
-        return self._install(component, owner, label=f"app.opendatahub.io/{component}")
+    def _open_heads(self) -> None:
+        """Open the head of each Ray cluster to all pods, as its KubeRay does, which also ignores a rejection.
 
-    def _lacking_for_trainer(self) -> str:
-        """Return what Trainer lacks (components/trainer/trainer_controller_actions.go)."""
-        if not self._has_operator("job-set"):
-            return "the JobSet operator is not installed"
-        found = self._read(JOB_SET)
-        if found is None:
-            return "the JobSetOperator cluster is missing"
-        if self._read(f"{_CRDS}/jobsets.jobset.x-k8s.io") is None:
-            return "JobSet's definition is missing"
-        return degraded(found)
-
-    def _runtimes(self, owner: Object) -> bool:
-        """Apply the runtimes for TrainJobs. Here they lack `numProcPerNode`, which a newer Trainer does not have."""
-        group, uid = "trainer.kubeflow.org", owner["metadata"]["uid"]
-        if "runtimes" in self._installed and self._installed["runtimes"][0] == uid:
-            return True
-        container = {"name": "node", "image": _RUNTIME_IMAGE}
-        labels = {f"{group}/trainjob-ancestor-step": "trainer"}
-        job = {"metadata": {"labels": labels}, "spec": {"template": {"spec": {"containers": [container]}}}}
-        for name in _RUNTIMES:
-            metadata = {"name": name, "labels": {f"{group}/framework": "torch"}, "ownerReferences": [reference(owner)]}
-            spec = {
-                "mlPolicy": {"numNodes": 1, "torch": {}},
-                "template": {"spec": {"replicatedJobs": [{"name": "node", "template": job}]}},
+        Source: red-hat-data-services/kuberay, rhoai-3.4, `networkpolicy_controller.go`.
+        """
+        for found in (self._read(_RAY_CLUSTERS, self._kuberay) or {"items": []})["items"]:
+            metadata = found["metadata"]
+            head = {"matchLabels": {"ray.io/cluster": metadata["name"], "ray.io/node-type": "head"}}
+            body = {
+                "metadata": {
+                    "name": f"{metadata['name']}-head",
+                    "ownerReferences": [reference({"apiVersion": "ray.io/v1", "kind": "RayCluster", **found})],
+                },
+                "spec": {"podSelector": head, "ingress": [{"ports": [{"port": 8443}]}]},
             }
-            body = {"apiVersion": f"{group}/v1alpha1", "kind": "ClusterTrainingRuntime", "metadata": metadata}
-            self._api.apply(path_of(self._api, body), {**body, "spec": spec}, "trainer")
-        self._installed["runtimes"] = uid, []
-        return True
+            try:
+                self._kuberay.create(_NETWORKS.format(metadata["namespace"]), body)
+            except ApiError as error:
+                log.debug("KubeRay: %s", error)
 
     def _queues(self, kueue: Object) -> Iterator[str]:
         """Create the default queues, and yield what Kueue lacks (components/kueue/kueue_support.go)."""
@@ -126,13 +117,20 @@ class OpenShiftAi(Stub):
     def _missing(self, collection: str, body: Object) -> None:
         """Create an object that does not exist. It does not change, and does not belong to the DataScienceCluster."""
         if self._read(f"{collection}/{body['metadata']['name']}") is None:
-            self._api.create(collection, {"apiVersion": "kueue.x-k8s.io/v1beta2", **body})
+            self._api.create(collection, {"apiVersion": _QUEUES_API, **body})
 
     def _has_operator(self, package: str) -> bool:
         """Tell whether a version of an operator is installed."""
         (csv,) = (each["csv"] for each in OPERATORS if each["package"] == package)
         versions = self._api.get("/apis/operators.coreos.com/v1alpha1/clusterserviceversions")["items"]
         return any(each["metadata"]["name"] == csv for each in versions)
+
+
+def _with_networks(document: Object) -> None:
+    """Give KubeRay the right to write NetworkPolicies (red-hat-data-services/kuberay, config/rbac/role.yaml)."""
+    if document["kind"] == "ClusterRole" and document["metadata"]["name"] == _KUBERAY:
+        networks = {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": ["create"]}
+        document["rules"].append(networks)
 
 
 def degraded(found: Object) -> str:

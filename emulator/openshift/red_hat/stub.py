@@ -24,7 +24,7 @@ JOB_SET: Final = "/apis/operator.openshift.io/v1/jobsetoperators/cluster"
 MANAGED: Final = "kueue.openshift.io/managed"
 """Label of namespaces whose jobs Kueue manages."""
 
-_log = logging.getLogger("stubs")
+log: Final = logging.getLogger("stubs")
 
 Edit = Callable[[Object], object]
 
@@ -48,7 +48,7 @@ class Stub(ABC):
             try:
                 self._work()
             except ApiError as error:
-                _log.info("%s: %s", self.package, error)
+                log.info("%s: %s", self.package, error)
 
     @abstractmethod
     def _work(self) -> None:
@@ -70,12 +70,10 @@ class Stub(ABC):
         config: object = None,
         *,
         label: str = "",
-        owns_kinds: bool = False,
     ) -> bool:
         """Apply an operand's manifests for a new owner or configuration. Return whether its Deployments are available.
 
-        edit: changes each manifest. config: what `edit` uses of the owner. label: of all objects. owns_kinds:
-        definitions go with the owner.
+        edit: changes each manifest. config: what `edit` uses of the owner. label: of all objects.
         """
         wanted = json.dumps([owner["metadata"]["uid"], config])
         installed, deployments = self._installed.get(operand, ("", []))
@@ -88,7 +86,7 @@ class Stub(ABC):
             edit(document)
             if label:
                 document["metadata"].setdefault("labels", {})[label] = "true"
-            if owns_kinds or document["kind"] != "CustomResourceDefinition":
+            if document["kind"] != "CustomResourceDefinition":
                 document["metadata"]["ownerReferences"] = [reference(owner)]
             path = path_of(self._api, document)
             self._api.apply(path, document, self.package)

@@ -6,7 +6,7 @@ from typing import Final
 from components import catalogue, names
 from components.catalogue import OpenShiftAi
 from components.compatibility import goes_with, numbers
-from components.job_kinds import JOB_SET, POD_GROUP
+from components.job_kinds import APPWRAPPER, JOB_SET, POD_GROUP, PYTORCH_JOB, TRAIN_JOB
 from components.openshift_ai import version_3
 from components.scheduling.packing import Packing
 from components.workloads.pretraining import Kind
@@ -22,11 +22,13 @@ from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.openshift.settings import Operators, OperatorsSettings
 
 SECTION: Final = "openshift"
-BROUGHT: Final = ("kuberay", "jobSet", "trainer")
+BROUGHT: Final = ("kuberay",)
 """What OpenShift AI 3 installs, by its key in `queueing`."""
 _OWN_3: Final[tuple[Path, ...]] = (("queueing", "kueueVersion"), *(("queueing", name) for name in BROUGHT))
 _OWN: Final[tuple[Path, ...]] = (*_OWN_3, ("queueing", "appwrapperVersion"), ("queueing", "trainingOperator"))
 """What the platform's own operators are installed by."""
+_BESIDE_3: Final = (APPWRAPPER, PYTORCH_JOB, TRAIN_JOB, JOB_SET)
+"""Kinds that the platform's own operators define beside OpenShift AI 3 (stacks/validation/others.py checks them)."""
 _RAY_OPERATORS: Final[Path] = ("tenancy", "network", "rayOperators")
 _PODS_READY: Final[tuple[Path, ...]] = (("recovery", "startTimeoutMinutes"), ("recovery", "recoveryTimeoutSeconds"))
 
@@ -131,13 +133,7 @@ def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
     own = {OPENSHIFT_AI, POD_GROUP.resource, CERTIFICATES}
     if not release.brings_kueue:
         own |= {CLUSTER_QUEUES} if version_3.KUEUE in facts.own_subscriptions else set()
-        own |= {JOB_SET.resource} if version_3.JOB_SET in {*facts.subscriptions, *facts.own_subscriptions} else set()
-        if version_3.JOB_SET in facts.subscriptions and JOB_SET.resource not in facts.definitions:
-            yield ConfigError(
-                path,
-                "the cluster's JobSet operator has not installed JobSet, which OpenShift AI's Trainer needs",
-                "create the JobSetOperator `cluster` with managementState: Managed",
-            )
+        own |= {kind.resource for kind in _BESIDE_3}
     found = {name: owner for name, owner in facts.definitions.items() if not own & {owner, name}}
     for owner in sorted(set(found.values())):
         defined = listed(sorted(name for name in found if found[name] == owner))

@@ -50,11 +50,9 @@ def _ray_operators(settings: OpenShiftSettings) -> Collection[str]:
 
 
 def _gatekeepers(settings: OpenShiftSettings) -> Gatekeepers:
-    """Return the accounts of OpenShift AI where it brings the operators."""
-    if settings.openshift.operators is Operators.PLAIN:
+    """Return the accounts of OpenShift AI where it brings AppWrapper. Its Kueue then does not queue TrainJobs."""
+    if settings.openshift.operators is Operators.PLAIN or not settings.openshift.release.brings_kueue:
         return Gatekeepers()
-    if not settings.openshift.release.brings_kueue:
-        return Gatekeepers(trainer=installation.TRAINER)
     return Gatekeepers(appwrapper=installation.APPWRAPPER, trainer=None)
 
 
