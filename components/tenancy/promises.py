@@ -11,7 +11,7 @@ class Promise(StrEnum):
     POD_ISOLATION = "pod-isolation"
     """A pod has no rights on its node."""
     SERVICE_EXPOSURE = "service-exposure"
-    """A team's Services are reachable only from the cluster."""
+    """A team's Services are reachable only from the cluster. Only administrators open a team's network."""
     WRAPPED_KINDS = "wrapped-kinds"
     """AppWrappers contain only kinds that the platform counts, and no kinds that grant rights."""
     QUOTA_GATE = "quota-gate"
