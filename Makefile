@@ -134,9 +134,12 @@ local-cpouta: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_openstack_services.py tests/local/test_cpouta.py \
 		tests/local/test_cpouta_elsewhere.py
 
+# Tests with operators of jobs come last, and those with the same settings together, because each change is an update.
 local-members: $(ENVIRONMENT) build
-	$(TEST) --durations 10 tests/local/test_existing.py tests/local/test_member*.py \
-		tests/local/test_pools.py tests/local/test_quota.py tests/local/test_without_policies.py
+	$(TEST) --durations 10 tests/local/test_member_jobs.py tests/local/test_member_pages.py \
+		tests/local/test_member_pods.py tests/local/test_member_commands.py tests/local/test_pools.py tests/local/test_quota.py \
+		tests/local/test_member_finetuning.py tests/local/test_member*.py \
+		tests/local/test_existing.py tests/local/test_without_policies.py
 
 local-openshift: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_openshift.py tests/local/test_openshift_operators.py \

@@ -330,6 +330,11 @@ def dev_settings(mirror: Path | None) -> dict[str, Any]:
     return dict(json.loads(json.dumps({**settings, **mirrored(mirror)})))
 
 
+def member_settings(project: Project) -> dict[str, Any]:
+    """Return those settings without the sample. Members may exec into pods and submit Ray's kinds directly."""
+    return {**dev_settings(project.mirror), "samples": {}, "tenancy": {"exec": True, "unwrappedRay": True}}
+
+
 OPERATORS = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}
 """Settings of queueing: all operators of jobs."""
 

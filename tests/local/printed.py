@@ -1,6 +1,7 @@
 """Jobs of the settings as `mlbatch jobs` prints them, and as members submit them."""
 
 import contextlib
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,7 +10,8 @@ import yaml
 
 from emulator.paths import Paths
 from stacks.job_manifests import manifest
-from tests.local.environment import Cluster
+from tests.local.environment import Cluster, eventually
+from tests.local.jobs import KUEUE
 from tests.local.member import as_member
 
 LABEL = "app.kubernetes.io/name"
@@ -29,7 +31,10 @@ def printed(paths: Paths, settings: Mapping[str, Any], job: str, changes: Mappin
 def submitted(
     paths: Paths, settings: Mapping[str, Any], job: str, changes: Mapping[str, Any]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Submit a printed job as a member of the team, for the length of the context."""
+    """Submit a printed job as a member of the team, for the length of the context; then wait until its pods and its
+    Workload are deleted.
+    """
+    cluster, name = Cluster(paths.kubeconfig), changes["name"]
     member, documents = as_member(paths, USER), printed(paths, settings, job, changes)
     try:
         for document in documents:
@@ -39,6 +44,12 @@ def submitted(
         for document in reversed(documents):
             metadata = document["metadata"]
             member.delete(document["apiVersion"], document["kind"], metadata["name"], metadata["namespace"])
+        eventually(f"{name} is gone", lambda: [*pods(cluster, TEAM, name), *workloads(cluster, name)], operator.not_)
+
+
+def workloads(cluster: Cluster, name: str) -> list[dict[str, Any]]:
+    """Return Kueue's Workloads of a job of the team."""
+    return [each for each in cluster.list(KUEUE, "Workload", TEAM) if f"-{name}-" in each["metadata"]["name"]]
 
 
 def pods(cluster: Cluster, namespace: str, name: str, also: str = "") -> list[dict[str, Any]]:

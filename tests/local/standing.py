@@ -16,18 +16,26 @@ class Standing:
     def __init__(self, make_project: Callable[[str], Project]) -> None:
         self._make_project = make_project
         self._stands: Project | None = None
+        self._settings: Mapping[str, Any] | None = None
 
     def up(self, stack: str, settings: Callable[[Project], Mapping[str, Any]]) -> Project:
-        """Return the stack of this name, updated to settings that are created for its project."""
+        """Return the stack of this name, updated to settings that are created for its project.
+
+        The previous module's settings need no update.
+        """
         if self._stands is None or self._stands.stack != stack:
             self.down()
             self._stands = self._make_project(stack)
-        self._stands.configure(settings(self._stands))
-        self._stands.up()
+        wanted = settings(self._stands)
+        if wanted != self._settings:
+            self._settings = None
+            self._stands.configure(wanted)
+            self._stands.up()
+            self._settings = wanted
         return self._stands
 
     def down(self) -> None:
         """Destroy the current stack."""
-        project, self._stands = self._stands, None
+        project, self._stands, self._settings = self._stands, None, None
         if project is not None:
             project.destroy()

@@ -58,13 +58,29 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("aks"), paths, "aks")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def settings() -> dict[str, Any]:
-    """Return the shipped settings with the job that the guide enables last, as a mutable copy."""
+    """Return the shipped settings with the job that the guide enables last."""
     return changed(
         stack_settings("aks"),
         {"azure.kubernetesVersion": OLD, "workloads.nccl.enabled": True, "workloads.nccl.tag": "1"},
     )
+
+
+@pytest.fixture(scope="module")
+def installed(project: Project, settings: dict[str, Any]) -> None:
+    """Install the stack, unless the test of a killed update has done it."""
+    if created(project) == []:
+        project.configure(settings)
+        project.up()
+
+
+@pytest.fixture(scope="module")
+def everything(project: Project, settings: dict[str, Any]) -> None:
+    """Add all that the target offers to the stack."""
+    secret = project.secret("blobSasToken", SAS_TOKEN)
+    project.configure({**changed(settings, EVERYTHING), "blobSasToken": secret})
+    project.up()
 
 
 def scaled(settings: dict[str, Any], count: int) -> dict[str, Any]:
@@ -232,7 +248,7 @@ def test_an_error_is_the_only_message_and_no_resource_is_created(
     assert created(project) == []
 
 
-@pytest.mark.soak("takes minutes; the next test kills an update, too")
+@pytest.mark.soak("takes minutes; test_cpouta.py kills an update, too")
 def test_azure_resources_of_a_killed_update_are_imported_as_documented(
     project: Project, settings: dict[str, Any], cluster: Cluster, paths: Paths
 ) -> None:
@@ -276,6 +292,7 @@ def test_azure_resources_of_a_killed_update_are_imported_as_documented(
     assert {operations[urn] for urn in there.keys() - rights} <= {None, "update"}, "what an import does not read"
 
 
+@pytest.mark.soak("three minutes; test_cpouta.py kills an update, too")
 def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
     project: Project, settings: dict[str, Any], cluster: Cluster
 ) -> None:
@@ -293,6 +310,7 @@ def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
     project.up()
 
 
+@pytest.mark.usefixtures("installed")
 def test_the_nodes_the_queues_and_the_test_job_are_there(cluster: Cluster, paths: Paths) -> None:
     await_gpu_nodes(cluster, 2)
     assert gpu_quotas(cluster) == {"blue": "4", "red": "4", "slack": "8"}
@@ -454,13 +472,9 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def test_everything_at_once_is_created_and_then_unchanged(
-    project: Project, settings: dict[str, Any], cluster: Cluster
-) -> None:
+@pytest.mark.usefixtures("everything")
+def test_everything_at_once_is_created_and_then_unchanged(project: Project, cluster: Cluster) -> None:
     """Also after AKS has added its selector to every webhook, which is not drift."""
-    secret = project.secret("blobSasToken", SAS_TOKEN)
-    project.configure({**changed(settings, EVERYTHING), "blobSasToken": secret})
-    project.up()
     enforce(cluster)
     project.unchanged()
     compared = drift(project)
@@ -569,6 +583,7 @@ KEPT = {"jupyterlab": "workloads", "metaseq": "blue", "olmo": "blue"}
 
 
 @pytest.mark.soak("six minutes; test_more_nodes_are_one_update_of_the_pool_and_of_the_queues changes the cluster, too")
+@pytest.mark.usefixtures("everything")
 def test_what_azure_changes_in_place_is_changed_in_place(project: Project, paths: Paths, cluster: Cluster) -> None:
     """On a cluster with a GPU pool, which each request must then list. The control plane is upgraded first.
 
@@ -604,6 +619,8 @@ def test_what_azure_changes_in_place_is_changed_in_place(project: Project, paths
     assert "az aks update --resource-group mlbatch --name mlbatch --ssh-key-value" in project.run("preview").stdout
 
 
+@pytest.mark.soak("two minutes; test_cpouta.py replaces the cluster, too")
+@pytest.mark.usefixtures("everything")
 def test_a_recreated_cluster_gets_its_objects_again(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:

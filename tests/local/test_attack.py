@@ -1,4 +1,4 @@
-"""The attacks that the product brings: on the platform, without one of its mechanisms, and on a plain Kueue."""
+"""The attacks that the product brings, without one of its mechanisms, and on a plain Kueue."""
 
 import contextlib
 from collections.abc import Iterator
@@ -20,19 +20,7 @@ from tests.local.standing import Standing
 PLAIN: Final = "plain"
 
 
-def test_no_attack_goes_through_on_the_platform(
-    standing: Standing, paths: Paths, capsys: pytest.CaptureFixture[str]
-) -> None:
-    standing.up("dev", operators_settings)
-    code = main(["attack", "--kubeconfig", str(paths.kubeconfig)])
-    said = capsys.readouterr().out
-    assert code == 0, said
-    assert "like blue" in said
-    assert "no such kind" not in said
-    assert "refused by policy mlbatch-team-own-volumes" in said
-
-
-@pytest.mark.soak("two minutes; test_no_attack_goes_through_on_the_platform makes the same attacks")
+@pytest.mark.soak("two minutes; test_existing.py makes the same attacks")
 def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: Paths, cluster: Cluster) -> None:
     """Members may submit Ray kinds without an AppWrapper here. Otherwise their role would reject these attacks
     first.
@@ -56,7 +44,7 @@ def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: P
             print(f"{policy}: {len(through)} of {len(refused[policy])}")
 
 
-@pytest.mark.soak("two minutes; test_no_attack_goes_through_on_the_platform makes the same attacks")
+@pytest.mark.soak("two minutes; test_existing.py makes the same attacks")
 def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
     standing: Standing, paths: Paths, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,7 +70,12 @@ def test_the_cluster_is_identified_by_its_uid(project: Project, cluster: Cluster
 
 
 def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
+    code = main(["attack", "--kubeconfig", str(paths.kubeconfig)])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert "like blue" in said
+    assert "no such kind" not in said
+    assert "refused by policy mlbatch-team-own-volumes" in said
 
 
 @pytest.mark.soak("three minutes; tests/unit/test_quotas.py has the law of shares")

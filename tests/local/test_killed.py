@@ -19,7 +19,7 @@ def killed(standing: Standing, make_project: Callable[[str], Project], cluster: 
 
 @pytest.mark.soak("three minutes; test_cpouta.py kills an update, too")
 def test_the_documented_commands_finish_it(killed: Killed) -> None:
-    """Killed during the installation. `make soak` kills in all phases, and test_aks.py kills make."""
+    """Killed during the installation. `make soak` kills in all phases."""
     killed.kill_at(100)
     killed.finish()
     killed.judge()

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually
+from tests.local.environment import Cluster, eventually, operators_settings
 from tests.local.jobs import KUEUE
 from tests.local.member import as_member, dry_run
 from tests.local.standing import Standing
@@ -34,20 +34,9 @@ NAMES = {name: path for path in EXAMPLES for name in GPUS if f"  name: {name}\n"
 """File of each job."""
 
 
-def settings(project: Project) -> dict[str, Any]:
-    """Return the dev stack without its sample, with the operators of all kinds of jobs."""
-    dev = dev_settings(project.mirror)
-    on = {"enabled": True}
-    return {
-        **dev,
-        "samples": {},
-        "queueing": {**dev["queueing"], "trainer": on, "trainingOperator": on, "kuberay": on},
-    }
-
-
 @pytest.fixture(scope="module", autouse=True)
 def platform(standing: Standing) -> None:
-    standing.up("dev", settings)
+    standing.up("dev", operators_settings)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import kubernetes
 import pytest
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually
+from tests.local.environment import Cluster, Project, eventually, operators_settings
 from tests.local.jobs import GPU, KUEUE, cordon, gpu_nodes
 from tests.local.member import as_member, dry_run, refused
 from tests.local.printed import TEAM, USER, gpus, pods, printed, submitted
@@ -27,10 +27,8 @@ WORKERS = 6
 
 
 def settings(project: Project) -> dict[str, Any]:
-    """Return the dev stack with KubeRay and without its sample; members may submit Ray's kinds directly."""
-    dev = dev_settings(project.mirror)
-    queueing = {**dev["queueing"], "kuberay": {"enabled": True}}
-    return {**dev, "samples": {}, "queueing": queueing, "tenancy": {"unwrappedRay": True}}
+    """Return the dev stack with all operators of jobs; members may submit Ray's kinds directly."""
+    return operators_settings(project, unwrappedRay=True)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +121,6 @@ def test_it_is_admitted_by_its_gpus_and_packed(project: Project, cluster: Cluste
             lambda found: found == WORKERS,
         )
         assert cluster.existing(GROUPS, "PodGroup", "tune", TEAM)["spec"]["minMember"] == 1 + WORKERS
-    gone(cluster, "tune")
     assert cluster.get(GROUPS, "PodGroup", "tune", TEAM) is None
     eventually(
         "no use is counted any more", lambda: used_gpus(cluster, admission["clusterQueue"]), lambda found: not found
@@ -143,7 +140,6 @@ def test_kuberay_asks_the_dashboard_through_the_proxy(project: Project, cluster:
 
     with submitted(paths, settings(project), "finetuning", {"name": "asked", "workers": 1}):
         eventually("KubeRay asks", said, lambda log: f"-head-svc.{TEAM}.svc" in log and "http://asked-" in log)
-    gone(cluster, "asked")
 
 
 @pytest.mark.soak("a minute; test_packing.py starts gangs on too few nodes, too")
@@ -160,7 +156,6 @@ def test_it_never_half_starts(project: Project, cluster: Cluster, paths: Paths, 
             time.sleep(0.2)
         one_node()
         eventually("each of its pods has a node", lambda: bound(cluster, "wide"), lambda found: len(found) == 11)
-    gone(cluster, "wide")
 
 
 def autoscaled(job: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from attack.attacks import Attack, attacks, valid_jobs
 from emulator.paths import Paths
-from tests.local.environment import Cluster, dev_settings, eventually, gang
+from tests.local.environment import Cluster, eventually, gang, member_settings
 from tests.local.member import as_member, dry_run, refused
 from tests.local.paused import paused
 from tests.local.standing import Standing
@@ -28,9 +28,7 @@ Document = dict[str, Any]
 
 @pytest.fixture(scope="module", autouse=True)
 def platform(standing: Standing) -> None:
-    """The dev stack without its sample; members may submit Ray's kinds directly."""
-    own = {"samples": {}, "tenancy": {"unwrappedRay": True}}
-    standing.up("dev", lambda project: {**dev_settings(project.mirror), **own})
+    standing.up("dev", member_settings)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from emulator.paths import Paths
-from tests.local.environment import ROOT, Cluster, dev_settings, eventually
+from tests.local.environment import ROOT, Cluster, eventually, member_settings
 from tests.local.jobs import pods_of, running
 from tests.local.standing import Standing
 from tests.unit.test_member_pages import JOB, MEMBERS, OWNERS, commands
@@ -45,8 +45,7 @@ def of_job(page: Path) -> list[list[str]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def platform(standing: Standing) -> None:
-    """The dev stack without its sample; members may exec into pods, which the page requires."""
-    standing.up("dev", lambda project: {**dev_settings(project.mirror), "samples": {}, "tenancy": {"exec": True}})
+    standing.up("dev", member_settings)
 
 
 @pytest.fixture(scope="module")

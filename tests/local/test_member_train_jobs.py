@@ -16,7 +16,7 @@ from attack.attacks import attacks, valid_jobs
 from components.tenancy import train_jobs
 from emulator.paths import Paths
 from tests.local import printed
-from tests.local.environment import ROOT, Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import ROOT, Cluster, Project, eventually, gang, operators_settings
 from tests.local.jobs import KUEUE, pods_of
 from tests.local.member import as_member, dry_run, refused
 from tests.local.standing import Standing
@@ -29,15 +29,9 @@ POD_GROUP = "scheduling.x-k8s.io/v1alpha1"
 Document = dict[str, Any]
 
 
-def settings(project: Project) -> dict[str, Any]:
-    """The dev stack without its sample, with Trainer."""
-    dev = dev_settings(project.mirror)
-    return {**dev, "samples": {}, "queueing": {**dev["queueing"], "trainer": {"enabled": True}}}
-
-
 @pytest.fixture(scope="module", autouse=True)
 def project(standing: Standing) -> Project:
-    return standing.up("dev", settings)
+    return standing.up("dev", operators_settings)
 
 
 @pytest.fixture(scope="module")
@@ -141,10 +135,6 @@ def finish(cluster: Cluster, pod: Document, phase: str = "Succeeded") -> None:
     )
 
 
-def test_a_second_preview_plans_no_change(project: Project) -> None:
-    project.unchanged()
-
-
 def test_a_train_job_is_counted_once_runs_where_its_queue_says_and_ends(cluster: Cluster, bob: Cluster) -> None:
     with trained(bob, cluster, train_job(nodes=2)):
         found = runs(cluster, "train", nodes=2)
@@ -239,13 +229,12 @@ def test_a_member_submits_a_training_as_it_is_printed(
     project: Project, cluster: Cluster, paths: Paths, bob: Cluster
 ) -> None:
     with printed.submitted(
-        paths, settings(project), "pretraining", {"name": "printed", "nodes": 2, "kind": "TrainJob"}
+        paths, operators_settings(project), "pretraining", {"name": "printed", "nodes": 2, "kind": "TrainJob"}
     ):
         found = runs(cluster, "printed", nodes=2)
         assert [printed.gpus(pod) for pod in found] == [8, 8]
         mounts = {each["mountPath"] for each in found[0]["spec"]["containers"][0]["volumeMounts"]}
         assert {"/dev/shm", "/etc/mlbatch", "/checkpoints"} <= mounts
-    eventually("it has ended", lambda: pods(cluster, "printed") or workloads(cluster), lambda left: not left)
 
 
 def patched(pod: Mapping[str, Any] | None = None, manager: str = "example.org/me", **template: Any) -> Document:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import Cluster, Project, eventually, gang, operators_settings
 from tests.local.jobs import KUEUE, phase, pods_of, running
 from tests.local.member import as_member
 from tests.local.printed import gpus, pods, submitted
@@ -20,11 +20,9 @@ KUBEFLOW = "kubeflow.org/v1"
 
 
 def settings(project: Project) -> dict[str, Any]:
-    """Return the dev stack with a pre-training job on two of its three nodes, without its sample."""
-    dev = dev_settings(project.mirror)
+    """Return the dev stack with all operators of jobs, and a pre-training job on two of its three nodes."""
     training = {"enabled": True, "nodes": 2, "submission": {"team": "blue", "user": "alice"}}
-    queueing = {**dev["queueing"], "trainingOperator": {"enabled": True}, "jobSet": {"enabled": True}}
-    return {**dev, "samples": {}, "queueing": queueing, "workloads": {"pretraining": training}}
+    return {**operators_settings(project), "workloads": {"pretraining": training}}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +60,6 @@ def test_a_member_submits_a_training_as_it_is_printed(project: Project, cluster:
         running(cluster, "red", "train", pods=1)
         assert cluster.existing(KUBEFLOW, "PyTorchJob", "train", "red")["spec"]["nprocPerNode"] == "8"
         bound(cluster, "red", "train-checkpoints")
-    eventually("it has ended", lambda: pods(cluster, "red", "train"), lambda left: not left)
     eventually(
         "its volume is gone with it",
         lambda: [

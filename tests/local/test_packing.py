@@ -18,8 +18,10 @@ from tests.local.member import as_member
 from tests.local.standing import Standing
 from tests.local.submission import submitted
 
+SOAK = pytest.mark.soak("a minute and a half; the scenarios packing and gangs use the dev stack's way")
 
-@pytest.fixture(scope="module", params=[Packing.TOPOLOGY, Packing.COSCHEDULING], ids=str)
+
+@pytest.fixture(scope="module", params=[Packing.TOPOLOGY, pytest.param(Packing.COSCHEDULING, marks=SOAK)], ids=str)
 def packing(request: pytest.FixtureRequest) -> Packing:
     """Return the way of packing; all tests run with each."""
     packing: Packing = request.param

@@ -127,6 +127,7 @@ def test_a_sick_node_lowers_what_the_slack_queue_lends(cluster: Cluster, project
     eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
 
 
+@pytest.mark.soak("two minutes; tests/unit/test_stack.py adds a team, test_aks.py adds nodes")
 def test_a_new_team_and_a_new_node_are_additions(project: Project, settings: dict[str, Any], cluster: Cluster) -> None:
     green = {"name": "green", "users": ["carol"], "quota": {"cpu": 64, "memory": "500Gi", "nvidia.com/gpu": 8}}
     wider = {**settings, "nodes": {**settings["nodes"], "count": 4}, "teams": [*settings["teams"], green]}
@@ -194,6 +195,7 @@ def test_manual_changes_are_named_and_reverted(project: Project, cluster: Cluste
     assert role["rules"] == rules(EditorRoleArgs())
 
 
+@pytest.mark.soak("a minute and a half; the next test deletes an object, too")
 def test_manual_deletions_are_named_and_reverted(project: Project, cluster: Cluster) -> None:
     for api_version, kind, name, namespace in DELETIONS:
         cluster.delete(api_version, kind, name, namespace)
@@ -221,7 +223,6 @@ def test_a_lost_certificate_is_created_again(project: Project, cluster: Cluster)
     flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
     eventually("Kueue's webhooks answer", lambda: accepted(cluster, flavor))
     cluster.delete(KUEUE, "ResourceFlavor", "probe")
-    project.unchanged()
 
 
 def is_trusted(cluster: Cluster) -> bool:
@@ -311,7 +312,6 @@ def test_an_absent_api_server_is_a_clear_error_and_the_state_stays(project: Proj
     assert server in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     local_cluster.start(paths, print)
-    project.up()
     assert {resource["urn"] for resource in project.resources()} == before
     project.unchanged()
 

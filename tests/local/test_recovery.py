@@ -165,6 +165,7 @@ def test_deep_checks_have_their_nodes_for_themselves(cluster: Cluster, nodes: li
         eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
 
 
+@pytest.mark.soak("two minutes; the test of a sick node recalls a loan, too")
 def test_a_loss_beyond_the_slack_recalls_what_idle_teams_lent(
     cluster: Cluster, project: Project, nodes: list[str]
 ) -> None:

@@ -34,6 +34,7 @@ def test_a_promise_is_kept(
     assert "kept" in (tmp_path / "picture.svg").read_text()
 
 
+@pytest.mark.soak("a minute; tests/unit/test_scenario_proofs.py has each proof")
 @pytest.mark.parametrize("name", BROKEN)
 def test_without_its_mechanism_a_promise_is_not_kept(
     name: str, project: Project, paths: Paths, cluster: Cluster

@@ -118,6 +118,7 @@ def watched(cluster: Cluster) -> Iterator[Jobs]:
         thread.join()
 
 
+@pytest.mark.soak("three minutes; promtool runs the same rules in the tests above")
 @pytest.mark.emulated("metrics of the controllers are read by the local way to Services")
 def test_gpu_hours_are_those_that_kueue_gave(standing: Standing, paths: Paths, tmp_path: Path) -> None:
     """A borrower loses its quota to the owner, runs again, and a job is deleted while it runs."""
