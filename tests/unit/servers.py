@@ -33,13 +33,17 @@ class Handler(BaseHTTPRequestHandler):
         """Print no log."""
 
 
+POLL = (0.02,)
+"""Argument of `serve_forever`: seconds until a server notices `shutdown`. The default costs half a second a test."""
+
+
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None) -> Iterator[int]:
     """Yield the port of a server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=POLL, daemon=True).start()
         yield server.server_port
         server.shutdown()
 

@@ -14,6 +14,7 @@ import pytest
 from components import artifacts, available, catalogue, lock, registries
 from components.azure import catalogue as azure
 from components.openstack import catalogue as openstack
+from tests.unit.servers import POLL
 from tests.unit.test_artifacts import ENTRY
 from tests.unit.test_lock import CHART, DIGEST
 
@@ -65,7 +66,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str]]]:
     """The requests that upstream gets, all of whose hosts are one server here."""
     handler: Any = type("Handler", (Upstream,), {"asked": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=POLL, daemon=True).start()
 
     def here(request: Request | str, timeout: float) -> Any:
         request = Request(request) if isinstance(request, str) else request

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import random
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -294,22 +293,10 @@ def test_a_power_cut_anywhere_ends_like_none(ready: Machine, tmp_path: Path) -> 
     cuts = 0
     for boot in range(60):
         cuts += machine.boot(cut=(2 + boot, ("before", "after")[boot % 2]))
-        if machine.path("/var/lib/mlbatch/first-boot.json").exists() and machine.marker["state"] == "ready":
+        if machine.path("/var/lib/mlbatch/first-boot.json").exists() and machine.marker["state"] != "running":
             break
+    assert machine.marker["state"] == "ready", "a power cut is no failure"
     assert cuts > 10
-    assert machine.kept() == ready.kept()
-
-
-def test_ten_kills_at_random_moments_end_like_none(ready: Machine, tmp_path: Path) -> None:
-    """A boot may end before its moment, because a step asks for another one. The first call is that of systemd."""
-    moments = random.Random(0)  # noqa: S311 - a test, no secret
-    machine = Machine.make(tmp_path, text(GPU), gpu=True)
-    kills = 0
-    while kills < 10:
-        kills += machine.boot(cut=(moments.randint(2, 12), moments.choice(("before", "middle", "after"))))
-        marker = machine.path("/var/lib/mlbatch/first-boot.json")
-        assert not marker.exists() or machine.marker["state"] == "running", "a kill is no failure"
-    assert machine.up(3)["state"] == "ready", machine.log
     assert machine.kept() == ready.kept()
 
 

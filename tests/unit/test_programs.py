@@ -5,9 +5,8 @@ import os
 import runpy
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from components.kubernetes.in_cluster import Api
 from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
 from components.tenancy import slack
+from tests.unit.servers import serving
 
 REPORT = {"check": "node-check", "output": "none", "exitCode": "none", "kind": "nhc", "write": True}
 REPORT |= {"expected": [], "notApplicable": "NHCNA"}
@@ -122,10 +122,8 @@ def asked(tmp_path: Path) -> Iterator[tuple[Api, list[tuple[str, str, dict[str, 
             """Keep requests out of the tests' output."""
 
     (tmp_path / "token").write_text("correct-horse-battery\n")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield Api(f"http://127.0.0.1:{server.server_port}", tmp_path), requests
-    server.shutdown()
+    with serving(Handler) as port:
+        yield Api(f"http://127.0.0.1:{port}", tmp_path), requests
 
 
 def test_every_request_is_made_as_the_pods_account(asked: Any) -> None:

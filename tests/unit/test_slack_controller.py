@@ -23,6 +23,7 @@ from components.tenancy import slack_controller
 from components.tenancy.lending import DECLARED
 from components.tenancy.slack import SlackControllerArgs, program
 from components.tenancy.slack_controller import Controller, Settings, kept_up, serve
+from tests.unit.servers import POLL
 from tests.unit.test_lending import FLAVOR, GPU, HEALTH, POOL, QUOTA, SLACK, node
 
 NODES, QUEUES = "/api/v1/nodes", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
@@ -166,8 +167,7 @@ def api(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
             """Keep the tests' output clean."""
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
-    threading.Thread(target=http.serve_forever, daemon=True).start()
+    threading.Thread(target=http.serve_forever, args=POLL, daemon=True).start()
     yield Api(f"http://127.0.0.1:{http.server_port}", tmp_path)
     http.shutdown()
 

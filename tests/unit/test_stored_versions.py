@@ -13,6 +13,7 @@ import pytest
 
 from components.kubernetes.in_cluster import Api
 from components.queueing.stored_versions import DEFINITIONS, PAGE, migrate
+from tests.unit.servers import POLL
 
 GROUP = "kueue.x-k8s.io"
 KINDS = ("workloads", "resourceflavors", "cohorts", "topologies")
@@ -69,7 +70,7 @@ class Server:
                 """Print no log."""
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=POLL, daemon=True).start()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 
 from emulator.cluster.api import ApiError
 from emulator.cluster.content import Content, fill, is_complete
+from tests.unit.servers import POLL
 
 KINDS = {
     "/api/v1": [("Node", "nodes", False), ("Pod", "pods", True), ("ConfigMap", "configmaps", True)],
@@ -66,7 +67,7 @@ def etcd(tmp_path: Path) -> Iterator[tuple[Path, list[Any]]]:
 
     path = tmp_path / "etcd.sock"
     with Server(str(path), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=POLL, daemon=True).start()
         yield path, taken
         server.shutdown()
 

@@ -41,7 +41,7 @@ WHOLE: Final = (
 )  # fmt: skip
 STACKS: Final = (*WHOLE, "existing", "openshift", "aks", "cpouta")
 FILES: Final = (*(f"{stack}.yaml" for stack in WHOLE), *(f"{stack}.txt" for stack in STACKS))
-_ONE_LINE: Final = 80
+_ONE_LINE: Final = 100
 """A mapping or list of at most so many characters is on one line."""
 _CLOUD_CONFIG: Final = "#cloud-config\n"
 
