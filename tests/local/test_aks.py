@@ -410,7 +410,7 @@ def test_no_secret_is_in_clear_text_in_the_state(project: Project, cluster: Clus
 def test_more_nodes_are_one_update_of_the_pool_and_of_the_queues(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:
-    """No other resource changes, even after a killed update. Azure throttles the update, which still succeeds."""
+    """No other resource changes. Azure throttles the update, which still succeeds."""
     project.configure(scaled(settings, 4))
     assert project.changes() == {"ndv5": "update", "blue-cluster-queue": "update", "red-cluster-queue": "update"}
     fault(paths, "*agentPools", "throttle")
