@@ -110,7 +110,7 @@ build: $(ENVIRONMENT) ## build and install all tools of `make test`
 # The longest come first. GOGC (default 100) lets Go's programs, such as the API server, use more memory and less time.
 test: build ## run everything, three parts at a time: lint, types, tests against local clusters, unit tests
 	@GOGC=200 $(MAKE) --jobs=3 --keep-going --old-file=build --old-file=mirror lint types \
-		local-recovery local-platform local-members local-aks unit local-shown local-cpouta local-openshift
+		local-members local-platform unit local-recovery local-shown local-aks local-cpouta local-openshift
 
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
