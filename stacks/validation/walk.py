@@ -1,6 +1,7 @@
 """Walks through the sections of a configuration, and applies rules to those that they need."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TypeVar, get_type_hints
 
 from stacks.config.errors import Path
@@ -17,11 +18,16 @@ def apply(partial: PartialSettings, *rules: Callable[..., Iterable[T]]) -> Itera
     or the node pool. A rule is skipped while one of them is missing.
     """
     for rule in rules:
-        _, *kinds = (kind for name, kind in get_type_hints(rule).items() if name != "return")
         given = (partial.facts, partial.site, partial.pool, *partial.sections.values())
-        needed = [next((each for each in given if isinstance(each, kind)), None) for kind in kinds]
+        needed = [next((each for each in given if isinstance(each, kind)), None) for kind in _needs(rule)]
         if all(each is not None for each in needed):
             yield from rule(partial, *needed)
+
+
+@cache
+def _needs(rule: Callable[..., object]) -> tuple[type, ...]:
+    _, *kinds = (kind for name, kind in get_type_hints(rule).items() if name != "return")
+    return tuple(kinds)
 
 
 def sections(partial: PartialSettings) -> Iterator[tuple[Path, SettingsModel]]:
@@ -36,7 +42,9 @@ def _nested(path: Path, value: object) -> Iterator[tuple[Path, SettingsModel]]:
     if isinstance(value, SettingsModel):
         yield path, value
         for name, info in type(value).model_fields.items():
-            yield from _nested((*path, info.alias or name), getattr(value, name))
+            inner = getattr(value, name)
+            if isinstance(inner, SettingsModel | tuple):
+                yield from _nested((*path, info.alias or name), inner)
     elif isinstance(value, tuple):
         for index, item in enumerate(value):
             yield from _nested((*path, index), item)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import cache
 from typing import Any, Final
 
 import yaml
@@ -41,6 +42,11 @@ def settings_of(raw: Mapping[str, object]) -> Any:
 
 def stack_settings(name: str) -> dict[str, Any]:
     """Return the settings of one of the checkout's stacks, with local values for its placeholders."""
+    return deepcopy(_stack_settings(name))
+
+
+@cache
+def _stack_settings(name: str) -> dict[str, Any]:
     config = yaml.safe_load(filled((ROOT / f"Pulumi.{name}.yaml").read_text()))["config"]
     return {key.removeprefix("mlbatch:"): value for key, value in config.items()}
 

@@ -7,6 +7,7 @@ differs in the example's cluster, or in an OpenStack project, which `project` se
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -143,8 +144,14 @@ def with_facts(topic: str) -> Iterator[tuple[Raw, Facts]]:
         own, project = entry.pop("facts", {}), entry.pop("project", None)
         ((example, changes),) = entry.items()
         usual = _FACTS.get(project or example, _OPENSHIFT)
-        facts = TypeAdapter(type(usual)).validate_python(changed(asdict(usual), own))
+        facts = _adapter(type(usual)).validate_python(changed(asdict(usual), own))
         yield from ((raw, facts) for raw in _configurations(example, changes))
+
+
+@cache
+def _adapter(kind: type[Facts]) -> TypeAdapter[Facts]:
+    """Return what creates facts. Its creation takes most of the time of the tests that need one."""
+    return TypeAdapter(kind)
 
 
 def interpreted() -> Iterator[tuple[Raw, Mapping[str, str]]]:
