@@ -12,7 +12,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
 
-from ask.manifest import Job, ManifestError, text_of
+from ask.manifest import ManifestError, read_objects, text_of
 from cli.ending import FINE, FOUND, failed, interrupted
 from member import following, manifests, training
 from member.session import MemberError, Session, connect
@@ -51,11 +51,7 @@ class Member:
 
 def submit(member: Member, file: str, *, follow: bool, dry_run: bool) -> int:
     """Submit the job of a file; return the exit code."""
-
-    def read(session: Session, queue: str, pod_groups: bool) -> Job:
-        return manifests.read(text_of(file), session.team, queue, pod_groups=pod_groups)
-
-    return _submit(member, read, follow=follow, dry_run=dry_run)
+    return _submit(member, lambda: read_objects(text_of(file)), follow=follow, dry_run=dry_run)
 
 
 def run(
@@ -69,21 +65,23 @@ def run(
 ) -> int:
     """Submit the job of a command; return the exit code. options: fields of `Training`."""
 
-    def read(session: Session, queue: str, pod_groups: bool) -> Job:
+    def read() -> Sequence[dict[str, Any]]:
         args = Training(**options, variables=training.variables(variables), volumes=training.volumes(volumes))
-        return manifests.job_of(training.objects(args), session.team, queue, pod_groups=pod_groups)
+        return training.objects(args)
 
     return _submit(member, read, follow=follow, dry_run=dry_run)
 
 
-def _submit(member: Member, read: Callable[[Session, str, bool], Job], *, follow: bool, dry_run: bool) -> int:
+def _submit(member: Member, read: Callable[[], Sequence[dict[str, Any]]], *, follow: bool, dry_run: bool) -> int:
     def act(session: Session) -> int:
-        job = read(session, session.queue(), session.has_pod_groups())
-        session.submit(job, dry_run=True)
+        objects = read()
+        job = manifests.job_of(objects, session.team, session.queue(), pod_groups=session.has_pod_groups())
+        files = manifests.files(objects)
+        session.check(job, files)
         if dry_run:
-            print(yaml.safe_dump(job.document, sort_keys=False), end="")
+            print(yaml.safe_dump_all([*files, job.document], sort_keys=False), end="")
             return FINE
-        session.submit(job, dry_run=False)
+        session.submit(job, files)
         print(f"submitted {session.team}/{job.name} to {job.queue}", flush=True)
         if follow:
             return _follow(session, job.name, 0)

@@ -1,9 +1,9 @@
-"""The object that submits a file's job: an AppWrapper with everything in the file, or a TrainJob."""
+"""The object that submits a file's job: an AppWrapper with everything in the file, or a TrainJob beside its files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ask.manifest import Job, ManifestError, check, read_objects
+from ask.manifest import Job, ManifestError, check
 from components import names
 from components.job_kinds import APPWRAPPER, JOB, POD_GROUP, RAY_JOB, RUN, TRAIN_JOB
 
@@ -19,11 +19,6 @@ _OF_KUEUE: Final = f"{names.KUEUE_GROUP}/"
 """Prefix of labels that only the AppWrapper may have, because Kueue queues it and not its parts."""
 
 
-def read(text: str, team: str, queue: str, *, pod_groups: bool) -> Job:
-    """Return the job of a file, as `job_of` does."""
-    return job_of(read_objects(text), team, queue, pod_groups=pod_groups)
-
-
 def job_of(objects: Sequence[Document], team: str, queue: str, *, pod_groups: bool) -> Job:
     """Return the job of objects, in a team's namespace and queue. Raises ManifestError.
 
@@ -31,12 +26,12 @@ def job_of(objects: Sequence[Document], team: str, queue: str, *, pod_groups: bo
     pod_groups: the cluster binds the pods of a PodGroup together. Each wrapped Job gets one, unless they have one.
     """
     alone = [each for each in objects if each.get("kind") in ALONE]
-    if alone and len(objects) > 1:
+    if alone and len(objects) - len(files(objects)) > 1:
         raise ManifestError(
             f"the file has other objects beside the {alone[0]['kind']}: create them first with kubectl, or wrap them"
         )
     if alone:
-        (document,) = alone
+        document = alone[0]
     elif any(each.get("kind") == RAY_JOB.kind for each in objects):
         raise ManifestError(
             "AppWrapper does not see when a RayJob ends: use a RayCluster (docs/members.md), or kubectl if the "
@@ -58,6 +53,12 @@ def job_of(objects: Sequence[Document], team: str, queue: str, *, pod_groups: bo
         return check(document, team)
     labels = {names.QUEUE_LABEL: queue, **(metadata.get("labels") or {})}
     return check({**document, "metadata": {**metadata, "labels": labels}}, team)
+
+
+def files(objects: Sequence[Document]) -> list[Document]:
+    """Return the ConfigMaps beside a TrainJob. No object can contain both."""
+    trains = any(each.get("kind") == TRAIN_JOB.kind for each in objects)
+    return [each for each in objects if trains and each.get("kind") == "ConfigMap"]
 
 
 def wrapped(objects: Sequence[Mapping[str, Any]], job: Mapping[str, Any], *, pod_groups: bool) -> Document:

@@ -1,7 +1,7 @@
 """A team member's connection to the team's namespace."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ Document = dict[str, Any]
 
 _KUEUE: Final = tuple(api.rpartition("/")[2] for api in (names.KUEUE_API, names.KUEUE_API_BEFORE))
 _GONE, _UNAVAILABLE = 404, 503
+CONFIG_MAP: Final = JobKind(group="", version="v1", kind="ConfigMap", plural="configmaps", controller=None)
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -83,21 +84,32 @@ class Session:
         served = self._read(f"/apis/{POD_GROUP.api}").get("resources") or ()
         return any(each["name"] == POD_GROUP.plural for each in served)
 
-    def submit(self, job: Job, *, dry_run: bool) -> None:
-        """Create a job; raises MemberError with the reason if the cluster rejects it.
+    def check(self, job: Job, files: Sequence[Document]) -> None:
+        """Raise MemberError with the reason if the cluster rejects a job or its files."""
+        for document in (*files, job.document):
+            self._create(document, ("dryRun", "All"))
 
-        The API server rejects unknown fields, as for `kubectl apply`.
-        """
-        query = [("fieldValidation", "Strict"), *([("dryRun", "All")] if dry_run else [])]
-        kind = next(each for each in SUBMITTED if each.kind == job.kind)
+    def submit(self, job: Job, files: Sequence[Document]) -> None:
+        """Create a job, and its files, which are deleted with it. Raises MemberError if the cluster rejects one."""
+        made = self._create(job.document)
         try:
-            self._call("post", self.path(kind), body=job.document, query_params=query)
-        except ApiException as error:
-            raise MemberError(_refusal(error, job.name)) from error
+            for file in files:
+                self._create({**file, "metadata": {**file["metadata"], "ownerReferences": [_owner(made)]}})
+        except BaseException:
+            self.delete(_kind(job.document), job.name)
+            raise
 
     def delete(self, kind: JobKind, name: str) -> None:
         """Delete an object. Its parts are deleted, too."""
         self._call("delete", f"{self.path(kind)}/{name}", propagation_policy="Background")
+
+    def _create(self, document: Document, *query: tuple[str, str]) -> Document:
+        """Create an object and return it. The API server rejects unknown fields, as for `kubectl apply`."""
+        options = [("fieldValidation", "Strict"), *query]
+        try:
+            return self._call("post", self.path(_kind(document)), body=document, query_params=options)
+        except ApiException as error:
+            raise MemberError(_refusal(error, document)) from error
 
     def log(self, pod: str, container: str, **query: str) -> Iterator[str]:
         """Yield the lines of a container's log. Raises urllib3's exceptions, also after a minute without a line.
@@ -152,11 +164,23 @@ def _namespaced(group: str, version: str, namespace: str) -> str:
     return f"/{f'apis/{group}' if group else 'api'}/{version}/namespaces/{namespace}"
 
 
-def _refusal(error: ApiException, name: str) -> str:
-    """Return why the API server rejects a job, and the fix."""
+def _owner(made: Document) -> Document:
+    metadata = made["metadata"]
+    return {key: made[key] for key in ("apiVersion", "kind")} | {key: metadata[key] for key in ("name", "uid")}
+
+
+def _kind(document: Document) -> JobKind:
+    return next(each for each in (CONFIG_MAP, *SUBMITTED) if each.kind == document["kind"])
+
+
+def _refusal(error: ApiException, document: Document) -> str:
+    """Return why the API server rejects an object, and the fix."""
+    name = document["metadata"].get("name")
     said = message(error)
     if found := POLICY.search(said):
         return f"policy {found[1]} rejects the job: {' '.join(found[2].split())}"
+    if error.status == 409 and document["kind"] == CONFIG_MAP.kind:
+        return f"the team has a ConfigMap {name}: delete it (kubectl delete configmap {name}), or rename it in the file"
     if error.status == 409:
         return f"the team has a job {name}: run `mlbatch cancel {name}`, or submit under another name"
     if error.status == 403 and "cannot create" in said:

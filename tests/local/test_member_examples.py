@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.app import main
 from emulator.paths import Paths
 from tests.local.environment import Cluster, eventually, operators_settings
 from tests.local.jobs import KUEUE
@@ -103,6 +104,16 @@ def test_a_member_submits_watches_and_deletes_it(name: str, cluster: Cluster, pa
         done(paths, folder, command, user="alice")
     eventually(f"{name} is gone", lambda: pods(cluster, name), lambda left: not left)
     eventually(f"{name} counts no more", lambda: counted(cluster, name), lambda left: not left)
+
+
+def test_mlbatch_submits_a_train_job_with_its_files(cluster: Cluster, paths: Paths, folder: Path) -> None:
+    options = ["--kubeconfig", str(paths.kubeconfig), "--team", "blue", "--as", "alice"]
+    assert main(["submit", *options, str(folder / "train-job.yaml")]) == 0
+    eventually("its pods exist", lambda: pods(cluster, "train-job"))
+    assert cluster.get("v1", "ConfigMap", "train-job-program", "blue")
+    assert main(["cancel", *options, "train-job"]) == 0
+    eventually("it is gone", lambda: pods(cluster, "train-job"), lambda left: not left)
+    eventually("so are its files", lambda: cluster.get("v1", "ConfigMap", "train-job-program", "blue") is None)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.name))

@@ -12,7 +12,7 @@ import yaml
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
-from ask.manifest import ManifestError
+from ask.manifest import ManifestError, read_objects
 from cli import member as command
 from cli.app import main
 from components import names
@@ -152,7 +152,8 @@ def test_without_the_order_of_jobs_the_rest_is_told() -> None:
 
 def read(*documents: Any, **options: Any) -> dict[str, Any]:
     given = {"pod_groups": False, **options}
-    return manifests.read(yaml.safe_dump_all(documents), "blue", "user-alice", **given).document
+    objects = read_objects(yaml.safe_dump_all(documents))
+    return manifests.job_of(objects, "blue", "user-alice", **given).document
 
 
 JOB = gang("train", "blue", pods=2, gpus=8)["spec"]["components"][0]["template"]
@@ -357,6 +358,50 @@ def test_a_job_is_checked_before_it_is_submitted(
     shown = capsys.readouterr().out
     assert shown.startswith("submitted blue/job to default-queue\nblue/job: running\n")
     assert "mlbatch logs job --follow" in shown
+
+
+TRAIN_JOBS = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/blue/trainjobs"
+CONFIG_MAPS = "/api/v1/namespaces/blue/configmaps"
+
+
+def made(_: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the API server answers to a creation."""
+    return {**options["body"], "metadata": {**options["body"]["metadata"], "uid": "7"}} if "body" in options else {}
+
+
+def posts_and_deletes(sent: Api) -> list[tuple[str, str, bool]]:
+    """Return the method, resource and dry run of each change."""
+    changes = [(method, path, options) for method, path, options in sent.requests if method in ("post", "delete")]
+    dry = [("dryRun", "All") in options.get("query_params", ()) for _, _, options in changes]
+    return [
+        (method, path.partition("/namespaces/blue/")[2], each)
+        for (method, path, _), each in zip(changes, dry, strict=True)
+    ]
+
+
+def test_the_files_of_a_train_job_are_deleted_with_it(mlbatch: Callable[..., Api]) -> None:
+    sent = mlbatch({**cluster(REPORTS["runs"]), TRAIN_JOBS: made, CONFIG_MAPS: made})
+    main(["submit", str(ROOT / "examples" / "train-job.yaml")])
+    both = ["configmaps", "trainjobs"]
+    assert posts_and_deletes(sent) == [
+        *[("post", kind, True) for kind in both],
+        *[("post", kind, False) for kind in reversed(both)],
+    ]
+    last = [options["body"] for method, path, options in sent.requests if (method, path) == ("post", CONFIG_MAPS)][-1]
+    (owner,) = last["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("TrainJob", "train-job", "7")
+
+
+def test_a_train_job_is_deleted_if_its_files_are_rejected(
+    mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rejects(method: str, options: dict[str, Any]) -> Any:
+        return made(method, options) if ("dryRun", "All") in options["query_params"] else refusal(409, "already exists")
+
+    sent = mlbatch({TRAIN_JOBS: made, f"{TRAIN_JOBS}/train-job": {}, CONFIG_MAPS: rejects})
+    assert main(["submit", str(ROOT / "examples" / "train-job.yaml")]) == 2
+    assert "the team has a ConfigMap train-job-program: delete it" in capsys.readouterr().err
+    assert posts_and_deletes(sent)[-1] == ("delete", "trainjobs/train-job", False)
 
 
 def test_a_dry_run_prints_the_job_and_submits_nothing(
