@@ -7,7 +7,8 @@ An attacker who controls one of these pods could use its service account:
 - Kueue starts, places and ends pods and jobs of any namespace, and updates all CRDs (config/components/rbac of
   v0.19.2). An attacker could change the image of Kubernetes' own pods.
 - KubeRay and the training operator create the pods of their jobs, in any namespace and of any kind.
-- The slack controller patches ClusterQueues, and a patch may change any field. An attacker could stop queues.
+- The slack controller patches ClusterQueues and the status of AppWrappers, and a patch may change any field. An
+  attacker could stop queues, or free the quota of running jobs.
 
 Admission policies do not apply to webhook configurations, because the API server does not evaluate policies for them.
 The operators' roles therefore name their own configurations (`components.queueing.operators`).
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from components import names
+from components.job_kinds import APPWRAPPER as APPWRAPPERS
 from components.job_kinds import JOB, JOB_SET, POD, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE
@@ -48,6 +50,7 @@ in it."""
 
 _EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE", "UPDATE", "DELETE"])
 _IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
+_OF_JOBS: Final = f"request.resource.resource == '{APPWRAPPERS.plural}'"
 _APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
 """Label of all objects that AppWrapper creates."""
 _RUN_PODS: Final = tuple(kind.plural for kind in (POD, JOB, JOB_SET, RAY_CLUSTER))
@@ -152,14 +155,22 @@ def _slack_controller() -> AdmissionPolicy:
     kept.append(f"{_quotas('object')} == {_quotas('oldObject')}")
     return AdmissionPolicy(
         name=Promise.LENDING_SCOPE.policy,
-        requests=[Requests(group="kueue.x-k8s.io", resources=["clusterqueues"], operations=["UPDATE"])],
+        requests=[
+            Requests(group="kueue.x-k8s.io", resources=["clusterqueues"], operations=["UPDATE"]),
+            Requests(group=APPWRAPPERS.group, resources=[f"{APPWRAPPERS.plural}/status"], operations=["UPDATE"]),
+        ],
         conditions=_account(f"{ACCOUNTS}:{SLACK_CONTROLLER}"),
         bounded=False,
         validations=[
             Validation(
-                expression=" && ".join(kept),
+                expression=f"{_OF_JOBS} || ({' && '.join(kept)})",
                 message="the slack controller changes what queues lend, and nothing else of them",
-            )
+            ),
+            Validation(
+                expression=f"!{_OF_JOBS} || oldObject.?status.?conditions.orValue([])"
+                ".exists(each, each.type == 'DeletingResources' && each.status == 'True')",
+                message="the slack controller ends jobs whose objects AppWrapper deletes already",
+            ),
         ],
     )
 

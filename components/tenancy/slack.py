@@ -17,6 +17,7 @@ from typing import Any, Final
 import pulumi
 
 from components import names
+from components.job_kinds import APPWRAPPER, POD
 from components.kubernetes.controller import Controller, ControllerPods
 from components.kubernetes.manifests import Document, Manifest, register_all
 from components.kubernetes.node_pool import NodePool
@@ -114,10 +115,11 @@ class SlackController(pulumi.ComponentResource):
     """Run the controller of the slack queue in mlbatch-system, which must exist.
 
     It adjusts the lending limits of the slack queue to the nodes, and those of the teams if that is not enough. It does
-    not evict jobs, and does not read jobs or pods.
+    not evict jobs. It also frees the quota of AppWrappers that have no pods and cannot delete their objects, because
+    somebody creates these again (`ending_jobs`).
 
-    It may read nodes and queues, and patch only these queues. It has one replica. While that moves to another node, the
-    limits do not change.
+    It may read nodes, queues, AppWrappers and pods, and patch these queues and the status of AppWrappers. It has one
+    replica. While that moves to another node, the limits do not change.
     """
 
     def __init__(self, name: str, args: SlackControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -138,7 +140,12 @@ def program(args: SlackControllerArgs) -> Program:
     }
     return Program(
         module="components.tenancy.slack_controller",
-        shared=[API_CLIENT, "components.tenancy.lending"],
+        shared=[
+            API_CLIENT,
+            "components.kubernetes.followed",
+            "components.tenancy.ending_jobs",
+            "components.tenancy.lending",
+        ],
         files={_SETTINGS: json.dumps(settings, indent=2)},
     )
 
@@ -168,6 +175,9 @@ def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
     rules = [
         rule("", ["nodes"], ["list", "watch"]),
         rule(names.KUEUE_GROUP, queues, ["list", "watch"]),
+        rule(APPWRAPPER.group, [APPWRAPPER.plural], ["list", "watch"]),
+        rule(APPWRAPPER.group, [f"{APPWRAPPER.plural}/status"], ["patch"]),
+        rule("", [POD.plural], ["list"]),
         rule(names.KUEUE_GROUP, queues, ["patch"], [args.queue, *args.teams]),
     ]
     account = Account(name=CONTROLLER, namespace=names.SYSTEM_NAMESPACE, labels=LABELS)

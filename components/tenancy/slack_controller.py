@@ -1,6 +1,7 @@
 """Keeps the lending limits of the cohort's queues at what the usable GPU nodes leave of them. Kueue does the rest.
 
-Runs in the cluster; standard library only. What the limits are is decided in `lending`.
+Runs in the cluster; standard library only. What the limits are is decided in `lending`. The process also frees the
+quota of jobs that have no pods and cannot end (`ending_jobs`).
 
 A lower limit evicts nobody by itself. A job whose pods do not come up again is evicted and requeued by Kueue
 (`waitForPodsReady`), and takes back from borrowers what it needs when it is admitted anew. So nobody is evicted unless
@@ -28,21 +29,19 @@ from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Generic, TypeVar
+from types import MappingProxyType
 from urllib.error import HTTPError
 from urllib.parse import quote
 
+from components.kubernetes.followed import Followed
 from components.kubernetes.in_cluster import Api, Json
+from components.tenancy.ending_jobs import EndingJobs
 from components.tenancy.lending import Amounts, Node, NodeRules, Queue, limits, quantity, usable
-
-T = TypeVar("T")
 
 NAME = "slack-controller"
 """Of its log, and of what it writes."""
 log = logging.getLogger(NAME)
 
-PAGE = 50
-"""Objects in one answer to a list: a node with its images takes kilobytes, and only what counts of it is kept."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 PATIENCE = 120.0
 """Seconds for which a worker may keep failing, or not come round, before the process is given up."""
@@ -57,8 +56,6 @@ METRICS = {
     "node_lost": "How many GPUs of a node are not counted on.",
 }
 """What each metric says, by its name after `mlbatch_`."""
-WATCH_LIMIT = 300.0
-"""Seconds without an answer after which a watch is taken for lost; the server ends each before (in_cluster.py)."""
 
 
 @dataclass(frozen=True)
@@ -79,76 +76,6 @@ class Settings:
         return cls(raw["queue"], raw["apiVersion"], raw["healthSeconds"], raw["port"], pools)
 
 
-class Followed(Generic[T]):
-    """What counts of all objects at a path of the API server, by name, kept up to date.
-
-    read: makes what counts of an object, given what counted of it before; None where nothing does.
-    alive: told for how many seconds nothing may be heard. changed: set with every change.
-    """
-
-    def __init__(
-        self,
-        api: Api,
-        path: str,
-        read: Callable[[Json, T | None], T | None],
-        alive: Callable[[float], None],
-        changed: threading.Event,
-    ) -> None:
-        self._api, self._path, self._read, self._alive, self._changed = api, path, read, alive, changed
-        self._version = ""
-        self.lock = threading.Lock()
-        """Holds `objects` still."""
-        self.objects: dict[str, T] = {}
-        self.is_complete = False
-
-    def follow(self) -> None:
-        """Read all objects where that is due, then follow what changes until the server ends the watch.
-
-        It is due at first, when the server has forgotten the version to go on from, and after whatever this raises.
-        """
-        version, self._version = self._version or self._list(), ""
-        self._alive(WATCH_LIMIT)
-        try:
-            for event, item in self._api.watch(self._path, version, allowWatchBookmarks="true"):
-                if event == "ERROR":
-                    return
-                version = item["metadata"]["resourceVersion"]
-                self._alive(WATCH_LIMIT)
-                if event != "BOOKMARK":
-                    self._take(item, is_gone=event == "DELETED")
-                    self._changed.set()
-        except HTTPError as error:
-            if error.code != HTTPStatus.GONE:
-                raise
-        else:
-            self._version = version
-
-    def _list(self) -> str:
-        """Read all objects page by page; return the version to watch from."""
-        query, found = {"limit": str(PAGE)}, set()
-        while True:
-            page = self._api.get(self._path, **query)
-            for item in page["items"]:
-                found.add(item["metadata"]["name"])
-                self._take(item)
-            if not (rest := page["metadata"].get("continue")):
-                break
-            query["continue"] = rest
-        with self.lock:
-            for name in self.objects.keys() - found:
-                del self.objects[name]
-        self.is_complete = True
-        self._changed.set()
-        return str(page["metadata"]["resourceVersion"])
-
-    def _take(self, item: Json, *, is_gone: bool = False) -> None:
-        name = item["metadata"]["name"]
-        with self.lock:
-            before = self.objects.pop(name, None)
-            if not is_gone and (now := self._read(item, before)) is not None:
-                self.objects[name] = now
-
-
 class Controller:
     """Follows nodes and queues, and writes the queues' limits."""
 
@@ -157,8 +84,8 @@ class Controller:
         self._path = f"/apis/{settings.api_version}/clusterqueues"
         self._changed = threading.Event()
         self._due: dict[str, float] = {}
-        self._nodes = Followed(api, "/api/v1/nodes", self._node, partial(self._expect, "nodes"), self._changed)
-        self._queues = Followed(api, self._path, self._queue, partial(self._expect, "queues"), self._changed)
+        self._nodes = Followed(api, "/api/v1/nodes", self._node, partial(self.expect, "nodes"), self._changed)
+        self._queues = Followed(api, self._path, self._queue, partial(self.expect, "queues"), self._changed)
         self._limits: list[Mapping[str, Amounts]] = []
         self._wait, self._last = BEAT, 0.0
 
@@ -171,12 +98,12 @@ class Controller:
         """Return the workers that should have come round by now."""
         return sorted(worker for worker, due in self._due.items() if due < time.monotonic())
 
-    def run(self) -> None:
-        """Work until a worker is given up; returns then, for the process to end."""
+    def run(self, others: Mapping[str, Callable[[], None]] = MappingProxyType({})) -> None:
+        """Work until a worker is given up; returns then, for the process to end. others: further workers by name."""
         over = threading.Event()
-        workers = {"nodes": self._nodes.follow, "queues": self._queues.follow, "limits": self._converge}
+        workers = {"nodes": self._nodes.follow, "queues": self._queues.follow, "limits": self._converge, **others}
         for worker, work in workers.items():
-            self._expect(worker, BEAT)
+            self.expect(worker, BEAT)
             threading.Thread(target=kept_up, args=(worker, work, over), daemon=True).start()
         over.wait()
 
@@ -241,7 +168,7 @@ class Controller:
         }
         return "".join(_exposed(name, found) for name, found in samples.items())
 
-    def _expect(self, worker: str, seconds: float) -> None:
+    def expect(self, worker: str, seconds: float) -> None:
         """Expect the worker again within these seconds, and PATIENCE."""
         self._due[worker] = time.monotonic() + seconds + PATIENCE
 
@@ -275,7 +202,7 @@ class Controller:
             except Exception:
                 self._changed.set()
                 raise
-        self._expect("limits", BEAT)
+        self.expect("limits", BEAT)
 
     def _write(self, flavors: Sequence[Queue], wanted: Sequence[Amounts]) -> None:
         queue = flavors[0]
@@ -361,9 +288,11 @@ def main(path: str) -> None:
     """Run the controller with the settings of a file, until it is given up."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout)
     settings = Settings.load(Path(path).read_text())
-    controller = Controller(Api.in_cluster(), settings)
+    api = Api.in_cluster()
+    controller = Controller(api, settings)
+    jobs = EndingJobs(api, controller.expect)
     serve(controller, settings.port)
-    controller.run()
+    controller.run({"ending jobs": jobs.follow, "quota": jobs.free})
     sys.exit(1)
 
 

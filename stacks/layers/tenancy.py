@@ -62,7 +62,7 @@ def install(
         kueue_api=cluster.kueue_api,
     )
     SlackQueue("slack", slack, options)
-    watched = cluster.options(queueing.namespace, *queueing.kueue)
+    watched = cluster.options(queueing.namespace, *queueing.ready)
     SlackController("slack-controller", _slack_controller(inputs, cluster, wanted), watched)
     if metrics is not None:
         SlackMonitor("slack-monitor", cluster.options(metrics, queueing.namespace))

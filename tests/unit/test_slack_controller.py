@@ -385,15 +385,17 @@ class TestGivingUp:
         self, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         served: list[tuple[Controller, int]] = []
+        workers: list[str] = []
         (tmp_path / "settings.json").write_text("{}")
         monkeypatch.setattr(Settings, "load", lambda text: settings)
         monkeypatch.setattr(Api, "in_cluster", lambda: None)
         monkeypatch.setattr(slack_controller, "serve", lambda *given: served.append(given))
-        monkeypatch.setattr(Controller, "run", lambda self: None)
+        monkeypatch.setattr(Controller, "run", lambda self, others: workers.extend(others))
         with pytest.raises(SystemExit) as ended:
             slack_controller.main(str(tmp_path / "settings.json"))
         assert ended.value.code == 1
         assert [port for _, port in served] == [settings.port]
+        assert workers == ["ending jobs", "quota"]
 
 
 def answer(server: ThreadingHTTPServer, path: str) -> str:

@@ -275,11 +275,16 @@ class TestLayering:
         assert readers == ["inputs.py"]
 
     def test_the_slack_controller_needs_the_standard_library_alone(self) -> None:
-        folder, shared = ROOT / "components", {"components.kubernetes.in_cluster", "components.tenancy.lending"}
+        shared = {
+            "components.kubernetes.followed",
+            "components.kubernetes.in_cluster",
+            "components.tenancy.ending_jobs",
+            "components.tenancy.lending",
+        }
         controller = slack.program(slack.SlackControllerArgs(queue="slack", teams=[], image="python", pools=[]))
         assert set(controller.shared) == shared
-        files = (folder / "tenancy" / "slack_controller.py", folder / "tenancy" / "lending.py")
-        names = self.imports(folder / "kubernetes" / "in_cluster.py").union(*map(self.imports, files)) - shared
+        files = [ROOT / f"{module.replace('.', '/')}.py" for module in (controller.module, *shared)]
+        names = set[str]().union(*map(self.imports, files)) - shared
         assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
 
 
