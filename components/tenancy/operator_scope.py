@@ -50,7 +50,7 @@ in it."""
 
 _EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE", "UPDATE", "DELETE"])
 _IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
-_OF_JOBS: Final = f"request.resource.resource == '{APPWRAPPERS.plural}'"
+_OF_JOBS: Final = f"(request.resource.resource == '{APPWRAPPERS.plural}')"
 _APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
 """Label of all objects that AppWrapper creates."""
 _RUN_PODS: Final = tuple(kind.plural for kind in (POD, JOB, JOB_SET, RAY_CLUSTER))
