@@ -162,7 +162,8 @@ SHALLOW: Final = " && ".join(
     _is_shallow(f"dyn(object.?{part}.orValue([]))") for part in ("spec.?components", "metadata.?managedFields")
 )
 """CEL that is true if the parts without a schema are not nested too deeply: those of AppWrappers, and managedFields,
-which each caller may write."""
+which each caller may write. Each policy has a copy, because the API server evaluates all policies one after the other,
+also after one has rejected the request (k8s.io/apiserver v0.36.3, `validating/dispatcher.go`)."""
 _JUDGED: Final = (
     f"object == null || ({SHALLOW} && (({_KEYS} <= {MOST_ITEMS} && {written('object')}.{_ITEMS} <= {MOST_ITEMS}) || "
     f"(oldObject != null && {written('object')}.{_ITEMS} <= {written('oldObject')}.{_ITEMS})))"

@@ -22,10 +22,10 @@ WATCH_LIMIT = 300.0
 
 
 class Followed(Generic[T]):
-    """What counts of all objects at a path of the API server, by name, kept up to date.
+    """What counts of all objects at a path of the API server, by namespace and name, kept up to date.
 
-    read: makes what counts of an object, given what counted of it before; None where nothing does.
-    alive: told for how many seconds nothing may be heard. changed: set with every change.
+    read: returns what counts of an object, from the object and what counted of it before. None drops the object.
+    alive: called with the seconds until the next call. changed: set with every change.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Followed(Generic[T]):
     def follow(self) -> None:
         """Read all objects where that is due, then follow what changes until the server ends the watch.
 
-        It is due at first, when the server has forgotten the version to go on from, and after whatever this raises.
+        It is due at first, when the server has forgotten the version to go on from, and after an error.
         """
         version, self._version = self._version or self._list(), ""
         self._alive(WATCH_LIMIT)

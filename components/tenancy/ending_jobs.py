@@ -26,7 +26,7 @@ PATH = "/apis/workload.codeflare.dev/v1beta2"
 LABEL = "workload.codeflare.dev/appwrapper"
 """Label of a job's pods."""
 PATIENCE = 60.0
-"""Seconds for which AppWrapper may delete the objects of a job that has no pods."""
+"""Seconds that AppWrapper gets to delete the objects of a job without pods."""
 BEAT = 20.0
 """Seconds between two looks."""
 _DELETING = "DeletingResources"

@@ -37,7 +37,7 @@ class Promise(StrEnum):
     JOB_OPERATOR_SCOPE = "job-operator-scope"
     """The operators of jobs act only in teams' namespaces, even if an attacker controls them."""
     LENDING_SCOPE = "lending-scope"
-    """The slack controller changes only what queues lend, even if an attacker controls it."""
+    """The slack controller changes only what queues lend and how jobs end, even if an attacker controls it."""
 
     @classmethod
     def of_operators(cls) -> tuple[Promise, ...]:

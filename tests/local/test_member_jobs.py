@@ -3,15 +3,18 @@
 Each attack is rejected with a reason, and legitimate jobs still work.
 """
 
+import contextlib
 import copy
 import json
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
+from kubernetes.watch import Watch as Watcher
 
 from attack.attacks import Attack, attacks, valid_jobs
 from emulator.paths import Paths
@@ -529,3 +532,45 @@ def test_an_owner_gets_back_what_a_member_borrowed(alice: Cluster, bob: Cluster,
                 lambda: sorted(str(phase(cluster, f"loan-{index}")) for index in range(3)),
                 lambda phases: phases == ["Running", "Running", "Suspended"],
             )
+
+
+@contextlib.contextmanager
+def returning(member: Cluster, names: Sequence[str]) -> Iterator[None]:
+    """Create the ConfigMaps of these names again whenever they are deleted."""
+    resource, ended, watcher = member.kind("v1", "ConfigMap"), threading.Event(), Watcher()
+
+    def work() -> None:
+        while not ended.is_set():
+            for event in member.client.watch(resource, namespace="blue", timeout=5, watcher=watcher):
+                name = event["raw_object"]["metadata"]["name"]
+                if event["type"] == "DELETED" and name in names and not ended.is_set():
+                    with contextlib.suppress(ApiException):
+                        member.create(files_named(name))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.stop()
+        thread.join()
+        for name in names:
+            member.delete("v1", "ConfigMap", name, "blue")
+
+
+def files_named(name: str) -> Document:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "blue"}}
+
+
+def test_a_member_who_creates_a_jobs_objects_again_does_not_keep_what_it_borrowed(
+    alice: Cluster, bob: Cluster, cluster: Cluster
+) -> None:
+    """AppWrapper deletes the twelve files one after the other, so the first ones are there again when it looks."""
+    greedy = gang("greedy", "blue", pods=3, gpus=8)
+    names = [f"greedy-{number}" for number in range(12)]
+    greedy["spec"]["components"] += [{"template": files_named(name)} for name in names]
+    with submitted(alice, greedy):
+        runs(cluster, "greedy")
+        with returning(alice, names), submitted(bob, gang("mine", "red", pods=1, gpus=8)):
+            runs(cluster, "mine", "red")
