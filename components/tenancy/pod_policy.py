@@ -35,6 +35,11 @@ VOLUMES: Final = (
 )
 """The list of Pod Security's Restricted without inline CSI volumes, because these have no PVC that a quota counts."""
 
+AFFINITY_TERMS: Final = 16
+"""The most terms of a pod about other pods. A scheduler keeps 700 bytes for each, and compares each with every new pod
+of any team (kube-scheduler v1.35, `pkg/scheduler/framework/types.go` and `plugins/interpodaffinity`). With 900 terms,
+1,300 pods fill the memory of the packing scheduler."""
+
 _JOB_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 """Kubernetes' Job controller removes this finalizer, also from pods without a Job (pkg/controller/job)."""
 
@@ -167,6 +172,15 @@ def _of_scheduling(rules: PodRules) -> Iterator[Validation]:
     yield Validation(
         expression="object.spec.?runtimeClassName.orValue('') == ''",
         message="spec.runtimeClassName: pods of a team run in the nodes' own runtime; remove it",
+    )
+    pods = (f"object.spec.?affinity.?{field}" for field in ("podAffinity", "podAntiAffinity"))
+    sizes = (
+        f"{each}.?{how}DuringSchedulingIgnoredDuringExecution" for each in pods for how in ("required", "preferred")
+    )
+    yield Validation(
+        expression=f"[{', '.join(f'{each}.orValue([]).size()' for each in sizes)}].sum() <= {AFFINITY_TERMS}",
+        message=f"spec.affinity: a pod has at most {AFFINITY_TERMS} terms about other pods, because the scheduler "
+        "compares each with all pods; remove some",
     )
     taints = ", ".join(sorted({toleration["key"] for toleration in rules.tolerations} | set(rules.devices)))
     yield Validation(

@@ -158,6 +158,19 @@ SIZES: Final = (
 )
 """Rules for the list of a job's pod templates."""
 
+CONTAINERS: Final = 32
+"""The most containers in all pod templates of a job. Kueue v0.19.2 needs 7 KiB for each: its copies of the Workload,
+with the defaults of the LimitRange."""
+_PER_TEMPLATE: Final = " + ".join(
+    f"pod.spec.?{field}.orValue([]).size()" for field in ("containers", "initContainers", "ephemeralContainers")
+)
+FEW_CONTAINERS: Final = Rule(
+    condition=f"{{0}}.map(pods, pods.map(pod, {_PER_TEMPLATE}).sum()).sum() <= {CONTAINERS}",
+    message=f"the pod templates of a job together have at most {CONTAINERS} containers, because Kueue keeps all "
+    "jobs in memory: remove some",
+)
+"""Rule for the lists of pod templates of a job's parts."""
+
 
 def rules(gpu_resource: str) -> list[Rule]:
     """Return the rules for every pod template of a job. gpu_resource: resource name under which nodes offer GPUs."""

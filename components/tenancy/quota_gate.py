@@ -25,12 +25,6 @@ KNOWN: Final = (*(kind.identity for kind in SUBMITTED), JOB_SET.identity)
 _ALLOWED_LABELS: Final = (names.QUEUE_LABEL, names.LONGEST_LABEL)
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
 _OWNERS: Final = "{0}.metadata.?ownerReferences.orValue([])"
-CONTROLLERS: Final = (
-    "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
-    ".map(owner, owner.apiVersion + owner.kind + owner.name + owner.uid)"
-)
-"""CEL of the controllers of an object. `{0}` is a list of strings."""
-
 _LONGEST_END: Final = 30
 """Seconds that pods outside AppWrappers get to end, Kubernetes' default. Kueue frees the quota of such a job when the
 job has finished, even if some of its pods still end. AppWrapper waits for them."""
@@ -97,6 +91,9 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
             *(
                 rule.validation("variables.templates", "!variables.created || !variables.person || ({rule})")
                 for rule in pod_templates.SIZES
+            ),
+            pod_templates.FEW_CONTAINERS.validation(
+                "[variables.templates]", "!variables.created || !variables.person || ({rule})"
             ),
             pod_templates.NO_RAY_WORDS.validation("object", "!variables.created || !variables.person || ({rule})"),
             *(
