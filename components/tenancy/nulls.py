@@ -18,6 +18,7 @@ FIELDS: Final = (
     "elasticPolicy",
     "enableInTreeAutoscaling",
     "enableIngress",
+    "ephemeralContainers",
     "finalizers",
     "headGroupSpec",
     "initContainers",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from components.job_kinds import TRAIN_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
-from components.queueing.trainer import SNAPSHOT, priorities
+from components.queueing.trainer import NODE, SNAPSHOT, priorities
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import TRAINER
 from components.tenancy.pod_templates import JOB_ITEMS, TEMPLATE_SIZE
@@ -92,6 +92,8 @@ _EMPTY: Final = "[dyn(''), dyn([]), dyn({}), dyn(false)]"
 """Kueue omits an empty value when it starts a TrainJob. The API server rejects this as a change of an immutable field
 (Kueue v0.19.2, `pkg/controller/jobs/trainjob`). The job would keep its quota and never run."""
 _SPEC: Final = "dyn(object.spec)"  # a map, so that CEL can list its keys
+_JOBS: Final = "patch.?trainingRuntimeSpec.?template.?spec.?replicatedJobs.orValue([])"
+_CONTAINERS: Final = "job.?template.?spec.?template.?spec.?containers.orValue([])"
 _QUEUES_PATCH: Final = "kueue.x-k8s.io/"
 """Prefix of Kueue's manager. Kueue's webhook adds its patch empty, and Kueue fills it at admission."""
 
@@ -142,8 +144,14 @@ def policy(trainer: str = TRAINER) -> AdmissionPolicy:
                 for name, message in _MESSAGES.items()
             ),
             _of_train_jobs(
+                f"{_SPEC}.?runtimePatches.orValue([]).all(patch, {_JOBS}.all(job, {_CONTAINERS}.all(container, "
+                f"container.name == '{NODE}')))",
+                f"runtimePatches change the container {NODE} alone: another one would be added to the pods without an "
+                "image, and they would never run",
+            ),
+            _of_train_jobs(
                 f"{_SPEC}.?runtimePatches.orValue([]).all(patch, !patch.manager.startsWith('{_QUEUES_PATCH}') || "
-                "patch.?trainingRuntimeSpec.?template.?spec.?replicatedJobs.orValue([]).size() == 0)",
+                f"{_JOBS}.size() == 0)",
                 f"runtimePatches of a manager of {_QUEUES_PATCH} are written by Kueue alone: name another manager",
             ),
         ],
