@@ -3,18 +3,15 @@
 Each attack is rejected with a reason, and legitimate jobs still work.
 """
 
-import contextlib
 import copy
 import json
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
-from kubernetes.watch import Watch as Watcher
 
 from attack.attacks import Attack, attacks, valid_jobs
 from emulator.paths import Paths
@@ -534,43 +531,21 @@ def test_an_owner_gets_back_what_a_member_borrowed(alice: Cluster, bob: Cluster,
             )
 
 
-@contextlib.contextmanager
-def returning(member: Cluster, names: Sequence[str]) -> Iterator[None]:
-    """Create the ConfigMaps of these names again whenever they are deleted."""
-    resource, ended, watcher = member.kind("v1", "ConfigMap"), threading.Event(), Watcher()
-
-    def work() -> None:
-        while not ended.is_set():
-            for event in member.client.watch(resource, namespace="blue", timeout=5, watcher=watcher):
-                name = event["raw_object"]["metadata"]["name"]
-                if event["type"] == "DELETED" and name in names and not ended.is_set():
-                    with contextlib.suppress(ApiException):
-                        member.create(files_named(name))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.stop()
-        thread.join()
-        for name in names:
-            member.delete("v1", "ConfigMap", name, "blue")
-
-
-def files_named(name: str) -> Document:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "blue"}}
-
-
-def test_a_member_who_creates_a_jobs_objects_again_does_not_keep_what_it_borrowed(
-    alice: Cluster, bob: Cluster, cluster: Cluster
+def test_a_job_whose_object_comes_back_does_not_keep_what_it_borrowed(
+    alice: Cluster, bob: Cluster, cluster: Cluster, paths: Paths
 ) -> None:
-    """AppWrapper deletes the twelve files one after the other, so the first ones are there again when it looks."""
+    """A finalizer keeps the ConfigMap. AppWrapper sees the same if a member creates it again after each deletion."""
+    files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}}
     greedy = gang("greedy", "blue", pods=3, gpus=8)
-    names = [f"greedy-{number}" for number in range(12)]
-    greedy["spec"]["components"] += [{"template": files_named(name)} for name in names]
+    greedy["spec"]["components"].append({"template": files})
+    keeper = as_member(paths, "system:admin", ["system:masters"])
     with submitted(alice, greedy):
         runs(cluster, "greedy")
-        with returning(alice, names), submitted(bob, gang("mine", "red", pods=1, gpus=8)):
-            runs(cluster, "mine", "red")
+        keeper.patch("v1", "ConfigMap", "kept", {"metadata": {"finalizers": ["example.org/kept"]}}, "blue")
+        try:
+            with submitted(bob, gang("mine", "red", pods=1, gpus=8)):
+                runs(cluster, "mine", "red")
+                states = cluster.existing(APPWRAPPER, "AppWrapper", "greedy", "blue")["status"]["conditions"]
+                assert {"ObjectsCameBack"} <= {each["reason"] for each in states}
+        finally:
+            keeper.patch("v1", "ConfigMap", "kept", {"metadata": {"finalizers": None}}, "blue")

@@ -827,6 +827,16 @@ class TestOperators:
         account.patch(*kind, name, {"spec": {"resourceGroups": lending}})
         eventually("its own limit is back", lambda: cluster.existing(*kind, name)["spec"]["resourceGroups"] == groups)
 
+    def test_the_slack_controller_ends_only_jobs_that_are_deleted_already(self, paths: Paths, cluster: Cluster) -> None:
+        account = as_member(paths, "system:serviceaccount:mlbatch-system:slack-controller")
+        kind = account.kind("workload.codeflare.dev/v1beta2", "AppWrapper")
+        waiting = gang("waiting", "red", pods=100, gpus=8)
+        with submitted(as_member(paths, "bob"), waiting):
+            change = {"body": {"status": {"phase": "Failed"}}, "content_type": "application/merge-patch+json"}
+            patch = account.client.patch
+            said = refused(patch, kind.subresources["status"], name="waiting", namespace="red", **change)
+            assert "mlbatch-team-lending-scope" in said
+
 
 def test_no_members_priority_takes_nodes_from_another_team(alice: Cluster, bob: Cluster, cluster: Cluster) -> None:
     """Red runs inside its own quota. Blue requests one of those GPUs with the highest priority."""
