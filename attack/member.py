@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import ResourceNotFoundError
+from kubernetes.dynamic.exceptions import ConflictError, ResourceNotFoundError
 
 from attack.attacks import Attack, Document, pod
 from runner.report import connect, message
@@ -82,7 +82,9 @@ class Ground:
         self._create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         try:
             for document in (*self._copies(), self._binding()):
-                self._create(document)
+                # OpenShift AI 3 creates a LocalQueue in the namespace itself.
+                with contextlib.suppress(ConflictError):
+                    self._create(document)
             self._await_harmless()
             yield
         finally:
