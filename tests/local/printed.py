@@ -10,6 +10,7 @@ import yaml
 
 from emulator.paths import Paths
 from stacks.job_manifests import manifest
+from tests.local.diagnosis import diagnosis
 from tests.local.environment import Cluster, eventually
 from tests.local.jobs import KUEUE
 from tests.local.member import as_member
@@ -33,6 +34,8 @@ def submitted(
 ) -> Iterator[list[dict[str, Any]]]:
     """Submit a printed job as a member of the team, for the length of the context; then wait until its pods and its
     Workload are deleted.
+
+    If the context fails, the state of the cluster is printed before the job is deleted.
     """
     cluster, name = Cluster(paths.kubeconfig), changes["name"]
     member, documents = as_member(paths, USER), printed(paths, settings, job, changes)
@@ -40,6 +43,9 @@ def submitted(
         for document in documents:
             member.create(document)
         yield documents
+    except BaseException:
+        print(diagnosis(cluster))
+        raise
     finally:
         for document in reversed(documents):
             metadata = document["metadata"]
