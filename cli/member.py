@@ -76,7 +76,7 @@ def _submit(member: Member, read: Callable[[], Sequence[dict[str, Any]]], *, fol
     def act(session: Session) -> int:
         objects = read()
         job = manifests.job_of(objects, session.team, session.queue(), pod_groups=session.has_pod_groups())
-        files = manifests.files(objects)
+        files = manifests.files(objects, job.name)
         session.check(job, files)
         if dry_run:
             print(yaml.safe_dump_all([*files, job.document], sort_keys=False), end="")
@@ -126,7 +126,7 @@ def cancel(member: Member, name: str) -> int:
 
     def act(session: Session) -> int:
         found = find(session, name)
-        session.delete(found.kind, name)
+        session.cancel(found.kind, name)
         print(f"{session.team}/{name} is being deleted. Its GPUs are free when its pods have ended.")
         return FINE
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from ask.manifest import Job, ManifestError, check
 from components import names
 from components.job_kinds import APPWRAPPER, JOB, POD_GROUP, RAY_JOB, RUN, TRAIN_JOB
+from member.session import FILES_OF
 
 Document = dict[str, Any]
 
@@ -26,7 +27,7 @@ def job_of(objects: Sequence[Document], team: str, queue: str, *, pod_groups: bo
     pod_groups: the cluster binds the pods of a PodGroup together. Each wrapped Job gets one, unless they have one.
     """
     alone = [each for each in objects if each.get("kind") in ALONE]
-    if alone and len(objects) - len(files(objects)) > 1:
+    if alone and len(objects) - len(_files(objects)) > 1:
         raise ManifestError(
             f"the file has other objects beside the {alone[0]['kind']}: create them first with kubectl, or wrap them"
         )
@@ -55,8 +56,22 @@ def job_of(objects: Sequence[Document], team: str, queue: str, *, pod_groups: bo
     return check({**document, "metadata": {**metadata, "labels": labels}}, team)
 
 
-def files(objects: Sequence[Document]) -> list[Document]:
-    """Return the ConfigMaps beside a TrainJob. No object can contain both."""
+def files(objects: Sequence[Document], job: str) -> list[Document]:
+    """Return the ConfigMaps beside a TrainJob of this name, labelled with it. No object can contain both.
+
+    Raises ManifestError if one has no name.
+    """
+    found = _files(objects)
+    for each in found:
+        if not isinstance(each.get("metadata"), dict) or not each["metadata"].get("name"):
+            raise ManifestError("a ConfigMap of the file has no metadata.name: give it one")
+    return [
+        {**each, "metadata": {**each["metadata"], "labels": {**(each["metadata"].get("labels") or {}), FILES_OF: job}}}
+        for each in found
+    ]
+
+
+def _files(objects: Sequence[Document]) -> list[Document]:
     trains = any(each.get("kind") == TRAIN_JOB.kind for each in objects)
     return [each for each in objects if trains and each.get("kind") == "ConfigMap"]
 

@@ -19,6 +19,8 @@ Document = dict[str, Any]
 
 _KUEUE: Final = tuple(api.rpartition("/")[2] for api in (names.KUEUE_API, names.KUEUE_API_BEFORE))
 _GONE, _UNAVAILABLE = 404, 503
+FILES_OF: Final = "mlbatch/files-of"
+"""Label with the name of the job that a file was submitted with."""
 CONFIG_MAP: Final = JobKind(group="", version="v1", kind="ConfigMap", plural="configmaps", controller=None)
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -90,14 +92,22 @@ class Session:
             self._create(document, ("dryRun", "All"))
 
     def submit(self, job: Job, files: Sequence[Document]) -> None:
-        """Create a job, and its files, which are deleted with it. Raises MemberError if the cluster rejects one."""
-        made = self._create(job.document)
+        """Create a job after its files. Raises MemberError if the cluster rejects one, and leaves none of them."""
+        made = []
         try:
-            for file in files:
-                self._create({**file, "metadata": {**file["metadata"], "ownerReferences": [_owner(made)]}})
+            for document in (*files, job.document):
+                self._create(document)
+                made.append(document)
         except BaseException:
-            self.delete(_kind(job.document), job.name)
+            for document in made:
+                self.delete(_kind(document), document["metadata"]["name"])
             raise
+
+    def cancel(self, kind: JobKind, name: str) -> None:
+        """Delete a job, with its parts and the files that were submitted with it."""
+        self.delete(kind, name)
+        for file in self.items(CONFIG_MAP, label_selector=f"{FILES_OF}={name}"):
+            self.delete(CONFIG_MAP, file["metadata"]["name"])
 
     def delete(self, kind: JobKind, name: str) -> None:
         """Delete an object. Its parts are deleted, too."""
@@ -162,11 +172,6 @@ def connect(kubeconfig: Path | None, context: str | None, team: str | None, user
 
 def _namespaced(group: str, version: str, namespace: str) -> str:
     return f"/{f'apis/{group}' if group else 'api'}/{version}/namespaces/{namespace}"
-
-
-def _owner(made: Document) -> Document:
-    metadata = made["metadata"]
-    return {key: made[key] for key in ("apiVersion", "kind")} | {key: metadata[key] for key in ("name", "uid")}
 
 
 def _kind(document: Document) -> JobKind:

@@ -379,29 +379,36 @@ def posts_and_deletes(sent: Api) -> list[tuple[str, str, bool]]:
     ]
 
 
-def test_the_files_of_a_train_job_are_deleted_with_it(mlbatch: Callable[..., Api]) -> None:
+def test_the_files_of_a_train_job_are_created_first_and_deleted_with_it(mlbatch: Callable[..., Api]) -> None:
     sent = mlbatch({**cluster(REPORTS["runs"]), TRAIN_JOBS: made, CONFIG_MAPS: made})
     main(["submit", str(ROOT / "examples" / "train-job.yaml")])
-    both = ["configmaps", "trainjobs"]
-    assert posts_and_deletes(sent) == [
-        *[("post", kind, True) for kind in both],
-        *[("post", kind, False) for kind in reversed(both)],
-    ]
-    last = [options["body"] for method, path, options in sent.requests if (method, path) == ("post", CONFIG_MAPS)][-1]
-    (owner,) = last["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["name"], owner["uid"]) == ("TrainJob", "train-job", "7")
+    kinds = ["configmaps", "trainjobs"]
+    assert posts_and_deletes(sent) == [("post", kind, dry) for dry in (True, False) for kind in kinds]
+    files = [options["body"]["metadata"] for _, path, options in sent.requests if path == CONFIG_MAPS]
+    assert [each["labels"] for each in files] == [{"mlbatch/files-of": "train-job"}] * 2
+    there = {
+        TRAIN_JOBS: {"items": [{"metadata": {"name": "train-job", "uid": "7"}}]},
+        CONFIG_MAPS: {"items": [{"metadata": {"name": "train-job-program"}}]},
+        f"{TRAIN_JOBS}/train-job": {},
+        f"{CONFIG_MAPS}/train-job-program": {},
+    }
+    sent = mlbatch(there)
+    assert main(["cancel", "train-job"]) == 0
+    assert [path for _, path, _ in posts_and_deletes(sent)] == ["trainjobs/train-job", "configmaps/train-job-program"]
+    (listed,) = [each for method, path, each in sent.requests if (method, path) == ("get", CONFIG_MAPS)]
+    assert listed["label_selector"] == "mlbatch/files-of=train-job"
 
 
-def test_a_train_job_is_deleted_if_its_files_are_rejected(
+def test_no_file_is_left_of_a_train_job_that_is_rejected(
     mlbatch: Callable[..., Api], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def rejects(method: str, options: dict[str, Any]) -> Any:
         return made(method, options) if ("dryRun", "All") in options["query_params"] else refusal(409, "already exists")
 
-    sent = mlbatch({TRAIN_JOBS: made, f"{TRAIN_JOBS}/train-job": {}, CONFIG_MAPS: rejects})
+    sent = mlbatch({TRAIN_JOBS: rejects, CONFIG_MAPS: made, f"{CONFIG_MAPS}/train-job-program": {}})
     assert main(["submit", str(ROOT / "examples" / "train-job.yaml")]) == 2
-    assert "the team has a ConfigMap train-job-program: delete it" in capsys.readouterr().err
-    assert posts_and_deletes(sent)[-1] == ("delete", "trainjobs/train-job", False)
+    assert "the team has a job train-job" in capsys.readouterr().err
+    assert posts_and_deletes(sent)[-1] == ("delete", "configmaps/train-job-program", False)
 
 
 def test_a_dry_run_prints_the_job_and_submits_nothing(
