@@ -130,6 +130,7 @@ def test_the_plugin_offers_its_components_to_programs_in_other_languages(
         if each["type"].startswith("mlbatch:")
     }
     given["Queueing"] |= {"artifacts": mirror.artifacts, "unverified": True}
+    given["Team"]["quota"] = dict(reversed(given["Team"]["quota"].items()))
     plugin = ran(PLUGIN, json.dumps(given))
     offered = {name.rpartition(":")[2]: each for name, each in plugin["schema"]["resources"].items()}
     assert offered.keys() == given.keys()
@@ -143,3 +144,4 @@ def test_the_plugin_offers_its_components_to_programs_in_other_languages(
     assert {("ResourceFlavor", "default-flavor"), ("ClusterQueue", "slack-cluster-queue")} <= objects.keys()
     quota = objects["ClusterQueue", "blue-cluster-queue"]["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
     assert {each["name"]: each["nominalQuota"] for each in quota} == given["Team"]["quota"]
+    assert [each["name"] for each in quota] == sorted(given["Team"]["quota"]), "the engine's order is random"

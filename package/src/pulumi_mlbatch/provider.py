@@ -77,7 +77,7 @@ class SlackQueue(pulumi.ComponentResource):
         own = mlbatch.SlackQueueArgs(
             flavors=_quota(args["flavor"], args["quota"]),
             cohort=args.get("cohort", _COHORT),
-            covered=tuple(args["quota"]),
+            covered=_covered(args["quota"]),
         )
         self.queue = mlbatch.SlackQueue(name, own, pulumi.ResourceOptions(parent=self)).name
         self.register_outputs({"queue": self.queue})
@@ -118,13 +118,18 @@ class Team(pulumi.ComponentResource):
             groups=tuple(args.get("groups", ())),
             flavors=_quota(args["flavor"], args["quota"]),
             cohort=args.get("cohort", _COHORT),
-            covered=tuple(args["quota"]),
+            covered=_covered(args["quota"]),
             role=args["role"],
             protect=not args.get("unprotected", False),
         )
         team = mlbatch.Team(name, own, pulumi.ResourceOptions(parent=self))
         self.namespace, self.cluster_queue = team.namespace, team.cluster_queue
         self.register_outputs({"namespace": self.namespace, "clusterQueue": self.cluster_queue})
+
+
+def _covered(quota: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the resources in a fixed order. The engine passes maps in a random one, and each order is a change."""
+    return tuple(sorted(quota))
 
 
 def _quota(flavor: pulumi.Input[str], quota: Mapping[str, str]) -> list[mlbatch.FlavorQuota]:
