@@ -2,8 +2,8 @@
 
 AppWrapper deletes the objects of a job by name, and frees the quota when no object has one of these names (v1.2.2,
 `internal/controller/appwrapper/resource_management.go`, deleteComponents). A member can create a deleted ConfigMap
-again before AppWrapper looks, as often as AppWrapper deletes it. This program then writes into the AppWrapper's status
-what AppWrapper would write: the objects are deleted. AppWrapper frees the quota.
+again before AppWrapper looks, as often as AppWrapper deletes it. JobSet does so with the Service of a JobSet that runs.
+This program then writes into the AppWrapper's status that the objects are deleted, and AppWrapper frees the quota.
 
 Runs in the cluster; standard library only.
 """
