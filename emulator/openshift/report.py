@@ -25,7 +25,7 @@ def report(versions: Objects, routes: Sequence[Mapping[str, Any]], volumes: Obje
     names = ", ".join(catalog["metadata"]["name"] for catalog in catalogs)
     hub = (
         f"operators come from OLM's catalogs {names}, which have only OpenShift AI and the GPU operator.\n"
-        "  The four operators of OpenShift AI 3 are stubs, which install upstream's Kueue, JobSet, KubeRay and Trainer"
+        "  The three operators of OpenShift AI 3 are stubs, which install upstream's Kueue and KubeRay"
         if names
         else _NO_CATALOG
     )

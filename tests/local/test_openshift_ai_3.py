@@ -131,7 +131,8 @@ def test_kuberay_does_not_open_a_teams_network(project: Project, cluster: Cluste
     spec = {"suspend": True, "headGroupSpec": {"rayStartParams": {}, "template": {"spec": {"containers": [container]}}}}
     for namespace in ("blue", "default"):
         metadata = {"name": "open", "namespace": namespace}
-        cluster.create({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec})
+        ray = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
+        eventually("the team's quotas count Ray clusters", lambda ray=ray: accepted(cluster, ray))
     eventually("it opens another network", lambda: cluster.get(NETWORK, "NetworkPolicy", "open-head", "default"))
     assert cluster.get(NETWORK, "NetworkPolicy", "open-head", "blue") is None
     for namespace in ("blue", "default"):
@@ -139,7 +140,7 @@ def test_kuberay_does_not_open_a_teams_network(project: Project, cluster: Cluste
 
 
 def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
+    assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr()
 
 
 def test_a_second_preview_is_empty(project: Project) -> None:
