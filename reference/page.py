@@ -161,7 +161,7 @@ def _excerpt(section: str) -> str:
     text = example(sections()[section][0].name)
     parts = re.split(rf"^(?=(?:  #.*\n)*  {NAMESPACE}:)", text, flags=re.MULTILINE)
     found = next(part for part in parts if re.search(rf"^  {NAMESPACE}:{section}:", part, re.MULTILINE))
-    return re.sub("^  ", "", found.strip("\n"), flags=re.MULTILINE)
+    return found.strip("\n")
 
 
 def _owners(path: str) -> list[TargetSpec[Any]]:
