@@ -279,27 +279,29 @@ def test_another_version_of_kueues_api_is_an_update_in_place(project: Project, c
 
 def test_a_plain_up_restores_kueue_scaled_to_0(project: Project, cluster: Cluster) -> None:
     """Conversion of a queue to another version would fail, but reading the declared version needs no conversion."""
-    name = "kueue-controller-manager"
-    cluster.patch("apps/v1", "Deployment", name, {"spec": {"replicas": 0}}, SYSTEM)
-    kueue = {"label_selector": "app.kubernetes.io/name=kueue"}
-    eventually("Kueue is away", lambda: cluster.list("v1", "Pod", SYSTEM, **kueue), lambda pods: pods == [])
-    with pytest.raises((ApiException, DynamicApiError), match="conversion webhook"):
-        cluster.get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "red-cluster-queue")
-    holding = eventually(
-        "Kueue does not answer",
-        lambda: webhooks.holding(cluster.client, {(KUEUE, "ClusterQueue"), ("v1", "Namespace")}),
-    )
-    assert {each.service: held for each, held in holding.items()} == {"kueue-webhook-service": ["ClusterQueue"]}
-    assert project.changes() == {f"kueue/Deployment/{SYSTEM}/{name}": "update"}
-    done = project.run("up", "--yes")
-    assert done.returncode == 0, done.stdout + done.stderr
-    flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
-    eventually("Kueue's webhooks answer", lambda: accepted(cluster, flavor))
-    cluster.delete(KUEUE, "ResourceFlavor", "probe")
-    assert cluster.get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "red-cluster-queue")
-    assert webhooks.absent(cluster.client) == []
-    project.unchanged()
-    running(cluster, "blue", "sample-gang", pods=2)
+    with submitted(cluster, gang("steady", "blue", pods=2, gpus=8)):
+        running(cluster, "blue", "steady", pods=2)
+        name = "kueue-controller-manager"
+        cluster.patch("apps/v1", "Deployment", name, {"spec": {"replicas": 0}}, SYSTEM)
+        kueue = {"label_selector": "app.kubernetes.io/name=kueue"}
+        eventually("Kueue is away", lambda: cluster.list("v1", "Pod", SYSTEM, **kueue), lambda pods: pods == [])
+        with pytest.raises((ApiException, DynamicApiError), match="conversion webhook"):
+            cluster.get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "red-cluster-queue")
+        holding = eventually(
+            "Kueue does not answer",
+            lambda: webhooks.holding(cluster.client, {(KUEUE, "ClusterQueue"), ("v1", "Namespace")}),
+        )
+        assert {each.service: held for each, held in holding.items()} == {"kueue-webhook-service": ["ClusterQueue"]}
+        assert project.changes() == {f"kueue/Deployment/{SYSTEM}/{name}": "update"}
+        done = project.run("up", "--yes")
+        assert done.returncode == 0, done.stdout + done.stderr
+        flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
+        eventually("Kueue's webhooks answer", lambda: accepted(cluster, flavor))
+        cluster.delete(KUEUE, "ResourceFlavor", "probe")
+        assert cluster.get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "red-cluster-queue")
+        assert webhooks.absent(cluster.client) == []
+        project.unchanged()
+        running(cluster, "blue", "steady", pods=2)
 
 
 @pytest.mark.emulated("it stops the API server")
