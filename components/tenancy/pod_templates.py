@@ -162,7 +162,7 @@ CONTAINERS: Final = 32
 """The most containers in all pod templates of a job. Kueue v0.19.2 needs 7 KiB for each: its copies of the Workload,
 with the defaults of the LimitRange."""
 _PER_TEMPLATE: Final = " + ".join(
-    f"pod.spec.?{field}.orValue([]).size()" for field in ("containers", "initContainers", "ephemeralContainers")
+    f"pod.?spec.?{field}.orValue([]).size()" for field in ("containers", "initContainers", "ephemeralContainers")
 )
 FEW_CONTAINERS: Final = Rule(
     condition=f"{{0}}.map(pods, pods.map(pod, {_PER_TEMPLATE}).sum()).sum() <= {CONTAINERS}",

@@ -36,7 +36,7 @@ def quota_dodging(stage: Stage) -> None:
         "a Job without an AppWrapper": ({**job, **plain}, "cannot create"),
         "a job on another job's quota": (
             _with(wrapper, ownerReferences=[{"apiVersion": APPWRAPPER, "kind": "AppWrapper", **owned}]),
-            "leave its ownerReferences",
+            "ownerReferences",
         ),
         "a job that says it is admitted": (admitted("dodge", "blue"), ADMITTED),
         "two pods that count as one": ({**wrapper, "spec": {"components": [larger]}}, "the pods of all"),

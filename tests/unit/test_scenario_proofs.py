@@ -30,7 +30,7 @@ SEEN: Mapping[str, str] = {
     "priorities": f"red/urgent runs: not within 45 s; last seen: []; {NO_QUOTA}",
     "gangs": "not so: a gang that does not run holds no node",
     "packing": f"red/whole-0 runs: not within 45 s; last seen: []; {NO_NODE}",
-    "quota-dodging": "not so: a job on another job's quota is refused",
+    "quota-dodging": "not so: a job that says it is admitted is refused",
     "isolation": "not so: no pod of blue takes a node past the scheduler",
     "node-failure": "the slack queue lends 0: not within 45 s; last seen: None",
     "gpu-repair": "gpu-node-0 is quarantined: not within 45 s; last seen: None",
