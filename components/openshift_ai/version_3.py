@@ -51,7 +51,8 @@ OpenShift AI would create a ClusterQueue with the resources of all nodes, and a 
 Kueue manages. A team could use these past its quota. It does not change a ClusterQueue that exists. Kueue would give
 jobs without a queue a LocalQueue with the name `default` (`internal/controller/components/kueue`)."""
 LEFT: Final = (
-    "oc get crd -o name | grep -e opendatahub -e kueue -e ray.io -e cert-manager",
+    "oc get resourceflavors.kueue.x-k8s.io -o name",
+    "oc get crd -o name | grep -e opendatahub -e kueue -e ray.io -e cert-manager -e istiocsrs -e trustmanagers",
     "oc get operators.operators.coreos.com",
     "oc get namespace cert-manager",
     "oc get auths.services.platform.opendatahub.io,gatewayconfigs.services.platform.opendatahub.io",

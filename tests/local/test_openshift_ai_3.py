@@ -165,3 +165,8 @@ def test_destroy_removes_all_of_the_stack(project: Project, cluster: Cluster) ->
         assert cluster.list(api, kind) == [], kind
     left = {each["metadata"]["name"] for each in cluster.list(names.KUEUE_API, "ResourceFlavor")}
     assert left == {"default-flavor", "nvidia-gpu-flavor"}, "OpenShift AI's own stay"
+    for each in left:
+        cluster.patch(names.KUEUE_API, "ResourceFlavor", each, {"metadata": {"finalizers": None}})
+    definition = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "resourceflavors.kueue.x-k8s.io")
+    cluster.delete(*definition)
+    eventually("the commands of the page delete their definition", lambda: cluster.get(*definition) is None)

@@ -151,7 +151,8 @@ class OperatorsSettings(SettingsModel):
     """Maximum minutes to wait for the operator, and again for its components."""
     open_to_all: bool = False
     """From 2.25 on: let all pods of the cluster connect to OpenShift AI's operators, like MLBatch's NetworkPolicy. If
-    false, only the API server, OpenShift's Prometheus and the operators can.
+    false, the stack's own NetworkPolicy admits only the API server, OpenShift's Prometheus and the operators. OpenShift
+    AI's NetworkPolicy `redhat-ods-applications` admits all pods in either case.
     """
 
     @property
