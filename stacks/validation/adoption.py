@@ -1,5 +1,6 @@
 """Checks of a Kueue that the settings adopt: what the platform needs of it, and what its configuration lacks."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -22,6 +23,10 @@ _OF_KUEUE: Final[tuple[Path, ...]] = (
     ("recovery", "recoveryTimeoutSeconds"),
 )
 """Settings of the configuration of the platform's own Kueue."""
+_REJECTS: Final = (((2, 23), (2, 25, 9)), ((3, 0), (3, 4)))
+"""Versions of OpenShift AI, from and before, whose webhook rejects jobs without a queue label in managed namespaces.
+Jobs in AppWrappers have none (red-hat-data-services/rhods-operator, `internal/webhook/kueue/validating.go`)."""
+_MANAGED: Final = "kueue.openshift.io/managed"
 _OLDEST: Final = (0, 11)
 """The first Kueue with an integration for AppWrappers (kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.11.md)."""
 
@@ -84,6 +89,15 @@ def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
             ADOPT,
             f"Kueue in {kueue.namespace} does not queue AppWrappers: they would stay suspended",
             _queue_appwrappers(kueue),
+        )
+    version = (facts.data_science and facts.data_science.version) or ""
+    parts = tuple(map(int, re.findall(r"\d+", version)))
+    has_webhook = any(first <= parts < last for first, last in _REJECTS)
+    if has_webhook and _MANAGED in str(kueue.configuration):
+        yield ConfigError(
+            ADOPT,
+            f"OpenShift AI {version} rejects jobs in AppWrappers in the namespaces that this Kueue manages",
+            "upgrade OpenShift AI to 2.25.9 or 3.4, or uninstall it",
         )
     scheduling = partial.section(SchedulingSettings)
     if scheduling is not None and scheduling.packing is Packing.TOPOLOGY and kueue.api != names.KUEUE_API:
