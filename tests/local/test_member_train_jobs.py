@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError
 
 from attack.attacks import attacks, valid_jobs
 from components.tenancy import train_jobs
@@ -36,8 +38,18 @@ def project(standing: Standing) -> Project:
 
 @pytest.fixture(scope="module")
 def bob(paths: Paths, project: Project) -> Cluster:
-    """Return the cluster with the rights of a member of team red."""
-    return as_member(paths, "bob")
+    """Return the cluster with the rights of a member of team red, once a new Trainer finds its runtimes."""
+    bob = as_member(paths, "bob")
+    eventually("Trainer finds its runtimes", lambda: admitted(bob, train_job()))
+    return bob
+
+
+def admitted(member: Cluster, document: Document) -> bool:
+    try:
+        dry_run(member, document)
+    except (ApiException, DynamicApiError):
+        return False
+    return True
 
 
 def train_job(name: str = "train", nodes: int = 1, gpus: int = 8, namespace: str = "red", **spec: Any) -> Document:
