@@ -26,5 +26,5 @@ def test_the_catalogs_of_operators_are_named_with_all_that_they_have() -> None:
     catalogs = [{"metadata": {"name": name}} for name in ("certified-operators", "redhat-operators")]
     said = report([version], [], [], catalogs)
     assert "catalogs certified-operators, redhat-operators, which have only OpenShift AI and the GPU operator" in said
-    assert "The four operators of OpenShift AI 3 are stubs" in said
+    assert "The three operators of OpenShift AI 3 are stubs" in said
     assert "no OperatorHub" not in said
