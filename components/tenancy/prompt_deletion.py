@@ -5,6 +5,8 @@
 - Deletion without dependents leaves running pods that no queue counts.
 - Deletion in the foreground deletes the job's Workload first, because it is a dependent. The job loses its quota while
   its pods still end. The garbage collector also applies it to dependents of a deleted ConfigMap or of any other owner.
+- A TrainJob ends when Trainer has updated its PodGroup (v2.3.0, `pkg/runtime/framework/plugins/coscheduling`). Members
+  could fill the PodGroup until this update exceeds a bound.
 - A deleted pod runs as long as the request says, despite its specification (k8s.io/apiserver v0.34.2,
   `pkg/registry/rest/delete.go`). Some controllers replace the pod meanwhile, so each deletion adds a pod.
 """
@@ -143,6 +145,6 @@ def _of_deletion(grace_seconds: int) -> Iterator[Validation]:
         "delete --now does",
     )
     yield Validation(
-        expression=f"request.operation != 'DELETE' || variables.gone || !{replaced()} || {_MAY_RUN_PODS}",
+        expression=f"request.operation == 'CREATE' || variables.gone || !{replaced()} || {_MAY_RUN_PODS}",
         message="this belongs to a job, whose operator makes it again or needs it to end the job: delete the job",
     )

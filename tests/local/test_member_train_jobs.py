@@ -375,6 +375,7 @@ def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob:
         for kind, name, change, reason in (
             (("v1", "ConfigMap"), "train-runtime-snapshot", {"data": {"runtime": "{}"}}, "choose another name"),
             ((JOB_SET, "JobSet"), "train", {"spec": {"suspend": True}}, "cannot patch resource"),
+            ((POD_GROUP, "PodGroup"), "train", {"metadata": {"annotations": {"a": ""}}}, "this belongs to a job"),
             (("batch/v1", "Job"), "train-node-0", {"spec": {"parallelism": 9}}, "cannot patch resource"),
             ((TRAINER, "TrainJob"), "train", {"spec": {"suspend": True}}, "by its queue alone"),
             ((TRAINER, "TrainJob"), "train", {"spec": {"runtimePatches": []}}, "a submitted job is not changed"),
