@@ -104,6 +104,7 @@ def policy(bounds: JobBounds, longest_grace: int) -> AdmissionPolicy:
                 for name, seconds in bounds.annotated()
             ),
             _retries(bounds.retries),
+            *map(_exit_codes, ("terminalExitCodes", "retryableExitCodes")),
             *(
                 rule.validation("object", "request.resource.resource != 'podgroups' || ({rule})")
                 for rule in growing_jobs.POD_GROUP
@@ -131,6 +132,16 @@ def _retries(most: int) -> Validation:
     return Validation(
         expression=f"!('{name}' in variables.changed) || ({value}.matches('^[0-9]{{1,6}}$') && int({value}) <= {most})",
         message=f"{name} is a number from 0 to {most}",
+    )
+
+
+def _exit_codes(annotation: str) -> Validation:
+    """Return the rule for a list of exit codes. AppWrapper's only worker reads it again for each failed pod."""
+    name = f"{_PREFIX}{annotation}"
+    codes = "^[0-9]{1,3}(,[0-9]{1,3}){0,31}$"
+    return Validation(
+        expression=f"!('{name}' in variables.changed) || variables.annotations['{name}'].matches('{codes}')",
+        message=f"{name} has at most 32 numbers, with commas between them",
     )
 
 

@@ -373,7 +373,7 @@ def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob:
         other = {"metadata": {"name": "other-runtime-snapshot", "namespace": "red"}, "data": {"runtime": "{}"}}
         assert "choose another name" in refused(bob.create, {"apiVersion": "v1", "kind": "ConfigMap", **other})
         for kind, name, change, reason in (
-            (("v1", "ConfigMap"), "train-runtime-snapshot", {"data": {"runtime": "{}"}}, "choose another name"),
+            (("v1", "ConfigMap"), "train-runtime-snapshot", {"data": {"runtime": "{}"}}, "denied request"),
             ((JOB_SET, "JobSet"), "train", {"spec": {"suspend": True}}, "cannot patch resource"),
             ((POD_GROUP, "PodGroup"), "train", {"metadata": {"annotations": {"a": ""}}}, "this belongs to a job"),
             (("batch/v1", "Job"), "train-node-0", {"spec": {"parallelism": 9}}, "cannot patch resource"),

@@ -198,6 +198,7 @@ def test_bounds_are_those_that_were_given() -> None:
     assert "duration('1800s')" in by_name["warmupGracePeriodDuration"]["expression"]
     assert by_name["warmupGracePeriodDuration"]["message"].endswith("at most 30m")
     assert "<= 5)" in by_name["retryLimit"]["expression"]
+    assert by_name["terminalExitCodes"]["message"].endswith("at most 32 numbers, with commas between them")
     assert set(WARM_UP) <= {name for name, _ in JobBounds().annotated()}
 
 
