@@ -4,6 +4,7 @@ A stack without such a file gets that of its target, and the GPU nodes, system n
 settings name. Its update can then be reviewed without its cluster.
 """
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,7 +40,9 @@ def plant(api: Api, file: Path, named: Mapping[str, Any] | None = None) -> int:
         api.get(_MARKER)
         return 0
     documents = [document for document in yaml.safe_load_all(file.read_text()) if document]
-    documents += _named(documents, named or {})
+    # The program reports what is wrong with malformed settings.
+    with contextlib.suppress(AttributeError, TypeError):
+        documents += list(_named(documents, named or {}))
     for document in documents:
         try:
             # A new node keeps the status of its creation; it has no other source of resources.
@@ -66,9 +69,9 @@ def _named(planted: Sequence[Object], cluster: Mapping[str, Any]) -> Iterator[Ob
     for which, pool in enumerate([cluster.get("pool") or {}, *(cluster.get("morePools") or ())]):
         labels = pool.get("nodeSelector") or {}
         if labels and not any(labels.items() <= (each["metadata"].get("labels") or {}).items() for each in nodes):
-            like = next(each for each in nodes if _GPU in (each.get("status") or {}).get("allocatable", {}))
-            for number in range(3):
-                yield _node(like, f"gpu-{which}-{number}", labels, pool.get("rdma"))
+            like = [each for each in nodes if _GPU in (each.get("status") or {}).get("allocatable", {})]
+            for number in range(3 if like else 0):
+                yield _node(like[0], f"gpu-{which}-{number}", labels, pool.get("rdma"))
     # Controllers run on the node of the local kubelet.
     if system := (cluster.get("system") or {}).get("nodeSelector"):
         yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE_NAME, "labels": dict(system)}}

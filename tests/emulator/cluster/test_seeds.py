@@ -105,6 +105,13 @@ def test_a_stack_without_a_seed_of_its_own_gets_the_nodes_and_classes_of_its_set
     assert "/apis/storage.k8s.io/v1/storageclasses/efs" in server.objects
 
 
+@pytest.mark.parametrize("cluster", ["gpu", {"pool": "gpu"}, {"pool": {"nodeSelector": "gpu"}}, {"storageClasses": 3}])
+def test_malformed_settings_are_left_to_the_program(tmp_path: Path, cluster: Any) -> None:
+    server = Server()
+    assert plant(cast(Api, server), seed(tmp_path, NODE), cluster) == 1
+    assert MARKER in server.objects
+
+
 @pytest.mark.parametrize(
     ("document", "refuses", "message"),
     [
