@@ -122,8 +122,8 @@ def _of_networks() -> Iterator[Validation]:
     )
     yield _unless_administrator(
         f"({peers}).all(ends, ends.size() > 0 && ends.all(end, !has(end.namespaceSelector) && !has(end.ipBlock)))",
-        "only the platform's administrators open a team's network; a NetworkPolicy of others names pods of its own "
-        "namespace alone",
+        "only the platform's administrators open a team's network; a NetworkPolicy of others names only pods of the "
+        "same namespace",
     )
 
 

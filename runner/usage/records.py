@@ -64,7 +64,7 @@ class Usage:
 
 
 def month(text: str | None, now: datetime) -> Period:
-    """Return a month such as 2026-11 until now. None for the current one. Raises UsageError for others."""
+    """Return a month such as 2026-11 until now, the current one without a text. Raises UsageError for others."""
     try:
         begin = datetime.strptime(f"{now:%Y-%m}" if text is None else text, "%Y-%m").replace(tzinfo=UTC)
     except ValueError as error:

@@ -91,7 +91,7 @@ def test_a_job_without_pods_that_cannot_delete_its_objects_loses_its_quota() -> 
     written = looks(Server(items=[wrapper()])).patches
     path, body = written[0]
     assert path == JOB
-    assert body["metadata"] == {"resourceVersion": "7"}, "nothing is overwritten"
+    assert body["metadata"] == {"resourceVersion": "7"}, "a later change is not overwritten"
     states = {each["type"]: (each["status"], each["reason"]) for each in body["status"]["conditions"]}
     assert states == {
         "QuotaReserved": ("True", "x"),

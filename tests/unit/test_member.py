@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
+from urllib3 import HTTPConnectionPool
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from ask.manifest import ManifestError, read_objects
@@ -523,7 +524,7 @@ def test_an_output_that_breaks_goes_on_after_its_last_line(
         nonlocal reads
         reads += 1
         if reads == 2:
-            raise ReadTimeoutError(Any, "", "silent for a minute")  # type: ignore[arg-type]
+            raise ReadTimeoutError(HTTPConnectionPool("cluster"), "", "silent for a minute")
         if reads == 3:
             return [*whole(method, options), b"without a time\n"]
         return broken(method, options)
