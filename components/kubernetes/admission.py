@@ -57,16 +57,19 @@ class Validation:
 
     message: the error for the caller.
     message_expression: CEL of a message that names the value. If it fails, the caller gets `message`.
+    reason: the API's reason for the error, such as Forbidden. None is Invalid, after which controllers do not retry.
     """
 
     expression: str
     message: str
     message_expression: str | None = None
+    reason: str | None = None
 
     def body(self) -> Document:
         """Return the validation."""
         own = {"messageExpression": self.message_expression} if self.message_expression else {}
-        return {"expression": self.expression, "message": self.message, **own}
+        reason = {"reason": self.reason} if self.reason else {}
+        return {"expression": self.expression, "message": self.message, **own, **reason}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +80,8 @@ class AdmissionPolicy:
     conditions: CEL by name. The policy applies to requests that meet all of them.
     variables: CEL by name. Each may use only earlier ones.
     bounded: reject objects with more than MOST_ITEMS before the rules are applied. False for rules about controllers.
+    quota: name of the ResourceQuota in the request's namespace that the rules have as `params`. Without one of this
+    name, the policy does not apply. None: the rules have no `params`.
     """
 
     name: str
@@ -85,15 +90,17 @@ class AdmissionPolicy:
     conditions: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     bounded: bool = True
+    quota: str | None = None
     validations: Sequence[Validation]
 
     def documents(self) -> list[Document]:
         """Return the policy and its binding, which enforces it."""
+        params = {"paramRef": {"name": self.quota, "parameterNotFoundAction": "Allow"}} if self.quota else {}
         binding = {
             "apiVersion": API,
             "kind": "ValidatingAdmissionPolicyBinding",
             "metadata": {"name": self.name},
-            "spec": {"policyName": self.name, "validationActions": ["Deny"]},
+            "spec": {"policyName": self.name, "validationActions": ["Deny"], **params},
         }
         return [self._policy(), binding]
 
@@ -102,12 +109,14 @@ class AdmissionPolicy:
         conditions = [{"name": name, "expression": text} for name, text in self.conditions.items()]
         judged = {"judged": _JUDGED} if self.bounded else {}
         variables = [{"name": name, "expression": text} for name, text in {**judged, **self.variables}.items()]
+        params = {"paramKind": {"apiVersion": "v1", "kind": "ResourceQuota"}} if self.quota else {}
         return {
             "apiVersion": API,
             "kind": "ValidatingAdmissionPolicy",
             "metadata": {"name": self.name},
             "spec": {
                 "failurePolicy": "Fail",
+                **params,
                 "matchConstraints": {
                     "matchPolicy": "Equivalent",
                     **selector,

@@ -16,6 +16,14 @@ FILES: Final = 500
 """The most ConfigMaps of a team, and the most Secrets. Each may take 1 MiB in the API server's store."""
 MOST_JOBS: Final = 1000
 """The most objects of a team for each kind that members submit. Completed objects count."""
+TRAIN_JOB_SERVICES: Final = 5 * MOST_JOBS
+"""The most Services of a team's TrainJobs. Each has one, and those of deleted TrainJobs remain until the garbage
+collector finds them. While a team has no room for this Service, JobSet does not suspend the TrainJob's pods (v0.12.0,
+`pkg/controllers/jobset_controller.go`, createHeadlessSvcIfNecessary)."""
+BOUNDS: Final = "bounds"
+"""Name of the ResourceQuota with the bounds."""
+OWN_SERVICES: Final = "mlbatch/services"
+"""Annotation of this ResourceQuota: the number of Services from which on a team gets only those of TrainJobs."""
 PODS: Final = MOST_PODS
 """The most pods of a team. Completed pods count: from 12,500 of these on, Kubernetes deletes the oldest in the whole
 cluster (kube-controller-manager, `--terminated-pod-gc-threshold`), also those of gangs that still run."""
@@ -36,6 +44,8 @@ class Bounds:
     """What a team's namespace may have.
 
     services: the number of Services, including load balancers.
+    counts_train_jobs: the ResourceQuota alone limits all Services. False if a policy limits those of all other jobs
+    (`components.tenancy.service_policy`): then those of TrainJobs always have room.
     node_ports: a Service may open ports of the nodes.
     claims: the number of PVCs.
     storage: bytes that all PVCs request together.
@@ -43,6 +53,7 @@ class Bounds:
     """
 
     services: int = 500
+    counts_train_jobs: bool = True
     load_balancers: int = 0
     node_ports: bool = False
     claims: int = 100
@@ -57,8 +68,9 @@ def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
     whose affinity names other namespaces have a quota of 0 too, because a running pod keeps away the pods that its
     anti-affinity names.
     """
+    own = None if bounds.counts_train_jobs else {OWN_SERVICES: str(bounds.services)}
     return [
-        resource_quota("bounds", namespace, _hard(bounds)),
+        resource_quota(BOUNDS, namespace, _hard(bounds), annotations=own),
         resource_quota("no-system-pods", namespace, {"pods": "0"}, scope=EVICTING_PODS),
         resource_quota("no-foreign-affinity", namespace, {"pods": "0"}, scope=FOREIGN_AFFINITY),
     ]
@@ -102,7 +114,7 @@ def limit_range(namespace: pulumi.Input[str], disk: Quantity = DISK) -> Document
 
 def _hard(bounds: Bounds) -> dict[str, str]:
     hard = {
-        "services": _count(bounds.services),
+        "services": _count(bounds.services + (0 if bounds.counts_train_jobs else TRAIN_JOB_SERVICES)),
         "services.loadbalancers": _count(bounds.load_balancers),
         "persistentvolumeclaims": _count(bounds.claims),
         "requests.storage": str(bounds.storage),

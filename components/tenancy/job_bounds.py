@@ -20,6 +20,7 @@ from components.tenancy.quota_gate import JOBS
 
 _PREFIX: Final = "workload.codeflare.dev.appwrapper/"
 _FORCED: Final = f"{_PREFIX}forcefulDeletionGracePeriodDuration"
+_FAILED: Final = f"{_PREFIX}deletionOnFailureGracePeriodDuration"
 _DURATION: Final = "^([0-9]{1,6}([.][0-9]{1,6})?(h|m|s|ms))+$"
 """Go's durations (time.ParseDuration), without a sign and without units below milliseconds."""
 
@@ -59,7 +60,7 @@ class JobBounds:
         yield f"{_PREFIX}warmupGracePeriodDuration", self.warmup_grace
         yield f"{_PREFIX}failureGracePeriodDuration", self.failure_grace
         yield f"{_PREFIX}retryPausePeriodDuration", self.retry_pause
-        yield f"{_PREFIX}deletionOnFailureGracePeriodDuration", self.failed_grace
+        yield _FAILED, self.failed_grace
         yield _FORCED, self.forced_deletion_grace
 
 
@@ -102,6 +103,11 @@ def policy(bounds: JobBounds, longest_grace: int) -> AdmissionPolicy:
             *(
                 _duration(name, seconds, longest_grace if name == _FORCED else 0)
                 for name, seconds in bounds.annotated()
+            ),
+            Validation(
+                expression=f"oldObject == null || variables.annotations[?'{_FAILED}'] == "
+                f"variables.before[?'{_FAILED}']",
+                message=f"{_FAILED} is not changed: AppWrapper would keep a failed job for this time again",
             ),
             _retries(bounds.retries),
             *map(_exit_codes, ("terminalExitCodes", "retryableExitCodes")),

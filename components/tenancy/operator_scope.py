@@ -19,11 +19,11 @@ from typing import Final
 
 from components import names
 from components.job_kinds import APPWRAPPER as APPWRAPPERS
-from components.job_kinds import JOB, JOB_SET, POD, RAY_CLUSTER, RAY_JOB
+from components.job_kinds import JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE
 from components.tenancy.promises import Promise
-from components.tenancy.prompt_deletion import replaced
+from components.tenancy.prompt_deletion import APPWRAPPERS_LABEL, replaced
 from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
 
 _QUEUE_FIELDS: Final = (
@@ -51,11 +51,10 @@ in it."""
 _EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE", "UPDATE", "DELETE"])
 _IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
 _OF_JOBS: Final = f"(request.resource.resource == '{APPWRAPPERS.plural}')"
-_APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
-"""Label of all objects that AppWrapper creates."""
-_RUN_PODS: Final = tuple(kind.plural for kind in (POD, JOB, JOB_SET, RAY_CLUSTER))
+_MADE_AGAIN: Final = (*(kind.plural for kind in (POD, JOB, JOB_SET, RAY_CLUSTER, POD_GROUP)), "services")
+"""Kinds that run pods, or that the operator of a job needs to suspend its pods."""
 _REPLACED: Final = (
-    f"(request.resource.resource in {words(_RUN_PODS)} && {replaced()} && "
+    f"(request.resource.resource in {words(_MADE_AGAIN)} && {replaced()} && "
     f"!(request.resource.resource == '{JOB.plural}' && {replaced([RAY_JOB.kind])}))"
 )
 """CEL of a deletion after which another controller starts a replacement while the old pods still end. KubeRay does not
@@ -92,7 +91,7 @@ def _appwrapper() -> AdmissionPolicy:
         "AppWrapper acts in the namespaces of teams, and keeps its lease and its certificate",
         Validation(
             expression=f"request.operation != 'DELETE' || !({_IN_TEAM}) || "
-            f"'{_APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}}) || !{_REPLACED}",
+            f"'{APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}}) || !{_REPLACED}",
             message="AppWrapper does not delete what another controller would start again",
         ),
     )

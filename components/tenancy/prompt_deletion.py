@@ -14,12 +14,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from components import names
 from components.job_kinds import ENDLESS, JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON
 from components.tenancy.promises import Promise
-from components.tenancy.quota_gate import JOBS
+from components.tenancy.quota_gate import JOBS, LONGEST_END
 
 _CLAIMS: Final = "kubernetes.io/pvc-protection"
 """Kubernetes adds this finalizer to PVCs in their author's name and removes it again. It does not remove it from other
@@ -46,6 +47,8 @@ _DELETED: Final = (
 REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY_JOB.kind, TRAIN_JOB.kind)
 """Controllers that start a replacement while a deleted pod still ends. The controllers of PyTorchJobs and StatefulSets
 wait, because the replacement has the same name. AppWrapper waits too."""
+APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
+"""Label of all objects that AppWrapper creates, and of the pods of its jobs."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"
 """CEL that is true for administrators, who delete pods from lost nodes, and for the program, which deletes in the
 foreground. It is false for members."""
@@ -76,7 +79,7 @@ def replaced(controllers: Sequence[str] = REPLACING) -> str:
 
 
 def policy(grace_seconds: int) -> AdmissionPolicy:
-    """Return the policy. grace_seconds: the longest time that a pod gets to end."""
+    """Return the policy. grace_seconds: the longest time that a pod of an AppWrapper gets to end."""
     return AdmissionPolicy(
         name=Promise.PROMPT_DELETION.policy,
         requests=[
@@ -135,9 +138,13 @@ def _of_deletion(grace_seconds: int) -> Iterator[Validation]:
         message="in the foreground, a job's quota would be free before its pods have ended: set propagationPolicy to "
         "Background, as kubectl does by itself",
     )
+    outside = min(grace_seconds, LONGEST_END)
+    is_long = f"oldObject == null || '{APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}})"
     yield Validation(
-        expression=f"request.resource.resource != 'pods' || {_GRACE}.orValue(1) <= {grace_seconds}",
-        message=f"a pod ends within {grace_seconds} seconds: leave gracePeriodSeconds out, or ask for less",
+        expression="request.resource.resource != 'pods' || "
+        f"{_GRACE}.orValue(1) <= ({is_long} ? {grace_seconds} : {outside})",
+        message=f"a pod ends within {grace_seconds} seconds, outside an AppWrapper within {outside}: leave "
+        "gracePeriodSeconds out, or ask for less",
     )
     yield Validation(
         expression=f"request.operation != 'DELETE' || variables.gone || !({_AT_ONCE}) || {_MAY_RUN_PODS}",

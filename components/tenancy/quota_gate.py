@@ -25,12 +25,12 @@ KNOWN: Final = (*(kind.identity for kind in SUBMITTED), JOB_SET.identity)
 _ALLOWED_LABELS: Final = (names.QUEUE_LABEL, names.LONGEST_LABEL)
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
 _OWNERS: Final = "{0}.metadata.?ownerReferences.orValue([])"
-_LONGEST_END: Final = 30
+LONGEST_END: Final = 30
 """Seconds that pods outside AppWrappers get to end, Kubernetes' default. Kueue frees the quota of such a job when the
 job has finished, even if some of its pods still end. AppWrapper waits for them."""
 _SHORT_END: Final = Rule(
-    condition=f"{{0}}.?spec.?terminationGracePeriodSeconds.orValue({_LONGEST_END}) <= {_LONGEST_END}",
-    message=f"pods outside an AppWrapper end within {_LONGEST_END} s, because their quota is free when the job has "
+    condition=f"{{0}}.?spec.?terminationGracePeriodSeconds.orValue({LONGEST_END}) <= {LONGEST_END}",
+    message=f"pods outside an AppWrapper end within {LONGEST_END} s, because their quota is free when the job has "
     "finished: lower terminationGracePeriodSeconds, or wrap the job in an AppWrapper",
 )
 

@@ -144,10 +144,10 @@ def policy(trainer: str = TRAINER) -> AdmissionPolicy:
                 for name, message in _MESSAGES.items()
             ),
             _of_train_jobs(
-                f"{_SPEC}.?runtimePatches.orValue([]).all(patch, {_JOBS}.all(job, {_CONTAINERS}.all(container, "
-                f"container.name == '{NODE}')))",
-                f"runtimePatches change the container {NODE} alone: another one would be added to the pods without an "
-                "image, and they would never run",
+                f"{_SPEC}.?runtimePatches.orValue([]).all(patch, {_JOBS}.all(job, job.name == '{NODE}' && "
+                f"{_CONTAINERS}.all(container, container.name == '{NODE}')))",
+                f"runtimePatches change the replicated job {NODE} and its container {NODE} alone: another one would be "
+                "added without an image, and would never run",
             ),
             _of_train_jobs(
                 f"{_SPEC}.?runtimePatches.orValue([]).all(patch, !patch.manager.startsWith('{_QUEUES_PATCH}') || "

@@ -52,6 +52,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
     return [
         pod_policy.policy(rules),
         service_policy.policy(service_rules(inputs, cluster)),
+        service_policy.number(),
         wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
         train_jobs.policy(gatekeepers.trainer or callers.TRAINER),

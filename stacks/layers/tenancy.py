@@ -140,7 +140,7 @@ def _team(
         kueue_api=cluster.kueue_api,
         role=editor.name,
         labels=boundary.namespace_labels(inputs, cluster),
-        bounds=team.bounds(),
+        bounds=replace(team.bounds(), counts_train_jobs=not cluster.has_admission_policies),
         defined=[APPWRAPPERS, *gangs, *trained],
         network=network(inputs, team.network),
         unenforced=resolved.unenforced,

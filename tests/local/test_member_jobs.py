@@ -399,6 +399,10 @@ CHANGES: Mapping[str, tuple[Document, str]] = {
         {"metadata": {"annotations": {f"{ANNOTATION}terminalExitCodes": ",".join(["1"] * 33)}}},
         "at most 32 numbers",
     ),
+    "another time to keep it after a failure": (
+        {"metadata": {"annotations": {f"{ANNOTATION}deletionOnFailureGracePeriodDuration": "60s"}}},
+        "is not changed",
+    ),
     "a pause": ({"spec": {"suspend": True}}, "by its queue alone"),
 }
 

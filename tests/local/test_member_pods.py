@@ -766,8 +766,20 @@ class TestOperators:
             of_a_job = {"spec": {"ingress": [{"from": [own]}]}}
             said = refused(patched, operator, api, kind, "network-boundary", "blue", of_a_job)
             assert "write NetworkPolicy network-boundary" in said
+            said = refused(operator.delete, api, kind, "network-boundary", "blue")
+            assert "delete NetworkPolicy network-boundary" in said
         finally:
             cluster.delete(RBAC, "RoleBinding", "others", "blue")
+
+    def test_a_network_policy_is_deleted_with_its_namespace(self, cluster: Cluster) -> None:
+        metadata = {"name": "network-boundary", "namespace": "ending"}
+        spec = {"podSelector": {}, "policyTypes": ["Ingress"]}
+        cluster.create(namespace("ending", {"mlbatch-team-namespace": "true"}))
+        cluster.create(
+            {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}
+        )
+        cluster.delete("v1", "Namespace", "ending")
+        eventually("it is gone", lambda: cluster.get("v1", "Namespace", "ending"), lambda found: found is None)
 
     @pytest.mark.parametrize(
         "operator", ["kuberay-operator", "kubeflow-trainer-controller-manager", "training-operator"]

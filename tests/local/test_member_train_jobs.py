@@ -15,7 +15,8 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from attack.attacks import attacks, valid_jobs
-from components.tenancy import train_jobs
+from components.tenancy import bounds, train_jobs
+from components.tenancy.callers import APPWRAPPER
 from emulator.paths import Paths
 from tests.local import printed
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang, operators_settings
@@ -367,7 +368,59 @@ def test_a_train_job_with_objects_of_its_team_is_admitted(bob: Cluster, job: str
     dry_run(bob, HONEST[job])
 
 
-def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob: Cluster) -> None:
+def service(name: str) -> Document:
+    """Return a Service without pods in team red."""
+    metadata = {"name": name, "namespace": "red"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {"clusterIP": "None", "selector": {"a": "b"}},
+    }
+
+
+def test_a_member_cannot_keep_the_pods_of_a_train_job_without_its_service(
+    cluster: Cluster, bob: Cluster, paths: Paths
+) -> None:
+    """JobSet suspends a job only if it can create the job's Service, so other Services leave room for this one."""
+    alice, quota = as_member(paths, "alice"), ("v1", "ResourceQuota", "bounds")
+    annotations = cluster.existing(*quota, "red")["metadata"]["annotations"]
+    cluster.patch(*quota, {"metadata": {"annotations": {bounds.OWN_SERVICES: "2"}}}, "red")
+    own = [service("borrower"), service("other"), service("last")]
+    try:
+        for each in own[:2]:
+            bob.create(each)
+        eventually("the team has all its Services", lambda: not admitted(bob, own[2]))
+        assert "exceeded quota: bounds, requested: services=1, used: services=2, limited: services=2" in refused(
+            dry_run, bob, own[2]
+        )
+        with trained(bob, cluster, train_job("borrower", nodes=3)):
+            runs(cluster, "borrower", nodes=3)
+            bob.delete("v1", "Service", "borrower", "red")
+            eventually("another one takes its place", lambda: created(bob, own[2]))
+            with submitted(alice, gang("owner", "blue", pods=1, gpus=8)):
+                eventually(
+                    "the owner has its node",
+                    lambda: [pod["status"]["phase"] for pod in pods_of(cluster, "blue", "owner")],
+                    lambda found: found == ["Running"],
+                )
+                assert not pods(cluster, "borrower", phase="Running")
+                assert cluster.existing("v1", "Service", "borrower", "red")["spec"]["selector"] != {"a": "b"}
+    finally:
+        cluster.patch(*quota, {"metadata": {"annotations": annotations}}, "red")
+        for each in own[1:]:
+            cluster.delete("v1", "Service", each["metadata"]["name"], "red")
+
+
+def created(member: Cluster, document: Document) -> bool:
+    try:
+        member.create(document)
+    except (ApiException, DynamicApiError):
+        return False
+    return True
+
+
+def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob: Cluster, paths: Paths) -> None:
     with trained(bob, cluster, train_job()):
         (pod,) = runs(cluster, "train", nodes=1)
         other = {"metadata": {"name": "other-runtime-snapshot", "namespace": "red"}, "data": {"runtime": "{}"}}
@@ -391,6 +444,9 @@ def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob:
             ((POD_GROUP, "PodGroup"), "train", "this belongs to a job"),
         ):
             assert reason in refused(bob.delete, *kind, name, "red"), name
+        wrapper = as_member(paths, APPWRAPPER)
+        for kind in (("v1", "Service"), (POD_GROUP, "PodGroup")):
+            assert "another controller would start again" in refused(wrapper.delete, *kind, "train", "red")
         made = bob.existing(JOB_SET, "JobSet", "train", "red")
         owner = {"apiVersion": JOB_SET, "kind": "JobSet", "name": "train", "uid": made["metadata"]["uid"]}
         owned = labelled(name="other", ownerReferences=[{**owner, "controller": True}])

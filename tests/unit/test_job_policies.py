@@ -133,7 +133,7 @@ def test_pods_are_deleted_and_evicted_within_the_settings_grace() -> None:
     assert "/pods" in requests(policy, "DELETE")
     assert "/pods/eviction" in requests(policy, "CREATE")
     (rule,) = [each for each in policy.validations if each.message.startswith("a pod ends within 90 seconds")]
-    assert rule.expression.endswith("<= 90")
+    assert rule.expression.endswith("? 90 : 30)")
 
 
 def test_the_gate_is_opened_by_the_accounts_of_the_manifests() -> None:
