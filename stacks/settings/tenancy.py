@@ -250,7 +250,8 @@ class TeamServicesSettings(SettingsModel):
     """Limits for Services in the team's namespace."""
 
     total: Annotated[int, Field(ge=1, le=5000)] = Bounds.services
-    """Maximum number of Services of all types. A job has one Service, or one for each pod."""
+    """Maximum number of Services of all types. A job has one Service, or one for each pod. From this number on, only
+    TrainJobs get more."""
     load_balancers: Annotated[int, Field(ge=0, le=100)] = Bounds.load_balancers
     """Maximum number of Services of type LoadBalancer. Each must list its allowed source addresses."""
     node_ports: bool = Bounds.node_ports

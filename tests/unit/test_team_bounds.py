@@ -13,8 +13,17 @@ from components.kubernetes.fabric import Fabric
 from components.kubernetes.placement import Placement
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
-from components.tenancy import editor
-from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, limit_range, quotas
+from components.tenancy import editor, service_policy
+from components.tenancy.bounds import (
+    APPWRAPPERS,
+    BOUNDS,
+    OWN_SERVICES,
+    POD_GROUPS,
+    Bounds,
+    job_quotas,
+    limit_range,
+    quotas,
+)
 from components.tenancy.promises import Promise
 from stacks.config.inputs import StackInputs
 from stacks.layers import boundary
@@ -68,11 +77,25 @@ class TestTeams:
         for kind in ("appwrappers", "podgroups"):
             assert definitions <= record.closure(record.one("ResourceQuota", kind, "blue"))
 
+    def test_a_policy_leaves_room_for_the_services_of_train_jobs(self, mirror: Mirror, kubeconfig: Path) -> None:
+        teams = shipped()["teams"]
+        teams[0]["services"] = {"total": 20}
+        record = registered(loaded({**shipped(), "teams": teams}, mirror, kubeconfig))
+        quota = record.one("ResourceQuota", BOUNDS, teams[0]["name"]).inputs
+        assert quota["spec"]["hard"]["services"] == "5020"
+        assert quota["metadata"]["annotations"] == {OWN_SERVICES: "20"}
+        policy, binding = service_policy.number().documents()
+        rules = record.one("ValidatingAdmissionPolicy", policy["metadata"]["name"]).inputs["spec"]
+        assert rules["paramKind"] == {"apiVersion": "v1", "kind": "ResourceQuota"}
+        assert binding["spec"]["paramRef"] == {"name": BOUNDS, "parameterNotFoundAction": "Allow"}
+        assert OWN_SERVICES in rules["validations"][0]["expression"]
+
     def test_without_policies_what_is_left_out_is_filled_in(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = {**shipped(), "tenancy": {"acceptUnenforced": [str(promise) for promise in Promise]}}
         raw["scheduling"] = {"packing": "none"}  # the default's scheduler needs a newer cluster
         record = registered(loaded(raw, mirror, kubeconfig, version="1.29"))
         assert record.of("ValidatingAdmissionPolicy") == []
+        assert record.one("ResourceQuota", BOUNDS, "blue").inputs["spec"]["hard"]["services"] == "500"
         ranges = {item.inputs["metadata"]["namespace"]: item.inputs["spec"] for item in record.of("LimitRange")}
         assert ranges == dict.fromkeys(("blue", "red"), limit_range("blue")["spec"])
         assert {item.inputs["metadata"]["namespace"] for item in record.of("ResourceQuota")} >= {"blue", "red"}
