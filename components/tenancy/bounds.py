@@ -23,7 +23,7 @@ collector finds them. While a team has no room for this Service, JobSet does not
 BOUNDS: Final = "bounds"
 """Name of the ResourceQuota with the bounds."""
 OWN_SERVICES: Final = "mlbatch/services"
-"""Annotation of this ResourceQuota: the number of Services from which on a team gets only those of TrainJobs."""
+"""Annotation of this ResourceQuota: a team with this many Services gets only those of TrainJobs."""
 PODS: Final = MOST_PODS
 """The most pods of a team. Completed pods count: from 12,500 of these on, Kubernetes deletes the oldest in the whole
 cluster (kube-controller-manager, `--terminated-pod-gc-threshold`), also those of gangs that still run."""
