@@ -444,6 +444,8 @@ def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob:
             ((POD_GROUP, "PodGroup"), "train", "this belongs to a job"),
         ):
             assert reason in refused(bob.delete, *kind, name, "red"), name
+        long = {"name": pod["metadata"]["name"], "namespace": "red", "body": {"gracePeriodSeconds": 31}}
+        assert "outside an AppWrapper within 30" in refused(bob.client.delete, bob.kind("v1", "Pod"), **long)
         wrapper = as_member(paths, APPWRAPPER)
         for kind in (("v1", "Service"), (POD_GROUP, "PodGroup")):
             assert "another controller would start again" in refused(wrapper.delete, *kind, "train", "red")
