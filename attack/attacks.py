@@ -14,6 +14,8 @@ _RESOURCES: Document = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"m
 _NAMES = {"containers": "main", "initContainers": "init"}
 _WRAPPER: Final = "AppWrapper"
 _QUEUED: Final = {"name": "attack", "labels": {"kueue.x-k8s.io/queue-name": "default-queue"}}
+_LARGE: Final = "<" * 12_000
+"""70 KiB as JSON, which has six bytes for this character."""
 _WRAPPED: Final = "wrapped"
 _ALONE: Final = "alone"
 
@@ -67,7 +69,7 @@ def pod(spec: Mapping[str, Any], metadata: Mapping[str, Any] | None = None) -> D
 
 
 def _read(file: str) -> Any:
-    return yaml.safe_load(resources.files("attack").joinpath(file).read_text())
+    return yaml.safe_load(resources.files("attack").joinpath(file).read_text().replace("{large}", _LARGE))
 
 
 def _of(group: Mapping[str, Any]) -> Iterator[Attack]:

@@ -18,7 +18,9 @@ the number, which the API server's limit of costs does not count: a loop over 64
 MOST_LEVELS: Final = 24
 """The most lists and mappings within each other in a part of an object without a schema. CEL writes such a part as text
 by copying it once for each level (google/cel-go v0.26.0, `ext/formatting.go`). A RayJob needs 17."""
-_FIELDS: Final = ("spec", "data", "binaryData")
+_MOST_ESCAPES: Final = 65_536
+"""The most characters that `json_size` counts as six bytes. Longer lists of them take memory of the API server."""
+_FIELDS: Final = ("spec", "data", "binaryData", "type")
 _METADATA: Final = {"labels": "{}", "annotations": "{}", "ownerReferences": "[]", "finalizers": "[]"}
 _ITEMS: Final = r"""findAll(r'"(?:[^"\\]|\\.)*"|[,{\[]').size()"""
 """CEL of the number of strings, separators, lists and mappings in a text form. The contents of strings do not count."""
@@ -149,6 +151,16 @@ def written(item: str, metadata: Mapping[str, str] = _METADATA) -> str:
     fields = [f"{item}.?{field}.orValue({{}})" for field in _FIELDS]
     fields += [f"{item}.metadata.?{field}.orValue({empty})" for field, empty in metadata.items()]
     return f"'{'%s' * len(fields)}'.format([{', '.join(fields)}])"
+
+
+def json_size(text: str) -> str:
+    """Return CEL of a bound on the bytes that a text form has as JSON. It is too low only above 384 KiB.
+
+    The API server, its store and AppWrapper write <, > and & with six bytes each, and most control characters (Go,
+    encoding/json). The text form has one byte for <, > and &, and two or four for control characters (Go,
+    strconv.Quote).
+    """
+    return rf"(bytes({text}).size() + 5 * {text}.findAll(r'[<>&]|\\[avx]', {_MOST_ESCAPES}).size())"
 
 
 _KEYS: Final = " + ".join(f"object.?{field}.orValue({{}}).size()" for field in ("data", "binaryData"))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, written
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, json_size, words, written
 from components.tenancy import growing_jobs
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON
@@ -24,8 +24,12 @@ _FAILED: Final = f"{_PREFIX}deletionOnFailureGracePeriodDuration"
 _DURATION: Final = "^([0-9]{1,6}([.][0-9]{1,6})?(h|m|s|ms))+$"
 """Go's durations (time.ParseDuration), without a sign and without units below milliseconds."""
 
-SIZE: Final = 256 * 1024
-"""The most bytes of an object in CEL's notation, without what the API server adds. A request has at most 1.5 MiB."""
+SIZE: Final = 64 * 1024
+"""The most bytes of a job or other object as JSON, without what the API server adds. AppWrapper and Kueue keep all jobs
+in memory. The jobs of the platform and of `examples` have at most 3.2 KiB, 7 KiB with the copy of `kubectl apply`."""
+FILE_SIZE: Final = 256 * 1024
+"""The same for ConfigMaps and Secrets. A request has at most 1.5 MiB."""
+_FILES: Final = ("configmaps", "secrets")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,19 +68,22 @@ class JobBounds:
         yield _FORCED, self.forced_deletion_grace
 
 
-_BESIDE_JOBS: Final = ("configmaps", "persistentvolumeclaims", "secrets", "services")
+_BESIDE_JOBS: Final = ("persistentvolumeclaims", "services", *_FILES)
 
 
-def _written(item: str) -> str:
+def _size(item: str) -> str:
     """Return CEL of the number of bytes of an object that people write."""
     metadata = {"labels": "{}", "annotations": "{}", "ownerReferences": "[]", "managedFields": "[]"}
-    return f"bytes({written(item, metadata)}).size()"
+    return json_size(written(item, metadata))
 
 
 _SIZE: Final = Validation(
-    expression=f"!{IS_PERSON} || {_written('object')} <= {SIZE} || "
-    f"(oldObject != null && {_written('object')} <= {_written('oldObject')})",
-    message=f"an object has at most {SIZE // 1024} KiB, labels and annotations included: keep large files in a volume",
+    expression=f"!{IS_PERSON} || "
+    f"variables.size <= (request.resource.resource in {words(_FILES)} ? {FILE_SIZE} : {SIZE}) || "
+    "(oldObject != null && variables.size <= variables.sizeBefore)",
+    message=f"an object has at most {SIZE // 1024} KiB, and a ConfigMap or Secret {FILE_SIZE // 1024} KiB, labels and "
+    "annotations included, and 6 bytes for each <, > and &: keep programs in a ConfigMap beside the job, and large "
+    "files in a volume",
 )
 
 
@@ -96,6 +103,8 @@ def policy(bounds: JobBounds, longest_grace: int) -> AdmissionPolicy:
         namespaces=TEAM_NAMESPACES,
         variables={
             "annotations": "object.metadata.?annotations.orValue({})",
+            "size": _size("object"),
+            "sizeBefore": _size("oldObject"),
             "before": "oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})",
             "changed": "variables.annotations.filter(key, variables.annotations[?key] != variables.before[?key])",
         },

@@ -16,7 +16,7 @@ from components.job_kinds import (
     STATEFUL_SET,
     TRAIN_JOB,
 )
-from components.kubernetes.admission import Validation, words
+from components.kubernetes.admission import Validation, json_size, words
 from components.scheduling.priorities import PRIORITIES
 
 _KUEUE: Final = "kueue.x-k8s.io/"
@@ -138,25 +138,16 @@ def _has_no_ray_words(metadata: str) -> str:
 
 
 TEMPLATE_SIZE: Final = 32 * 1024
-"""The most bytes of a pod template in CEL's notation."""
-JOB_SIZE: Final = 64 * 1024
-"""The same for all pod templates of a job together."""
+"""The most bytes of a pod template as JSON."""
 JOB_ITEMS: Final = 1_000
 """The most opening braces in the notation of a job's pod templates. An empty toleration has two bytes there, and about
 70 in each controller that has the job in memory."""
-SIZES: Final = (
-    Rule(
-        condition=f"bytes('%s'.format([{{0}}])).size() <= {JOB_SIZE}",
-        message=f"the pod templates of a job together have at most {JOB_SIZE // 1024} KiB, because controllers keep "
-        "all jobs in memory: keep programs in a ConfigMap",
-    ),
-    Rule(
-        condition=f"'%s'.format([{{0}}]).findAll('[{{]').size() <= {JOB_ITEMS}",
-        message=f"the pod templates of a job have at most {JOB_ITEMS} opening braces, one for each environment "
-        "variable or mount, because controllers keep all jobs in memory: remove some, and keep programs in a ConfigMap",
-    ),
+FEW_ITEMS: Final = Rule(
+    condition=f"'%s'.format([{{0}}]).findAll('[{{]').size() <= {JOB_ITEMS}",
+    message=f"the pod templates of a job have at most {JOB_ITEMS} opening braces, one for each environment "
+    "variable or mount, because controllers keep all jobs in memory: remove some, and keep programs in a ConfigMap",
 )
-"""Rules for the list of a job's pod templates."""
+"""Rule for the list of a job's pod templates."""
 
 CONTAINERS: Final = 32
 """The most containers in all pod templates of a job. Kueue v0.19.2 needs 7 KiB for each: its copies of the Workload,
@@ -185,7 +176,7 @@ def rules(gpu_resource: str) -> list[Rule]:
     )
     return [
         Rule(
-            condition=f"bytes('%s'.format([{{0}}])).size() <= {TEMPLATE_SIZE}",
+            condition=json_size("'%s'.format([{0}])") + f" <= {TEMPLATE_SIZE}",
             message=f"a pod template has at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep "
             "programs in a ConfigMap",
         ),

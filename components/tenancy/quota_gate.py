@@ -88,9 +88,8 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
                 + ")",
                 message="what a submitted job tells Kueue and KubeRay is not changed: delete it, and submit it anew",
             ),
-            *(
-                rule.validation("variables.templates", "!variables.created || !variables.person || ({rule})")
-                for rule in pod_templates.SIZES
+            pod_templates.FEW_ITEMS.validation(
+                "variables.templates", "!variables.created || !variables.person || ({rule})"
             ),
             pod_templates.FEW_CONTAINERS.validation(
                 "[variables.templates]", "!variables.created || !variables.person || ({rule})"

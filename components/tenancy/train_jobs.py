@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from components.job_kinds import TRAIN_JOB
-from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, json_size, words
 from components.queueing.trainer import NODE, SNAPSHOT, priorities
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import TRAINER
@@ -119,7 +119,7 @@ def policy(trainer: str = TRAINER) -> AdmissionPolicy:
                 "another name",
             ),
             _of_train_jobs(
-                f"bytes('%s'.format([{_SPEC}])).size() <= {TEMPLATE_SIZE}",
+                json_size(f"'%s'.format([{_SPEC}])") + f" <= {TEMPLATE_SIZE}",
                 f"a TrainJob has at most {TEMPLATE_SIZE // 1024} KiB, because each pod has a copy: keep programs in a "
                 "ConfigMap",
             ),

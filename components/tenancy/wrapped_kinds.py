@@ -116,7 +116,10 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
                 message=f"an AppWrapper has at most {COMPONENTS} components, because AppWrapper creates those of all "
                 "jobs one after the other: submit several AppWrappers",
             ),
-            *(rule.validation("variables.templates") for rule in (*pod_templates.SIZES, pod_templates.FEW_CONTAINERS)),
+            *(
+                rule.validation("variables.templates")
+                for rule in (pod_templates.FEW_ITEMS, pod_templates.FEW_CONTAINERS)
+            ),
             *(
                 Validation(
                     expression=f"variables.manifests.all(item, !{pod_templates.is_kind('item', kind)})",

@@ -893,12 +893,15 @@ def test_jobs_end_at_a_number(cluster: Cluster, alice: Cluster) -> None:
 
 
 def test_a_job_ends_at_a_size(alice: Cluster) -> None:
+    """The size is that of the JSON that the API server stores, and that controllers keep in memory."""
     job = wrapper("large", "blue")
-    files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"a": "x" * 200_000}}
+    files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"a": "x" * 60_000}}
     job["spec"]["components"].append({"template": files})
     dry_run(alice, job)
-    files["data"] = {"a": "x" * 262_144}
-    assert "at most 256 KiB" in refused(dry_run, alice, job)
+    for size, texts in {1: "x", 2: '"', 4: "\U0001f600", 6: "<\x01\x07\x0b\u2028"}.items():
+        for text in texts:
+            files["data"] = {"a": text * (66_000 // size)}
+            assert "at most 64 KiB" in refused(dry_run, alice, job), repr(text)
 
 
 def test_a_pod_template_ends_at_a_size(alice: Cluster) -> None:
@@ -971,10 +974,10 @@ def test_labels_count_as_a_part_of_an_objects_size(alice: Cluster) -> None:
         metadata = document["metadata"]
         dry_run(alice, {**document, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), "a": "b"}}})
         large = {**document, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
-        assert "at most 256 KiB" in refused(dry_run, alice, large), document["kind"]
+        assert "at most 64 KiB" in refused(dry_run, alice, large), document["kind"]
     alice.create(documents[1])
     try:
-        assert "at most 256 KiB" in refused(
+        assert "Secret 256 KiB" in refused(
             alice.patch, "v1", "ConfigMap", "large", {"metadata": {"labels": labels}}, "blue"
         )
     finally:
@@ -985,7 +988,13 @@ def test_labels_count_as_a_part_of_an_objects_size(alice: Cluster) -> None:
 def test_a_file_ends_at_a_size(kind: str, alice: Cluster) -> None:
     file = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "files", "namespace": "blue"}}
     dry_run(alice, {**file, "data": {"a": "eHh4" * 60_000}})
-    assert "at most 256 KiB" in refused(dry_run, alice, {**file, "data": {"a": "eHh4" * 70_000}})
+    assert "Secret 256 KiB" in refused(dry_run, alice, {**file, "data": {"a": "eHh4" * 70_000}})
+
+
+def test_a_secrets_type_counts_as_a_part_of_its_size(alice: Cluster) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "typed", "namespace": "blue"}, "type": "a/b"}
+    dry_run(alice, secret)
+    assert "Secret 256 KiB" in refused(dry_run, alice, {**secret, "type": "a/" + "b" * 270_000})
 
 
 def test_members_cannot_change_their_restrictions(alice: Cluster) -> None:
