@@ -25,7 +25,7 @@ class Followed(Generic[T]):
     """What counts of all objects at a path of the API server, by namespace and name, kept up to date.
 
     read: returns what counts of an object, from the object and what counted of it before. None drops the object.
-    alive: called with the seconds until the next call. changed: set with every change.
+    alive: called with the seconds until the next call. changed: set with every change. page: objects in one answer.
     """
 
     def __init__(
@@ -35,8 +35,10 @@ class Followed(Generic[T]):
         read: Callable[[Json, T | None], T | None],
         alive: Callable[[float], None],
         changed: threading.Event,
+        page: int = PAGE,
     ) -> None:
         self._api, self._path, self._read, self._alive, self._changed = api, path, read, alive, changed
+        self._page = page
         self._version = ""
         self.lock = threading.Lock()
         """Holds `objects` still."""
@@ -67,9 +69,10 @@ class Followed(Generic[T]):
 
     def _list(self) -> str:
         """Read all objects page by page; return the version to watch from."""
-        query, found = {"limit": str(PAGE)}, set()
+        query, found = {"limit": str(self._page)}, set()
         while True:
             page = self._api.get(self._path, **query)
+            self._alive(WATCH_LIMIT)
             for item in page["items"]:
                 found.add(_key(item))
                 self._take(item)

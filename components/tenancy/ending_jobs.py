@@ -27,6 +27,9 @@ LABEL = "workload.codeflare.dev/appwrapper"
 """Label of a job's pods."""
 PATIENCE = 60.0
 """Seconds that AppWrapper gets to delete the objects of a job without pods."""
+PAGE = 2
+"""AppWrappers in one answer to a list. Python may need 22 MiB for one of 1.5 MiB, the API server's limit, because a
+character beyond 16 bits makes the others of a text four bytes long."""
 BEAT = 20.0
 """Seconds between two looks."""
 _DELETING = "DeletingResources"
@@ -80,7 +83,7 @@ class EndingJobs:
     def __init__(self, api: Api, alive: Callable[[str, float], None]) -> None:
         self._api, self._alive = api, alive
         following = partial(alive, "ending jobs")
-        self._jobs = Followed(api, f"{PATH}/appwrappers", EndingJob.read, following, threading.Event())
+        self._jobs = Followed(api, f"{PATH}/appwrappers", EndingJob.read, following, threading.Event(), PAGE)
         self.follow = self._jobs.follow
 
     def free(self) -> None:

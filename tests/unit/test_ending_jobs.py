@@ -1,14 +1,21 @@
 """Jobs whose objects come back: their quota is freed when they have no pods, and not before."""
 
+import json
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from components.kubernetes.in_cluster import Json
+from components.kubernetes.in_cluster import Api, Json
+from components.kubernetes.program_job import RESOURCES
+from components.kubernetes.quantity import Quantity
 from components.tenancy import ending_jobs
 from components.tenancy.ending_jobs import PATIENCE, EndingJobs
+from tests.unit.servers import Handler, serving
 
 BEGAN = "2026-11-28T09:00:00Z"
 JOB = "/apis/workload.codeflare.dev/v1beta2/namespaces/blue/appwrappers/greedy/status"
@@ -123,3 +130,39 @@ def test_appwrapper_gets_time_to_delete(clock: Clock) -> None:
         jobs.free()
     assert server.patches == []
     assert looks(Server(items=[wrapper()]), again=wrapper("2026-11-28T09:00:40Z")).patches == [], "it began again"
+
+
+def test_the_largest_appwrappers_of_a_cluster_fit_into_the_controllers_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server stores objects of up to 1.5 MiB. Python needs four bytes for each character of this text."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    (tmp_path / "token").write_text("token")
+    large = wrapper() | {"spec": {"a": "\U0001f600" + "x" * 1_500_000}}
+    item = json.dumps(large, ensure_ascii=False).encode()
+
+    class Page(Handler):
+        def respond(self) -> None:
+            query = parse_qs(urlsplit(self.path).query)
+            first = int(query.get("continue", ["0"])[0])
+            self.send_response(200)
+            self.end_headers()
+            if "watch" in query:
+                return
+            last = first + int(query["limit"][0])
+            rest = {"resourceVersion": "7", **({"continue": str(last)} if last < 50 else {})}
+            self.wfile.write(b'{"metadata":' + json.dumps(rest).encode() + b',"items":[')
+            for number in range(first, last):
+                self.wfile.write(b"," * (number > first))
+                self.wfile.write(item)
+            self.wfile.write(b"]}")
+
+    with serving(Page) as port:
+        jobs = EndingJobs(Api(f"http://127.0.0.1:{port}", tmp_path), lambda worker, seconds: None)
+        tracemalloc.start()
+        jobs.follow()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert list(jobs._jobs.objects) == ["blue/greedy"]
+    interpreter = 30 << 20
+    assert Quantity.parse(interpreter + peak) < Quantity.parse(RESOURCES.memory_limit)
