@@ -16,7 +16,10 @@ FILES: Final = 500
 """The most ConfigMaps of a team, and the most Secrets. Each may take 1 MiB in the API server's store."""
 MOST_JOBS: Final = 1000
 """The most objects of a team for each kind that members submit. Completed objects count."""
-TRAIN_JOB_SERVICES: Final = 5 * MOST_JOBS
+MOST_TRAIN_JOBS: Final = 250
+"""The same for TrainJobs. A suspended one already has about six parts. Kubernetes' garbage collector deletes 20
+objects a second for all teams (kube-controller-manager v1.36, `--kube-api-qps`)."""
+TRAIN_JOB_SERVICES: Final = 20 * MOST_TRAIN_JOBS
 """The most Services of a team's TrainJobs. Each has one, and those of deleted TrainJobs remain until the garbage
 collector finds them. While a team has no room for this Service, JobSet does not suspend the TrainJob's pods (v0.12.0,
 `pkg/controllers/jobset_controller.go`, createHeadlessSvcIfNecessary)."""
@@ -128,7 +131,8 @@ def _hard(bounds: Bounds) -> dict[str, str]:
 
 
 def _jobs(kinds: Sequence[str]) -> dict[str, str]:
-    return {f"count/{kind}": _count(MOST_JOBS) for kind in kinds}
+    train_jobs = job_kinds.TRAIN_JOB.resource
+    return {f"count/{kind}": _count(MOST_TRAIN_JOBS if kind == train_jobs else MOST_JOBS) for kind in kinds}
 
 
 def _count(number: int) -> str:

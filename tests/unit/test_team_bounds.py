@@ -8,6 +8,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components.artifacts import Mirror
+from components.job_kinds import TRAIN_JOB
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.placement import Placement
@@ -58,7 +59,9 @@ class TestQuotas:
         for defined in ([], [APPWRAPPERS], [APPWRAPPERS, POD_GROUPS]):
             hard = [each["spec"]["hard"] for each in job_quotas("blue", defined)]
             assert {kind for each in hard for kind in each} == custom
-            assert {amount for each in hard for amount in each.values()} == {"1k"}
+            few = {kind for each in hard for kind, amount in each.items() if amount == "250"}
+            assert few == {f"count/{TRAIN_JOB.resource}"}
+            assert {amount for each in hard for amount in each.values()} == {"1k", "250"}
 
     def test_amounts_are_written_as_the_api_server_has_them(self) -> None:
         assert hard(Bounds(services=2000))["services"] == "2k"
