@@ -4,7 +4,8 @@ Runs in the cluster; standard library only. Each step ends when it is done, and 
 to be started anew by its Job.
 
 `approve` looks for the InstallPlan of exactly one ClusterServiceVersion, approves it if it is to, and waits until that
-version has succeeded. Plans for other versions, which OLM proposes by itself, are left alone. OLM finds a
+version has succeeded. Plans for other versions, which OLM proposes by itself, are left alone. If an administrator
+approved a later patch of the version, the step waits for that patch. OLM finds a
 Subscription's settings when its status names the version (operator-lifecycle-manager,
 pkg/controller/operators/olm/overrides/config.go), and by then an operator may have run without them: the step waits
 until they have reached it, and deletes what an operator makes that runs without.
@@ -21,6 +22,7 @@ and `unwanted` (a path), or `definitions` and `selector`.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -43,6 +45,8 @@ def approve(api: Api, settings: Mapping[str, Any]) -> str:
     """Approve the plan of the wanted version, and wait for it."""
     namespace, csv = settings["namespace"], settings["csv"]
     found = _existing(api, f"{_OPERATORS}/namespaces/{namespace}/clusterserviceversions/{csv}")
+    if found is None and (found := _later_patch(api, namespace, csv)) is not None:
+        csv = found["metadata"]["name"]
     status = (found or {}).get("status") or {}
     if found is not None and status.get("phase") == "Succeeded":
         return _without_settings(api, settings, found) or _made_without(api, settings.get("unwanted"))
@@ -65,6 +69,17 @@ def approve(api: Api, settings: Mapping[str, Any]) -> str:
         )
     api.patch(f"{_OPERATORS}/namespaces/{namespace}/installplans/{name}", {"spec": {"approved": True}})
     return f"InstallPlan {name} has just been approved"
+
+
+def _later_patch(api: Api, namespace: str, csv: str) -> Json | None:
+    """Return the newest patch after a version, or None. OLM deletes the version that a patch replaces."""
+    minor, _, patch = csv.rpartition(".")
+    patches = {}
+    for item in api.get(f"{_OPERATORS}/namespaces/{namespace}/clusterserviceversions")["items"]:
+        if found := re.match(rf"{re.escape(minor)}\.(\d+)", item["metadata"]["name"]):
+            patches[int(found[1])] = item
+    newest = max(patches, default=-1)
+    return patches[newest] if newest > int(patch) else None
 
 
 def _without_settings(api: Api, settings: Mapping[str, Any], version: Json) -> str:

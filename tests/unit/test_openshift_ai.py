@@ -168,7 +168,8 @@ class FakeApi(Api):
     """An API server with some objects that records changes."""
 
     def __init__(self, objects: Mapping[str, Any]) -> None:
-        self.objects, self.changed = dict(objects), list[tuple[str, Any]]()
+        nothing: dict[str, Any] = {each: {"items": []} for each in (VERSIONS, PLAN, f"{OLM}/subscriptions")}
+        self.objects, self.changed = nothing | dict(objects), list[tuple[str, Any]]()
 
     def get(self, path: str, **query: str) -> Json:
         if path not in self.objects:
@@ -187,6 +188,7 @@ class FakeApi(Api):
 
 OLM = f"/apis/operators.coreos.com/v1alpha1/namespaces/{OPERATOR}"
 PLAN = f"{OLM}/installplans"
+VERSIONS = f"{OLM}/clusterserviceversions"
 CSV = "rhods-operator.2.16.0"
 APPROVE = {"namespace": OPERATOR, "csv": CSV, "approve": True}
 INSTALLED = {"type": "Installed", "status": "True", "message": "made"}
@@ -280,6 +282,21 @@ class TestApproval:
     )
     def test_it_is_done_when_the_version_has_succeeded(self, status: dict[str, str], said: str) -> None:
         api = FakeApi({f"{OLM}/clusterserviceversions/{CSV}": {"status": status}})
+        assert installer.approve(api, APPROVE) == said
+
+    @pytest.mark.parametrize(
+        ("name", "phase", "said"),
+        [
+            ("rhods-operator.2.16.10", "Succeeded", ""),
+            ("rhods-operator.2.16.10", "Installing", "rhods-operator.2.16.10 is Installing"),
+            ("rhods-operator.2.160.1", "Succeeded", f"OLM has no InstallPlan for {CSV}"),
+            ("rhods-operator.2.17.1", "Succeeded", f"OLM has no InstallPlan for {CSV}"),
+            ("another-operator.2.16.10", "Succeeded", f"OLM has no InstallPlan for {CSV}"),
+        ],
+    )
+    def test_a_later_patch_that_an_administrator_approved_is_accepted(self, name: str, phase: str, said: str) -> None:
+        earlier = {"metadata": {"name": "rhods-operator.2.15.9"}, "status": {"phase": "Replacing"}}
+        api = FakeApi({VERSIONS: {"items": [earlier, {"metadata": {"name": name}, "status": {"phase": phase}}]}})
         assert installer.approve(api, APPROVE) == said
 
     def test_an_operator_runs_with_its_settings_and_what_it_made_without_them_goes(self, record: Record) -> None:
