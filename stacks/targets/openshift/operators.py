@@ -5,7 +5,7 @@ from typing import Final
 
 from components import catalogue, names
 from components.catalogue import OpenShiftAi
-from components.compatibility import goes_with, numbers
+from components.compatibility import goes_with, is_older, numbers
 from components.job_kinds import APPWRAPPER, JOB_SET, POD_GROUP, PYTORCH_JOB, TRAIN_JOB
 from components.openshift_ai import version_3
 from components.scheduling.packing import Packing
@@ -30,6 +30,10 @@ _OWN: Final[tuple[Path, ...]] = (*_OWN_3, ("queueing", "appwrapperVersion"), ("q
 _BESIDE_3: Final = (APPWRAPPER, PYTORCH_JOB, TRAIN_JOB, JOB_SET)
 """Kinds that the platform's own operators define beside OpenShift AI 3 (stacks/validation/others.py checks them)."""
 _RAY_OPERATORS: Final[Path] = ("tenancy", "network", "rayOperators")
+_SERVICE_MESH_2: Final = "servicemeshoperator"
+"""Package of OpenShift Service Mesh 2. That of Service Mesh 3 is servicemeshoperator3."""
+_WITHOUT_MESH: Final = "4.22"
+"""The first OpenShift that serves Gateways without an operator of Service Mesh."""
 _PODS_READY: Final[tuple[Path, ...]] = (("recovery", "startTimeoutMinutes"), ("recovery", "recoveryTimeoutSeconds"))
 
 
@@ -63,6 +67,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if partial.facts is not None:
         others = list(_others(release, partial.facts))
         yield from others or _cluster(release, partial.facts)
+        yield from _service_mesh(release, partial.facts)
     yield from _both_ways(partial, release)
     if release.brings_kueue:
         yield from _missing_in_kueue(partial, release)
@@ -156,6 +161,23 @@ def _cluster(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]
         f"the catalogs of OpenShift {first} to {last}",
         "choose one of these" if fitting else f"set {key((SECTION, 'operators'))} to {Operators.PLAIN}",
         expected=listed(sorted(fitting, key=numbers)) if fitting else f"an OpenShift from {first} to {last}",
+    )
+
+
+def _service_mesh(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield Service Mesh 2, if OpenShift would install Service Mesh 3 for the Gateway of OpenShift AI 3.
+
+    Source: openshift-docs, modules/nw-ingress-gateway-api-enable.adoc; openshift/enhancements,
+    enhancements/ingress/gateway-api-without-olm.md.
+    """
+    mesh = facts.subscriptions.get(_SERVICE_MESH_2)
+    if mesh is None or release.brings_kueue or facts.openshift is None or not is_older(facts.openshift, _WITHOUT_MESH):
+        return
+    yield ConfigError(
+        (SECTION, "version"),
+        f"this cluster has Service Mesh 2 ({mesh or 'not installed yet'}), and OpenShift {facts.openshift} installs "
+        f"Service Mesh 3 for the Gateway of OpenShift AI {release.version}. They cannot run on one cluster",
+        f"uninstall Service Mesh 2, update OpenShift to {_WITHOUT_MESH}, or choose a version before 3.0",
     )
 
 
