@@ -59,7 +59,8 @@ class ClusterFacts:
     data_science: the DataScienceCluster that no stack has created. None without one.
     definitions: the CRDs of jobs and queues that no stack has created, each with who installed it.
     subscriptions: the operators that OLM installed for others than a stack, by package, each with its version's name.
-    own_subscriptions: the packages that OLM installed for a stack.
+    own_definitions: the CRDs of jobs and queues that a stack has created.
+    own_subscriptions: the operators that OLM installed for a stack, by package, each with the version that it names.
     kueue: a Kueue that no stack has installed.
     """
 
@@ -76,7 +77,8 @@ class ClusterFacts:
     data_science: DataScience | None = None
     definitions: Mapping[str, str] = field(default_factory=dict)
     subscriptions: Mapping[str, str] = field(default_factory=dict)
-    own_subscriptions: frozenset[str] = frozenset()
+    own_definitions: frozenset[str] = frozenset()
+    own_subscriptions: Mapping[str, str] = field(default_factory=dict)
     kueue: ExistingKueue | None = None
 
     def nodes_with(self, labels: Mapping[str, str]) -> tuple[NodeFacts, ...]:
@@ -108,7 +110,7 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
         ranks = read(client, "/apis/scheduling.k8s.io/v1/priorityclasses")["items"]
         classes = read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
         subscriptions, own_subscriptions = others.subscriptions(client)
-        definitions = others.definitions(client)
+        definitions, own_definitions = others.definitions(client, own_subscriptions)
         return ClusterFacts(
             identifier=_uid(client) or identity(kubeconfig),
             version=f"{version['major']}.{''.join(filter(str.isdigit, version['minor']))}",
@@ -123,6 +125,7 @@ def ask(kubeconfig: Kubeconfig, node_selectors: Iterable[Mapping[str, str]] = ()
             data_science=others.data_science(client, subscriptions),
             definitions=definitions,
             subscriptions=subscriptions,
+            own_definitions=own_definitions,
             own_subscriptions=own_subscriptions,
             kueue=others.kueue(client, definitions),
         )

@@ -1,7 +1,7 @@
 """What others than a stack have installed on a cluster: operators, definitions of jobs and queues, and a Kueue."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ CLUSTER_QUEUES: Final = f"clusterqueues.{names.KUEUE_GROUP}"
 CERTIFICATES: Final = "certificates.cert-manager.io"
 OPENSHIFT_AI: Final = "OpenShift AI"
 OPENSHIFT_AI_PACKAGE: Final = "rhods-operator"
+KUEUE_PACKAGE: Final = "kueue-operator"
 HELM_RELEASE: Final = "the Helm release "
 _DEFINED: Final = frozenset(
     [CLUSTER_QUEUES, CERTIFICATES, *(kind.resource for kind in (*SUBMITTED, APPWRAPPER, JOB_SET, POD_GROUP))]
@@ -145,10 +146,10 @@ def data_science(client: Any, packages: Mapping[str, str]) -> DataScience | None
     return None
 
 
-def subscriptions(client: Any) -> tuple[Mapping[str, str], frozenset[str]]:
+def subscriptions(client: Any) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return the operators that OLM installed for others, by package, with the name of each version.
 
-    Return also the packages that it installed for a stack.
+    Return also those that it installed for a stack, with the version that the stack names.
     """
     found = (asked(client, "operators.coreos.com", "v1alpha1", "subscriptions") or {}).get("items") or ()
     own = [item for item in found if _is_of_a_stack(item["metadata"])]
@@ -156,17 +157,30 @@ def subscriptions(client: Any) -> tuple[Mapping[str, str], frozenset[str]]:
         item["spec"]["name"]: str((item.get("status") or {}).get("installedCSV") or "")
         for item in found
         if item not in own
-    }, frozenset(item["spec"]["name"] for item in own)
+    }, {item["spec"]["name"]: str(item["spec"].get("startingCSV") or "") for item in own}
 
 
-def definitions(client: Any) -> Mapping[str, str]:
-    """Return the definitions of jobs and queues that no stack has created, each with who installed it."""
+def definitions(client: Any, packages: Collection[str]) -> tuple[Mapping[str, str], frozenset[str]]:
+    """Return the definitions of jobs and queues of others, each with who installed it. Return also those of a stack.
+
+    packages: the operators that OLM installed for a stack. What they define is neither.
+    """
     found = asked(client, "apiextensions.k8s.io", "v1", "customresourcedefinitions", accept=METADATA) or {}
-    return {
-        item["metadata"]["name"]: owner(item["metadata"])
-        for item in found.get("items") or ()
-        if item["metadata"]["name"] in _DEFINED and not _is_of_a_stack(item["metadata"])
-    }
+    items = [item["metadata"] for item in found.get("items") or () if item["metadata"]["name"] in _DEFINED]
+    own = frozenset(item["name"] for item in items if _is_of_a_stack(item))
+    owners = {item["name"]: owner(item) for item in items if item["name"] not in own}
+    return {name: by for name, by in owners.items() if not any(_brings(each, name, by) for each in packages)}, own
+
+
+def is_by_olm(owner: str, package: str) -> bool:
+    """Return whether OLM created a definition for a package."""
+    return owner.startswith(f"the operator {package}.")
+
+
+def _brings(package: str, name: str, owner: str) -> bool:
+    """Return whether a package creates a definition. The operators of these two create some themselves."""
+    by_operator = {OPENSHIFT_AI_PACKAGE: owner == OPENSHIFT_AI, KUEUE_PACKAGE: name == CLUSTER_QUEUES}
+    return is_by_olm(owner, package) or by_operator.get(package, False)
 
 
 def kueue(client: Any, defined: Mapping[str, str]) -> ExistingKueue | None:

@@ -55,7 +55,28 @@ class TestFacts:
             defined("widgets.example.org"),
         ]
         server.answers[DEFINITIONS] = (200, {"items": items})
-        assert ask(named(server.port, tmp_path)).definitions == {QUEUES: "the Helm release kueue-system/kueue"}
+        found = ask(named(server.port, tmp_path))
+        assert found.definitions == {QUEUES: "the Helm release kueue-system/kueue"}
+        assert found.own_definitions == {"rayclusters.ray.io"}
+
+    @pytest.mark.parametrize(
+        ("package", "definition"),
+        [
+            ("rhods-operator", defined("rayclusters.ray.io", labels={"app.opendatahub.io/ray": "true"})),
+            ("kueue-operator", defined(QUEUES, managedFields=[{"manager": "kueue-operator"}])),
+            ("job-set", defined("jobsets.jobset.x-k8s.io", labels={"operators.coreos.com/job-set.openshift": ""})),
+        ],
+    )
+    def test_definitions_of_a_stacks_operators_are_not_those_of_others(
+        self, server: ApiServer, tmp_path: Path, package: str, definition: dict[str, Any]
+    ) -> None:
+        server.answers[DEFINITIONS] = (200, {"items": [definition]})
+        assert ask(named(server.port, tmp_path)).definitions
+        subscription = {**defined(package, managedFields=STACK), "spec": {"name": package}}
+        server.answers[SUBSCRIPTIONS] = (200, {"items": [subscription]})
+        found = ask(named(server.port, tmp_path))
+        assert not found.definitions
+        assert not found.own_definitions
 
     @pytest.mark.parametrize(
         ("metadata", "text"),
@@ -129,7 +150,10 @@ class TestFacts:
                             "spec": {"name": "rhods-operator"},
                             "status": {"installedCSV": "rhods-operator.2.25.8"},
                         },
-                        {**defined("kueue-operator", managedFields=STACK), "spec": {"name": "kueue-operator"}},
+                        {
+                            **defined("kueue-operator", managedFields=STACK),
+                            "spec": {"name": "kueue-operator", "startingCSV": "kueue-operator.v1.4.1"},
+                        },
                     ]
                 },
             ),
@@ -137,7 +161,7 @@ class TestFacts:
         found = ask(named(server.port, tmp_path))
         assert found.data_science == DataScience(name="default-dsc", components=("kueue",), version="2.25.8")
         assert found.subscriptions == {"rhods-operator": "rhods-operator.2.25.8"}
-        assert found.own_subscriptions == {"kueue-operator"}
+        assert found.own_subscriptions == {"kueue-operator": "kueue-operator.v1.4.1"}
 
 
 KUEUE = ExistingKueue(

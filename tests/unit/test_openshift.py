@@ -53,7 +53,7 @@ def loaded(
     gpu_policies: tuple[GpuPolicy, ...] = (),
     data_science: DataScience | None = None,
     subscriptions: Mapping[str, str] = {},
-    own_subscriptions: frozenset[str] = frozenset(),
+    own_subscriptions: Mapping[str, str] = {},
     definitions: Mapping[str, str] = {},
 ) -> StackInputs[Any]:
     def ask(config: object, selector: Mapping[str, str] | None) -> ClusterFacts:

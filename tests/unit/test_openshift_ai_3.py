@@ -51,9 +51,14 @@ def test_an_operator_that_the_cluster_has_is_not_installed_again(cluster: dict[s
 
 def test_the_stacks_own_cert_manager_stays(kubeconfig: Path) -> None:
     """OLM creates its definitions, as for somebody else's Subscription."""
-    own = frozenset({"openshift-cert-manager-operator"})
+    own = {"openshift-cert-manager-operator": "cert-manager-operator.v1.19.1"}
     found = with_3(kubeconfig, definitions={"certificates.cert-manager.io": "the operator"}, own_subscriptions=own)
     assert found.one("Subscription", "openshift-cert-manager-operator")
+
+
+def test_definitions_that_olm_has_left_are_not_a_cert_manager(kubeconfig: Path) -> None:
+    left = {"certificates.cert-manager.io": "the operator openshift-cert-manager-operator.cert-manager-operator"}
+    assert with_3(kubeconfig, definitions=left).one("Subscription", "openshift-cert-manager-operator")
 
 
 def test_kueue_is_configured_by_its_operator(record: Record) -> None:

@@ -12,7 +12,14 @@ from components.scheduling.packing import Packing
 from components.workloads.pretraining import Kind
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
-from stacks.config.others import CERTIFICATES, CLUSTER_QUEUES, OPENSHIFT_AI, OPENSHIFT_AI_PACKAGE, spoken
+from stacks.config.others import (
+    CERTIFICATES,
+    CLUSTER_QUEUES,
+    OPENSHIFT_AI,
+    OPENSHIFT_AI_PACKAGE,
+    is_by_olm,
+    spoken,
+)
 from stacks.config.sections import Sections
 from stacks.derived.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
@@ -53,16 +60,21 @@ def existing(facts: ClusterFacts) -> Collection[str]:
     """Return the packages that the stack does not install, because the cluster has them from others.
 
     OLM, Helm or a manifest may have installed cert-manager. Red Hat's Kueue uses only its API
-    (openshift/kueue-operator, pkg/operator/target_config_reconciler.go).
+    (openshift/kueue-operator, pkg/operator/target_config_reconciler.go). OLM leaves definitions behind: with those
+    alone, nothing creates certificates.
     """
-    has_certificates = CERTIFICATES in facts.definitions and version_3.CERT_MANAGER not in facts.own_subscriptions
+    owner = facts.definitions.get(CERTIFICATES)
+    is_left = owner is None or is_by_olm(owner, version_3.CERT_MANAGER)
+    has_certificates = not is_left and version_3.CERT_MANAGER not in facts.own_subscriptions
     return {*facts.subscriptions, *([version_3.CERT_MANAGER] if has_certificates else [])}
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield errors of settings that OpenShift AI's operators do not support."""
     release = chosen(partial)
-    if release is None:
+    changed = list(_changed(partial, release))
+    if changed or release is None:
+        yield from changed
         return
     if partial.facts is not None:
         others = list(_others(release, partial.facts))
@@ -106,6 +118,36 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
             )
 
 
+def _changed(partial: PartialSettings, release: OpenShiftAi | None) -> Iterator[ConfigError]:
+    """Yield the error of settings that replace the operators of a stack: their definitions go with all queues."""
+    installed = _installed(partial.facts) if partial.facts is not None else ""
+    wanted = release.version if release is not None else Operators.PLAIN
+    if installed in ("", wanted) or partial.section(OperatorsSettings) is None:
+        return
+    has_version = Operators.PLAIN not in (installed, wanted)
+    named = "the platform's own operators" if installed == Operators.PLAIN else f"OpenShift AI {installed}"
+    before = installed if has_version or installed == Operators.PLAIN else Operators.OPENSHIFT_AI
+    yield ConfigError(
+        (SECTION, "version" if has_version else "operators"),
+        f"a stack has installed {named} on this cluster, and an update would delete its queues and jobs",
+        f"set it to {before} again, or remove the stack first (docs/openshift.md, Upgrade or remove)",
+    )
+
+
+def _installed(facts: ClusterFacts) -> str:
+    """Return what a stack has installed: `plain`, a version of OpenShift AI, or an empty text.
+
+    Red Hat's Kueue comes before OpenShift AI 3.
+    """
+    if CLUSTER_QUEUES in facts.own_definitions:
+        return Operators.PLAIN
+    if OPENSHIFT_AI_PACKAGE in facts.own_subscriptions:
+        version = facts.own_subscriptions[OPENSHIFT_AI_PACKAGE].removeprefix(f"{OPENSHIFT_AI_PACKAGE}.")
+        return ".".join(version.split(".")[:2])
+    with_red_hats = [each.version for each in catalogue.OPENSHIFT_AI if not each.brings_kueue]
+    return with_red_hats[0] if version_3.KUEUE in facts.own_subscriptions else ""
+
+
 def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
     """Yield the error of operators that somebody else has installed, and that OpenShift AI would install again.
 
@@ -137,7 +179,6 @@ def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
         return
     own = {OPENSHIFT_AI, POD_GROUP.resource, CERTIFICATES}
     if not release.brings_kueue:
-        own |= {CLUSTER_QUEUES} if version_3.KUEUE in facts.own_subscriptions else set()
         own |= {kind.resource for kind in _BESIDE_3}
     found = {name: owner for name, owner in facts.definitions.items() if not own & {owner, name}}
     for owner in sorted(set(found.values())):
