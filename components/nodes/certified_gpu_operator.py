@@ -28,10 +28,10 @@ NAMESPACE: Final = "nvidia-gpu-operator"
 CATALOG: Final = "certified-operators"
 POLICY: Final = "gpu-cluster-policy"
 LEFT: Final = (
-    "oc get crd -o name | grep nvidia.com",
+    "oc get crd -o name | grep -e clusterpolicies.nvidia -e nvidiadrivers.nvidia -e gpuclusters.nvidia",
     f"oc get operators.operators.coreos.com {PACKAGE}.{NAMESPACE}",
 )
-"""Commands that find the objects that OLM leaves behind."""
+"""Commands that find the objects that OLM leaves behind, and none of NVIDIA's other operators."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,19 +50,6 @@ HELD: Final = "openshift-ai"
 OpenShift AI would create a ClusterQueue with the resources of all nodes, and a LocalQueue for it in each namespace that
 Kueue manages. A team could use these past its quota. It does not change a ClusterQueue that exists. Kueue would give
 jobs without a queue a LocalQueue with the name `default` (`internal/controller/components/kueue`)."""
-LEFT: Final = (
-    "oc get resourceflavors.kueue.x-k8s.io -o name",
-    "oc get crd -o name | grep -e opendatahub -e kueue -e ray.io -e cert-manager -e istiocsrs -e trustmanagers",
-    "oc get operators.operators.coreos.com",
-    "oc get namespace cert-manager",
-    "oc get auths.services.platform.opendatahub.io,gatewayconfigs.services.platform.opendatahub.io",
-    "oc get gateway -n openshift-ingress data-science-gateway",
-    "oc get gatewayclass data-science-gateway-class",
-)
-"""Commands that find the objects that OLM and the operators leave behind.
-
-cert-manager-operator: release-1.19, `bindata/cert-manager-deployment`. rhods-operator at 8dc22631: `CreateAuth`,
-`CreateGatewayConfig` in `internal/controller/dscinitialization`; `internal/controller/services/gateway`."""
 _MANAGED_NAMESPACE: Final = "kueue.openshift.io/managed"
 """Label of the namespaces whose jobs Red Hat's Kueue manages (kueue-operator, README.md)."""
 _AVAILABLE: Final = {"pulumi.com/waitFor": "condition=Available"}
@@ -153,6 +140,29 @@ class OpenShiftAi3(RedHatLayer):
         held = self._made(held_queue(), ())
         self.ready = [self._made(cluster(), [initialized, held], args.minutes)]
         self.register_outputs({})
+
+
+def left(existing: Collection[str]) -> Sequence[str]:
+    """Return commands that find the objects that OLM and the operators leave behind.
+
+    existing: packages of others, whose objects stay.
+    Sources: cert-manager-operator, release-1.19, `bindata/cert-manager-deployment`; rhods-operator at 8dc22631,
+    `CreateAuth`, `CreateGatewayConfig` in `internal/controller/dscinitialization`, and
+    `internal/controller/services/gateway`.
+    """
+    definitions, operators = ["opendatahub", "kueue", "ray.io"], [installation.NAME, KUEUE]
+    if CERT_MANAGER not in existing:
+        definitions += ["cert-manager", "istiocsrs", "trustmanagers"]
+        operators.append(CERT_MANAGER)
+    return (
+        "oc get resourceflavors.kueue.x-k8s.io -o name",
+        f"oc get crd -o name | grep -e {' -e '.join(definitions)}",
+        f"oc get operators.operators.coreos.com -o name | grep -e {' -e '.join(operators)}",
+        *(["oc get namespace cert-manager"] if CERT_MANAGER not in existing else []),
+        "oc get auths.services.platform.opendatahub.io,gatewayconfigs.services.platform.opendatahub.io",
+        "oc get gateway -n openshift-ingress data-science-gateway",
+        "oc get gatewayclass data-science-gateway-class",
+    )
 
 
 def running_kueue(release: OpenShiftAi) -> RunningKueue:

@@ -142,9 +142,9 @@ def job(record: Record, step: str) -> Any:
 def test_the_stacks_outputs_say_what_olm_leaves(mirror: Mirror, kubeconfig: Path) -> None:
     """`pulumi destroy` prints them as they go."""
 
-    def left(raw: Mapping[str, Any]) -> list[str]:
+    def left(raw: Mapping[str, Any], **cluster: Any) -> list[str]:
         found: dict[str, Any] = {}
-        stack = loaded(raw, mirror, kubeconfig)
+        stack = loaded(raw, mirror, kubeconfig, **cluster)
         build(lambda: found.update(deploy(stack)), outputs=lambda kind, name, given: {"result": "made-up"})
         return list(found.get("leftByOlm", ()))
 
@@ -158,10 +158,13 @@ def test_the_stacks_outputs_say_what_olm_leaves(mirror: Mirror, kubeconfig: Path
     both = left(chosen({"gpu": {"operator": True}, "cluster": {"pool": pool}}))
     assert both == [
         *operators,
-        "oc get crd -o name | grep nvidia.com",
+        "oc get crd -o name | grep -e clusterpolicies.nvidia -e nvidiadrivers.nvidia -e gpuclusters.nvidia",
         "oc get operators.operators.coreos.com gpu-operator-certified.nvidia-gpu-operator",
     ]
     assert left(shipped()) == []
+    of_others = {"certificates.cert-manager.io": "the Helm release cert-manager/cert-manager"}
+    assert "cert-manager" in str(left(chosen(version="3.4")))
+    assert "cert-manager" not in str(left(chosen(version="3.4"), definitions=of_others))
 
 
 class FakeApi(Api):

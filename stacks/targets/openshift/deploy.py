@@ -130,14 +130,16 @@ def deploy(inputs: StackInputs[OpenShiftSettings], releases: Releases) -> Mappin
     if inputs.settings.nfs.enabled:
         cluster = _with_nfs(inputs, cluster)
     outputs = platform.install(inputs, releases, cluster, OpenShiftLayers(inputs, cluster))
-    left = _left_by_olm(inputs.settings)
+    left = _left_by_olm(inputs)
     return {**outputs, "leftByOlm": left} if left else outputs
 
 
-def _left_by_olm(settings: OpenShiftSettings) -> Sequence[str]:
+def _left_by_olm(inputs: StackInputs[OpenShiftSettings]) -> Sequence[str]:
+    settings = inputs.settings
     by_operators: Sequence[str] = ()
     if settings.openshift.operators is Operators.OPENSHIFT_AI:
-        by_operators = installation.LEFT if settings.openshift.release.brings_kueue else version_3.LEFT
+        existing = operators.existing(inputs.require_cluster().facts)
+        by_operators = installation.LEFT if settings.openshift.release.brings_kueue else version_3.left(existing)
     return [*by_operators, *(certified_gpu_operator.LEFT if settings.gpu.operator else ())]
 
 
