@@ -12,11 +12,11 @@ from components.health import autopilot
 from components.kubernetes.manifests import Document, Manifest
 from components.observability import metrics
 from components.observability.metrics import RECORDED
+from components.queueing.running_kueue import KUEUE, RunningKueue
 from components.tables import Table
 from components.tenancy import slack
 
 RULES_NAME: Final = "mlbatch-alerts"
-KUEUE: Final = "kueue-controller-manager"
 OPERATORS: Final = (KUEUE, "appwrapper-controller-manager")
 """Deployments in mlbatch-system that must run so that jobs are admitted and retried."""
 
@@ -61,6 +61,7 @@ class Watched:
     gpus_per_node: number of GPUs of each GPU node. None if unknown.
     has_autoscaler: an autoscaler adds and removes nodes, so a missing node is normal.
     controllers: Deployments in mlbatch-system that must exist.
+    others_kueue: a Kueue that the stack did not install. Its Deployment must exist, too.
     """
 
     gpu_resource: str = names.GPU
@@ -68,6 +69,7 @@ class Watched:
     gpus_per_node: int | None = None
     has_autoscaler: bool = False
     controllers: Sequence[str] = (*OPERATORS, slack.CONTROLLER)
+    others_kueue: RunningKueue | None = None
 
     @property
     def knows_gpu_holders(self) -> bool:
@@ -101,6 +103,7 @@ def alerts(watched: Watched = Watched()) -> Sequence[Alert]:
         "autopilot": autopilot.NAMESPACE,
         "or_fewer_than_specified": _or_fewer_than_specified(watched),
         "or_controller_missing": "".join(f" or {_missing(name)}" for name in watched.controllers),
+        "or_others_kueue_down": _or_others_kueue_down(watched.others_kueue),
     }
     return [
         replace(alert, expression=Template(alert.expression).substitute(values))
@@ -121,9 +124,18 @@ def _or_fewer_than_specified(watched: Watched) -> str:
     return f" or (max by (node) ({offered}) < {watched.gpus_per_node} and on (node) {had_gpus})"
 
 
-def _missing(controller: str) -> str:
+def _or_others_kueue_down(kueue: RunningKueue | None) -> str:
+    """Return the condition that a Kueue of others has no pod or no Deployment."""
+    if kueue is None:
+        return ""
+    labels = f'namespace="{kueue.namespace}",deployment="{kueue.deployment}"'
+    down = f"max by (namespace, deployment) (kube_deployment_status_replicas_available{{{labels}}}) == 0"
+    return f" or {down} or {_missing(kueue.deployment, kueue.namespace)}"
+
+
+def _missing(controller: str, namespace: str = names.SYSTEM_NAMESPACE) -> str:
     """Return the condition that a controller's Deployment does not exist."""
-    labels = f'namespace="{names.SYSTEM_NAMESPACE}",deployment="{controller}"'
+    labels = f'namespace="{namespace}",deployment="{controller}"'
     return f"(absent(kube_deployment_status_replicas_available{{{labels}}}) and on () count(kube_node_info))"
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from components import names
 from components.job_kinds import APPWRAPPER, JOB_SET, POD_GROUP, SUBMITTED
-from components.queueing.running_kueue import RunningKueue
+from components.queueing.running_kueue import KUEUE, RunningKueue
 from stacks.config.cluster_api import METADATA, asked
 from stacks.config.errors import listed
 
@@ -76,7 +76,8 @@ class DataScience:
 class ExistingKueue:
     """A Kueue that no stack has installed.
 
-    owner: who installed it. namespace, account: of its pods. version: such as 0.16.2. None if unknown.
+    owner: who installed it. namespace, account: of its pods. deployment: its name.
+    version: such as 0.16.2. None if unknown.
     api: the stored API version of its queues. configuration: its configuration file.
     flavors, queues: names of the ResourceFlavors and ClusterQueues that no stack has created.
     """
@@ -84,6 +85,7 @@ class ExistingKueue:
     owner: str
     namespace: str
     account: str
+    deployment: str = KUEUE
     version: str | None = None
     api: str = names.KUEUE_API
     configuration: Mapping[str, Any] = field(default_factory=dict)
@@ -97,6 +99,7 @@ class ExistingKueue:
             version=self.version or oldest,
             account=f"system:serviceaccount:{self.namespace}:{self.account}",
             namespace=self.namespace,
+            deployment=self.deployment,
             api=self.api,
             labels=self._selected(),
             unlimited=[name for name in (names.DISK, names.SHARED_INFINIBAND) if not self._excludes(name)],
@@ -198,6 +201,7 @@ def kueue(client: Any, defined: Mapping[str, str]) -> ExistingKueue | None:
             owner=defined[CLUSTER_QUEUES],
             namespace=metadata["namespace"],
             account=pod.get("serviceAccountName", "default"),
+            deployment=metadata["name"],
             version=_version(manager["image"].partition("@")[0].rpartition("/")[2]) or _version(labelled),
             api=api,
             configuration=_configuration(client, metadata["namespace"], pod),

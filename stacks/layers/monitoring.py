@@ -8,7 +8,7 @@ from components.health import repair
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.network import Pods
 from components.observability import metrics
-from components.observability.alerts import KUEUE, OPERATORS, Alerts, AlertsArgs, Watched
+from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched
 from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
@@ -16,6 +16,7 @@ from components.observability.receivers import Receiver
 from components.observability.usage import Usage, UsageArgs
 from components.passwords import GRAFANA, password
 from components.queueing import jobset, kuberay, trainer, training_operator
+from components.queueing.running_kueue import KUEUE
 from components.tenancy import slack
 from stacks.config.inputs import StackInputs
 from stacks.config.secrets import ALERT_ADDRESSES, GRAFANA_PASSWORD
@@ -59,6 +60,7 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         gpus_per_node=_gpus(cluster),
         has_autoscaler=any(pool.minimum is not None for pool in cluster.pools),
         controllers=tuple(_controllers(inputs, releases)),
+        others_kueue=inputs.resolved.running_kueue,
     )
     if settings.dashboards or releases.dashboards:
         shown = DashboardsArgs(

@@ -6,7 +6,7 @@ Needs no cluster, only the tools from `make build`.
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from components.observability import alerts
 from components.observability.alerts import Watched
 from components.observability.dashboards import DASHBOARDS
 from components.queueing import training_operator
+from components.queueing.running_kueue import RunningKueue
 from components.tables import Table
 from emulator.paths import Paths
 from emulator.toolchain import PROMETHEUS, Toolchain
@@ -35,6 +36,7 @@ class Case:
     minute: int
     raised: Sequence[Labels] = ()
     gpus_per_node: int | None = None
+    others_kueue: RunningKueue | None = None
 
     @property
     def name(self) -> str:
@@ -42,7 +44,7 @@ class Case:
 
     @property
     def watched(self) -> Watched:
-        return Watched(gpus_per_node=self.gpus_per_node)
+        return Watched(gpus_per_node=self.gpus_per_node, others_kueue=self.others_kueue)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +105,11 @@ def of_controllers() -> Iterator[Case]:
     without = {series: values for series, values in up.items() if "kueue" not in series}
     yield case("is gone", without, {"deployment": "kueue-controller-manager", "namespace": namespace})
     yield case("none", up)
+    kueue = RunningKueue(version="0.18.4", account="", namespace="openshift-kueue-operator")
+    theirs = {"deployment": kueue.deployment, "namespace": kueue.namespace}
+    for what, values, raised in (("stops", "1x5 0x55", [theirs]), ("is gone", "_x60", [theirs]), ("runs", "1x60", [])):
+        series = {**up, _series(metric, **theirs): values}
+        yield replace(case(f"of others {what}", series, *raised), others_kueue=kueue)
 
 
 _TABLE = _Cases.load(__name__)

@@ -41,7 +41,7 @@ def kueue_deployment(image: str) -> dict[str, Any]:
         "containers": [{"name": "manager", "image": image}],
         "volumes": [{"name": "cert", "secret": {}}, {"name": "config", "configMap": {"name": "kueue-manager-config"}}],
     }
-    metadata = {"name": "kueue-controller-manager", "namespace": "kueue-system"}
+    metadata = {"name": "lab-controller-manager", "namespace": "kueue-system"}
     return {"metadata": metadata, "spec": {"template": {"spec": pod}}}
 
 
@@ -128,6 +128,7 @@ class TestFacts:
             owner="somebody else",
             namespace="kueue-system",
             account="kueue-controller-manager",
+            deployment="lab-controller-manager",
             version="0.17.1",
             api="kueue.x-k8s.io/v1beta1",
             configuration=CONFIGURATION,

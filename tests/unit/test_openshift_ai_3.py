@@ -116,6 +116,13 @@ def test_the_platforms_own_trainer_runs_train_jobs(kubeconfig: Path) -> None:
     assert account in str(found.one("ValidatingAdmissionPolicy", "mlbatch-team-train-jobs").inputs)
 
 
+def test_an_alert_watches_red_hats_kueue(kubeconfig: Path) -> None:
+    raw = chosen({"monitoring": {"enabled": True}}, version="3.4")
+    found = registered(loaded(raw, Mirror(artifacts=str(FOLDER)), kubeconfig))
+    rules = str(found.one("PrometheusRule", "mlbatch-alerts").inputs)
+    assert 'namespace="openshift-kueue-operator",deployment="kueue-controller-manager"' in rules
+
+
 def test_jobs_wait_for_openshift_ai(record: Record) -> None:
     before = record.closure(record.one("LocalQueue", "default-queue", "blue"))
     assert record.one("DataScienceCluster", "mlbatch-dsc").urn in before
