@@ -56,6 +56,7 @@ class ObjectStoreArgs:
     clients: the namespace whose pods use it.
     user: UID in the pod. None if the cluster assigns UIDs to each namespace (OpenShift).
     tls: serve TLS with a certificate of OpenShift's authority.
+    protect: the engine refuses to delete or replace its volume.
     """
 
     kind: StoreKind
@@ -68,6 +69,7 @@ class ObjectStoreArgs:
     nodes: NodeGroup = ANYWHERE
     user: int | None = USER
     tls: bool = True
+    protect: bool = True
 
     @property
     def scheme(self) -> str:
@@ -91,6 +93,7 @@ class ObjectStore(Layer):
         kind, port = args.kind.value, PORTS[args.kind]
         namespace = Namespace(kind, NamespaceArgs(name=kind), pulumi.ResourceOptions(parent=self))
         child = pulumi.ResourceOptions(parent=self)
+        kept = pulumi.ResourceOptions(parent=self, protect=args.protect)
         secret = Manifest(
             f"{name}/Secret",
             objects.secret(kind, namespace.name, credentials(args)),
@@ -99,7 +102,7 @@ class ObjectStore(Layer):
         storage = Storage(storage_class=args.storage_class, size=args.storage, access=AccessMode.ONE_NODE)
         needs = [
             secret,
-            Manifest(f"{name}/PersistentVolumeClaim", storage.claim(kind, namespace.name), child),
+            Manifest(f"{name}/PersistentVolumeClaim", storage.claim(kind, namespace.name), kept),
             Manifest(f"{name}/NetworkPolicy", boundary(args, namespace.name), child),
         ]
         # The Service requests the certificate that the pod waits for.

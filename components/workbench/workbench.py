@@ -53,6 +53,7 @@ class WorkbenchArgs:
     """The arguments of the project.
 
     ray: Ray clusters to create. None if the notebook creates its own.
+    protect: the engine refuses to delete or replace the notebook's files.
     edit_for_group: every service account of the project may edit it, as in the guide. Otherwise only the notebook's
     service account may create Ray clusters.
     """
@@ -64,6 +65,7 @@ class WorkbenchArgs:
     ray: RayClusterArgs | None = None
     ray_jobs: RayJobsArgs | None = None
     edit_for_group: bool = False
+    protect: bool = True
 
 
 class Workbench(Layer):
@@ -83,7 +85,8 @@ class Workbench(Layer):
             data_connection(args.connection, namespace),
             pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
         )
-        files = Manifest(f"{name}/files", files_claim(name, namespace, args.notebook), child)
+        kept = pulumi.ResourceOptions(parent=self, protect=args.protect)
+        files = Manifest(f"{name}/files", files_claim(name, namespace, args.notebook), kept)
         rights = access.of_group(namespace) if args.edit_for_group else access.of_notebook(name, namespace)
         bound = [Manifest(f"{name}/{document['kind']}", document, child) for document in rights]
         policy = ray_cluster.boundary(namespace)

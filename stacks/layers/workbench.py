@@ -31,16 +31,17 @@ def install(
     *,
     flavor: pulumi.Input[str] | None,
     secret_key: pulumi.Input[str] | None = None,
+    protect: bool = True,
     needs: Sequence[pulumi.Resource] = (),
 ) -> Workbench | None:
     """Register the workbench where it is switched on.
 
     flavor: of the platform's queues, None without queues. secret_key: of an external store, which has been asked
-    for by then. needs: what defines Ray clusters, and the webhooks of Kueue.
+    for by then. protect: its volumes. needs: what defines Ray clusters, and the webhooks of Kueue.
     """
     if not settings.enabled:
         return None
-    connection, store = _connection(settings, cluster, mirror, secret_key)
+    connection, store = _connection(settings, cluster, mirror, secret_key, protect=protect)
     queue = settings.queue
     jobs = _ray(settings.ray_jobs, catalogue.RAY_TRAIN, settings, cluster, mirror)
     args = WorkbenchArgs(
@@ -68,6 +69,7 @@ def install(
         ray=_ray(settings.ray_clusters, catalogue.RAY, settings, cluster, mirror),
         ray_jobs=RayJobsArgs(clusters=jobs, packages=catalogue.DEMO_PACKAGES) if jobs is not None else None,
         edit_for_group=settings.edit_for_group,
+        protect=protect,
     )
     return Workbench(settings.name, args, cluster.options(*needs, *([store] if store is not None else [])))
 
@@ -92,6 +94,8 @@ def _connection(
     cluster: Cluster,
     mirror: Mirror,
     secret_key: pulumi.Input[str] | None,
+    *,
+    protect: bool,
 ) -> tuple[Connection, ObjectStore | None]:
     """Return how the notebook reaches its store, and the store where the stack runs it.
 
@@ -123,6 +127,7 @@ def _connection(
         nodes=cluster.placement.system,
         user=user_of(cluster.pod_security),
         tls=own.tls,
+        protect=protect,
     )
     store = ObjectStore(f"{settings.name}-store", args, cluster.options())
     connection = Connection(

@@ -210,8 +210,8 @@ class TenancySettings(SettingsModel):
     enabled: bool = True
     """Create them. Set to false if another tool manages the queues. The stack then has no teams."""
     protect: bool = True
-    """Refuse updates that remove a team, and `pulumi destroy`, before they change anything. This protects teams'
-    namespaces and their claims. To remove a team, first apply `false`.
+    """Refuse updates that remove a team or the workbench, and `pulumi destroy`, before they change anything. This
+    protects teams' namespaces and their claims, and the claims of the workbench. To remove one, first apply `false`.
     """
     longest_grace_seconds: Annotated[int, Field(ge=30, le=3600)] = GRACE_SECONDS
     """Maximum terminationGracePeriodSeconds of teams' pods. An evicted job has this many seconds to write a checkpoint,

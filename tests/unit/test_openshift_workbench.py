@@ -38,6 +38,14 @@ class TestStack:
         before = record.closure(record.one("RayCluster", "raytest"))
         assert {job(record, "start-kueue").urn, record.one("DataScienceCluster", "mlbatch-dsc").urn} <= set(before)
 
+    @pytest.mark.parametrize("protect", [True, False])
+    def test_its_volumes_are_protected_like_those_of_teams(
+        self, protect: bool, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        found = registered(loaded(wanted({"tenancy": {"protect": protect}}), mirror, kubeconfig))
+        claims = {each.object_name: each.protect for each in found.of("PersistentVolumeClaim")}
+        assert claims == {"demo-workbench": protect, "seaweedfs": protect}
+
     def test_without_teams_of_the_platforms_the_flavor_is_its_own(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = wanted({"tenancy": {"enabled": False}, "teams": [], "samples": {}})
         record = registered(loaded(raw, mirror, kubeconfig))

@@ -117,6 +117,7 @@ class OpenShiftLayers(ExistingLayers):
             self._inputs.mirror,
             flavor=flavor,
             secret_key=self._inputs.secrets.get(OBJECT_STORE_SECRET_KEY),
+            protect=self._inputs.settings.tenancy.protect,
             needs=queues,
         )
 
