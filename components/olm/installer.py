@@ -60,7 +60,7 @@ def approve(api: Api, settings: Mapping[str, Any]) -> str:
     # OLM gives up a plan that somebody changes before it has written this, and makes another one.
     asking = [plan for plan in own if (plan.get("status") or {}).get("phase") == "RequiresApproval"]
     if not asking:
-        return _progress(own[-1])
+        return "; ".join([_progress(own[-1]), *_installed(api, namespace)])
     name = asking[0]["metadata"]["name"]
     if not settings["approve"]:
         patch = '\'{"spec":{"approved":true}}\''
@@ -126,12 +126,27 @@ def _nothing_planned(api: Api, namespace: str, csv: str, plans: list[Json]) -> s
     proposed = sorted({name for plan in plans for name in plan["spec"]["clusterServiceVersionNames"]})
     said = [
         f"{condition['type']}: {condition.get('message') or condition.get('reason')}"
-        for subscription in api.get(f"{_OPERATORS}/namespaces/{namespace}/subscriptions")["items"]
-        for condition in (subscription.get("status") or {}).get("conditions") or ()
+        for status in _subscribed(api, namespace)
+        for condition in status.get("conditions") or ()
         if condition["status"] == "True" and condition["type"] != "InstallPlanPending"
     ]
     others = [f"OLM proposes {', '.join(proposed)}"] if proposed else []
-    return "; ".join([f"OLM has no InstallPlan for {csv}", *others, *said])
+    return "; ".join([f"OLM has no InstallPlan for {csv}", *_installed(api, namespace), *others, *said])
+
+
+def _installed(api: Api, namespace: str) -> list[str]:
+    """Return which versions run, to show those that OLM does not replace by the wanted one: it never goes back."""
+    return [
+        f"OLM has installed {status['installedCSV']}"
+        for status in _subscribed(api, namespace)
+        if status.get("installedCSV")
+    ]
+
+
+def _subscribed(api: Api, namespace: str) -> list[Json]:
+    """Return the status of each Subscription."""
+    found = api.get(f"{_OPERATORS}/namespaces/{namespace}/subscriptions")["items"]
+    return [subscription.get("status") or {} for subscription in found]
 
 
 def start_kueue(api: Api, settings: Mapping[str, Any]) -> str:

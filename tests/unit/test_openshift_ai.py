@@ -261,6 +261,15 @@ class TestApproval:
         }
         assert installer.approve(FakeApi(items), APPROVE) == f"OLM has no InstallPlan for {CSV}; {said}"
 
+    def test_a_version_that_another_one_replaced_is_not_only_reported_as_complete(self) -> None:
+        done = {**plan("install-kmh8w", CSV, approved=True), "status": {"phase": "Complete"}}
+        items = {
+            PLAN: {"items": [done]},
+            f"{OLM}/subscriptions": {"items": [{"status": {"installedCSV": "rhods-operator.2.19.0"}}]},
+        }
+        said = "InstallPlan install-kmh8w is Complete; OLM has installed rhods-operator.2.19.0"
+        assert installer.approve(FakeApi(items), APPROVE) == said
+
     def test_an_api_server_that_refuses_is_no_missing_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(self: FakeApi, path: str, **query: str) -> Json:
             raise HTTPError(path, 403, "Forbidden", Message(), None)
