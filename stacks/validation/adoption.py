@@ -75,7 +75,7 @@ def _unsuited(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
             "this cluster has Kueue's definitions, but no Deployment of Kueue"
             if has_definitions
             else "this cluster has no Kueue that somebody else has installed",
-            "install Kueue, or delete its definitions and remove the key" if has_definitions else "remove the key",
+            "install Kueue again, or remove the key if you uninstalled it" if has_definitions else "remove the key",
         )
         return
     if kueue.version is not None and numbers(kueue.version) < _OLDEST:

@@ -106,5 +106,5 @@ def _fix(owner: str, defined: Sequence[str], switches: Sequence[Path], facts: Cl
         removed = f"set {running} to Removed in DataScienceCluster {facts.data_science.name}, and " if running else ""
         return f"{removed}delete these definitions, in the order of docs/openshift.md"
     if CLUSTER_QUEUES in defined and APPWRAPPER.resource not in defined and facts.kueue is not None:
-        return f"set {key(ADOPT)} to true to use this Kueue, or uninstall it with its definitions"
-    return "uninstall it, with these definitions"
+        return f"set {key(ADOPT)} to true to use this Kueue, or uninstall it with its definitions and all queues"
+    return "uninstall it, with these definitions: this deletes all objects of these kinds"

@@ -60,8 +60,8 @@ def existing(facts: ClusterFacts) -> Collection[str]:
     """Return the packages that the stack does not install, because the cluster has them from others.
 
     OLM, Helm or a manifest may have installed cert-manager. Red Hat's Kueue uses only its API
-    (openshift/kueue-operator, pkg/operator/target_config_reconciler.go). OLM leaves definitions behind: with those
-    alone, nothing creates certificates.
+    (openshift/kueue-operator, pkg/operator/target_config_reconciler.go). OLM leaves definitions behind. Those
+    alone create no certificates.
     """
     owner = facts.definitions.get(CERTIFICATES)
     is_left = owner is None or is_by_olm(owner, version_3.CERT_MANAGER)
@@ -186,7 +186,7 @@ def _others(release: OpenShiftAi, facts: ClusterFacts) -> Iterator[ConfigError]:
         yield ConfigError(
             path,
             f"OpenShift AI {release.version} would install {defined} again, which this cluster has from {owner}",
-            "uninstall it, with these definitions",
+            "uninstall it, with these definitions: this deletes all objects of these kinds",
         )
 
 
