@@ -195,7 +195,10 @@ class SystemSettings(SettingsModel):
 
 
 class StorageClassSettings(SettingsModel):
-    """Storage classes by purpose. Default: the cluster's default class."""
+    """Storage classes by purpose. Default: the cluster's default class.
+
+    A later change replaces the stack's claims, and deletes their data.
+    """
 
     block: ClassName | None = None
     """Class of volumes that one node mounts."""

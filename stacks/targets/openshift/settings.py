@@ -57,16 +57,19 @@ class NfsSettings(SettingsModel):
     ) = None
     """Exported path. Each claim gets a folder in it."""
     storage_class: ClassName = "nfs-client"
-    """Name of the StorageClass. The stack also uses it if neither `cluster.storageClasses` nor a layer names a class.
+    """Name of the StorageClass. The stack also uses it if neither `cluster.storageClasses` nor a layer names a class. A
+    later change replaces the stack's claims, and deletes their data.
     """
     provisioner_name: str | None = None
-    """Provisioner name in the StorageClass, such as k8s-sigs.io/nfs. Default: made from the release."""
+    """Provisioner name in the StorageClass, such as k8s-sigs.io/nfs. Default: made from the release. Do not change it
+    later: existing volumes would have no provisioner.
+    """
     hostmount_anyuid: bool = False
     """Give the provisioner OpenShift's SCC hostmount-anyuid, as in MLBatch's tutorial. Its pod can then mount folders
     of the node. By default it has its own SCC, which allows only NFS.
     """
     release: str = nfs.RELEASE
-    """Prefix of the names of the provisioner's objects."""
+    """Prefix of the names of the provisioner's objects, and of the default provisionerName."""
 
     @property
     def enabled(self) -> bool:
