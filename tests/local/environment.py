@@ -241,6 +241,16 @@ class Project:
     def preview(self, *arguments: str) -> str:
         return self._succeed("preview", *arguments)
 
+    def previewed_with(self, **sections: Any) -> str:
+        """Return what a preview prints with other sections. The stack keeps its settings."""
+        file = self.folder / f"Pulumi.{self.stack}.yaml"
+        own = file.read_text()
+        config = yaml.safe_load(own)["config"]
+        self.configure({**{key.removeprefix("mlbatch:"): value for key, value in config.items()}, **sections})
+        done = self.run("preview")
+        file.write_text(own)
+        return done.stdout + done.stderr
+
     def unchanged(self) -> None:
         """Assert that a preview, which refreshes first, plans no changes.
 

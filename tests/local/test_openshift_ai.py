@@ -253,6 +253,12 @@ def test_a_second_preview_is_empty(project: Project) -> None:
     project.unchanged()
 
 
+def test_another_version_is_rejected(project: Project) -> None:
+    """The Subscription's settings would be those of another version."""
+    said = project.previewed_with(openshift={"operators": "openshift-ai", "version": "2.25"})
+    assert "a stack has installed OpenShift AI 2.16 on this cluster" in said
+
+
 def test_the_stacks_commands_find_what_olm_leaves(project: Project, paths: Paths, cluster: Cluster) -> None:
     (stack,) = [each for each in project.resources() if each["type"] == "pulumi:pulumi:Stack"]
     told = stack["outputs"]["leftByOlm"]

@@ -50,6 +50,12 @@ def test_a_second_preview_is_empty(project: Project) -> None:
     project.unchanged()
 
 
+def test_other_operators_are_rejected(project: Project) -> None:
+    """The update would delete Kueue's definitions, with all queues."""
+    said = project.previewed_with(openshift={"operators": "openshift-ai", "version": "3.4"})
+    assert "a stack has installed the platform's own operators on this cluster" in said
+
+
 def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
