@@ -4,15 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from components.job_kinds import APPWRAPPER, JOB_SET, POD_GROUP, PYTORCH_JOB, RAY_CLUSTER, TRAIN_JOB
+from components.openshift_ai import installation
 from stacks.config.cluster_facts import ClusterFacts
 from stacks.config.errors import MISSING, ConfigError, Path, key, listed
 from stacks.config.others import CLUSTER_QUEUES, OPENSHIFT_AI, spoken
 from stacks.derived.partial import PartialSettings
 from stacks.settings.scheduling import SchedulingSettings
-from stacks.settings.tenancy import QueueingSettings
+from stacks.settings.tenancy import QueueingSettings, TenancySettings
 from stacks.validation.network import has_teams
 
 ADOPT: Final[Path] = ("queueing", "adopt")
+RAY_OPERATORS: Final[Path] = ("tenancy", "network", "rayOperators")
 _QUEUES: Final[Path] = ("queueing", "enabled")
 _SWITCHES: Final[Mapping[str, Path]] = {
     CLUSTER_QUEUES: _QUEUES,
@@ -58,13 +60,22 @@ def check(partial: PartialSettings, queueing: QueueingSettings, facts: ClusterFa
 
 
 def warnings(partial: PartialSettings, facts: ClusterFacts) -> Iterator[str]:
-    """Yield a warning about a Trainer of others, whose account cannot start the JobSets of teams.
+    """Yield warnings about a Trainer and a KubeRay of others that cannot run jobs of teams.
 
-    The admission policies know the account of the stack's own Trainer (components/tenancy/callers.py).
+    The admission policies know the account of the stack's own Trainer (components/tenancy/callers.py). KubeRay reads
+    the status of each RayJob from its dashboard, which NetworkPolicies of teams close.
     """
     if has_teams(partial) and TRAIN_JOB.resource in facts.definitions:
         owner = _named(facts.definitions[TRAIN_JOB.resource], facts)
         yield f"TrainJobs of teams do not start: the platform does not support the Trainer from {owner}"
+    tenancy, ai = partial.section(TenancySettings), facts.data_science
+    if has_teams(partial) and ai is not None and "ray" in ai.components and tenancy is not None:
+        network = tenancy.network
+        if network.enabled and installation.NAMESPACE not in network.ray_operators:
+            yield (
+                "RayJobs of teams neither start nor end: their network is closed to KubeRay of OpenShift AI. Add "
+                f"{installation.NAMESPACE} to {key(RAY_OPERATORS)}"
+            )
 
 
 def _installed(partial: PartialSettings, queueing: QueueingSettings) -> Iterator[str]:

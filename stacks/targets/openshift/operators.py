@@ -27,6 +27,7 @@ from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings, TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.targets.openshift.settings import Operators, OperatorsSettings
+from stacks.validation.others import RAY_OPERATORS
 
 SECTION: Final = "openshift"
 BROUGHT: Final = ("kuberay",)
@@ -36,7 +37,6 @@ _OWN: Final[tuple[Path, ...]] = (*_OWN_3, ("queueing", "appwrapperVersion"), ("q
 """What the platform's own operators are installed by."""
 _BESIDE_3: Final = (APPWRAPPER, PYTORCH_JOB, TRAIN_JOB, JOB_SET)
 """Kinds that the platform's own operators define beside OpenShift AI 3 (stacks/validation/others.py checks them)."""
-_RAY_OPERATORS: Final[Path] = ("tenancy", "network", "rayOperators")
 _SERVICE_MESH_2: Final = "servicemeshoperator"
 """Package of OpenShift Service Mesh 2. That of Service Mesh 3 is servicemeshoperator3."""
 _WITHOUT_MESH: Final = "4.22"
@@ -108,7 +108,7 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
         if len(partial.teams) > 1 and tenancy is not None and "ray_operators" not in tenancy.network.model_fields_set:
             yield (
                 "KubeRay of OpenShift AI follows redirects: a team's Ray dashboard can redirect it to another team's. "
-                f"If teams do not trust each other, set {key(_RAY_OPERATORS)} to [{names.SYSTEM_NAMESPACE}]; RayJobs "
+                f"If teams do not trust each other, set {key(RAY_OPERATORS)} to [{names.SYSTEM_NAMESPACE}]; RayJobs "
                 "then neither start nor end"
             )
         if not release.brings_kueue:
