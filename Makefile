@@ -43,7 +43,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants pictures site scenario scenarios gameday clean lock available settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops release
+.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-existing local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants pictures site scenario scenarios gameday clean lock available settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops release
 
 help: ## list the targets, and the tools that they still have to build
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -109,8 +109,8 @@ build: $(ENVIRONMENT) ## build and install all tools of `make test`
 
 # The longest come first. GOGC (default 100) lets Go's programs, such as the API server, use more memory and less time.
 test: build ## run everything, three parts at a time: lint, types, tests against local clusters, unit tests
-	@GOGC=200 $(MAKE) --jobs=3 --keep-going --old-file=build --old-file=mirror lint types \
-		local-members local-platform unit local-recovery local-shown local-aks local-cpouta local-openshift
+	@GOGC=400 $(MAKE) --jobs=3 --keep-going --old-file=build --old-file=mirror lint types \
+		local-members local-platform unit local-aks local-shown local-existing local-openshift local-cpouta local-recovery
 
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
@@ -125,7 +125,7 @@ types: $(ENVIRONMENT) ## check types
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(TEST) tests/unit tests/emulator
 
-local: local-aks local-cpouta local-members local-openshift local-platform local-recovery local-shown ## run the tests on their own local clusters
+local: local-aks local-cpouta local-existing local-members local-openshift local-platform local-recovery local-shown ## run the tests on their own local clusters
 
 local-aks: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_aks.py
@@ -134,12 +134,16 @@ local-cpouta: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_openstack_services.py tests/local/test_cpouta.py \
 		tests/local/test_cpouta_elsewhere.py
 
+local-existing: $(ENVIRONMENT) build
+	$(TEST) --durations 10 tests/local/test_existing.py tests/local/test_member_nodes.py tests/local/test_members.py \
+		tests/local/test_adopted_kueue.py tests/local/test_package.py tests/local/test_without_policies.py
+
 # Tests with operators of jobs come last, and those with the same settings together, because each change is an update.
 local-members: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_member_jobs.py tests/local/test_member_pages.py \
-		tests/local/test_member_pods.py tests/local/test_member_commands.py tests/local/test_pools.py tests/local/test_quota.py \
-		tests/local/test_member_finetuning.py tests/local/test_member*.py \
-		tests/local/test_existing.py tests/local/test_without_policies.py
+		tests/local/test_member_pods.py tests/local/test_member_commands.py tests/local/test_pools.py \
+		tests/local/test_member_examples.py tests/local/test_member_finetuning.py tests/local/test_member_kinds.py \
+		tests/local/test_attack.py tests/local/test_member_train*.py
 
 local-openshift: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_openshift.py tests/local/test_openshift_operators.py \
@@ -162,7 +166,8 @@ local-openshift-ai: $(ENVIRONMENT) build
 local-platform: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
 		--ignore tests/local/test_pools.py --ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
-		--ignore tests/local/test_existing.py \
+		--ignore tests/local/test_existing.py --ignore tests/local/test_adopted_kueue.py --ignore tests/local/test_package.py \
+		--ignore tests/local/test_attack.py \
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_topology.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
 		--ignore-glob 'tests/local/test_openshift*.py' --ignore tests/local/test_openstack_services.py \
@@ -171,12 +176,12 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 
 local-recovery: $(ENVIRONMENT) build
-	$(TEST) --durations 10 tests/local/test_killed.py tests/local/test_recovery.py \
-		tests/local/test_topology.py tests/local/test_packing.py tests/local/test_drift.py
+	$(TEST) --durations 10 tests/local/test_killed.py tests/local/test_quota.py tests/local/test_recovery.py \
+		tests/local/test_packing.py tests/local/test_topology.py
 
 local-shown: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_scenarios.py tests/local/test_user_queues.py tests/local/test_ask.py \
-		tests/local/test_dashboards.py tests/local/test_alerts.py tests/local/test_picture.py
+		tests/local/test_dashboards.py tests/local/test_drift.py tests/local/test_alerts.py tests/local/test_picture.py
 
 bench: $(ENVIRONMENT) tools ## measure the platform's cost in ten minutes, as ratios: start, teams compared with kubectl, admission
 	$(VENV)/bin/python -m lab.bench

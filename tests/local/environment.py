@@ -341,18 +341,35 @@ def dev_settings(mirror: Path | None) -> dict[str, Any]:
 
 
 def member_settings(project: Project) -> dict[str, Any]:
-    """Return those settings without the sample. Members may exec into pods and submit Ray's kinds directly."""
-    return {**dev_settings(project.mirror), "samples": {}, "tenancy": {"exec": True, "unwrappedRay": True}}
+    """Return those settings without the sample, with more rights of members, and a third team without quota.
+
+    Members may exec into pods and submit Ray's kinds directly. Queues accept jobs of other namespaces. Red has Services
+    for clients outside the cluster. Users of green have their own queues.
+    """
+    found = dev_settings(project.mirror)
+    quota = {"cpu": 0, "memory": "0", "nvidia.com/gpu": 0, "pods": 0}
+    found["teams"][1]["services"] = {"loadBalancers": 1, "nodePorts": True}
+    found["teams"].append({"name": "green", "users": ["carol"], "quota": quota, "userFairSharing": True})
+    found["queueing"]["openToAll"] = True
+    return {**found, "samples": {}, "tenancy": {"exec": True, "unwrappedRay": True}}
 
 
 OPERATORS = {name: {"enabled": True} for name in ("kuberay", "trainingOperator", "trainer", "jobSet")}
 """Settings of queueing: all operators of jobs."""
 
 
-def operators_settings(project: Project, **tenancy: bool) -> dict[str, Any]:
-    """Return those settings without the sample, with all operators of jobs. tenancy: settings of this section."""
+def operators_settings(project: Project) -> dict[str, Any]:
+    """Return those settings without the sample, with all operators of jobs. Members may submit Ray's kinds directly."""
     dev = dev_settings(project.mirror)
-    return {**dev, "samples": {}, "queueing": {**dev["queueing"], **OPERATORS}, "tenancy": tenancy}
+    queueing = {**dev["queueing"], **OPERATORS}
+    return {**dev, "samples": {}, "queueing": queueing, "tenancy": {"unwrappedRay": True}}
+
+
+def existing_settings(project: Project) -> dict[str, Any]:
+    """Return the settings of Pulumi.existing.yaml, with scratch disks."""
+    settings = stack_settings("existing")
+    settings["gpu"]["nvmeScratch"] = {"enabled": True, "diskModel": "Lab NVMe"}
+    return {**settings, **mirrored(project.mirror)}
 
 
 def machines(cluster: Cluster) -> list[str]:

@@ -420,13 +420,20 @@ def test_more_nodes_are_one_update_of_the_pool_and_of_the_queues(
     assert gpu_quotas(cluster) == {"blue": "12", "red": "12", "slack": "8"}
 
 
-def test_a_conflict_and_a_failed_operation_are_named_and_the_next_update_continues(
-    project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
-) -> None:
+@pytest.mark.soak("a minute; the next test has a failed operation, and tests/emulator/azure the message of a conflict")
+@pytest.mark.usefixtures("installed")
+def test_a_conflict_is_named_and_changes_nothing(project: Project, settings: dict[str, Any], paths: Paths) -> None:
+    before = in_azure(paths, POOL)["ndv5"]["count"]
     project.configure(scaled(settings, 1))
     fault(paths, "ndv5", "conflict")
     fails(project, "in progress", "agentPools/ndv5")
-    assert in_azure(paths, POOL)["ndv5"]["count"] == 4
+    assert in_azure(paths, POOL)["ndv5"]["count"] == before
+
+
+def test_a_failed_operation_is_named_and_the_next_update_continues(
+    project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
+) -> None:
+    project.configure(scaled(settings, 1))
     fault(paths, "ndv5", "failed")
     fails(project, "InternalOperationError", "agentPools/ndv5")
     assert in_azure(paths, POOL)["ndv5"]["provisioningState"] == "Failed"
@@ -540,12 +547,15 @@ def claimed_by_identity(cluster: Cluster) -> dict[str, tuple[str, str, str]]:
     return found
 
 
+@pytest.mark.soak("a minute and a half; tests/emulator/azure/test_operations.py recreates an identity, too")
+@pytest.mark.usefixtures("everything")
 def test_recreated_identities_recreate_their_volumes_and_claims(
     project: Project, paths: Paths, cluster: Cluster
 ) -> None:
     """A volume names its identity permanently, and a claim its volume. AKS' selectors survive the update."""
     before = claimed_by_identity(cluster)
     assert set(before) == {"data", "corpus"}
+    enforce(cluster)
     gone_by_hand(paths, "mlbatch-nodes", "mlbatch-in-blue")
     enforced = selectors(cluster)
     name = "kueue-validating-webhook-configuration"

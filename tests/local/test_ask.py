@@ -83,6 +83,7 @@ def is_told_to_wait(cluster: Cluster, name: str) -> bool:
     return ("QuotaReserved", "False") in [(each["type"], each["status"]) for each in conditions]
 
 
+@pytest.mark.soak("a minute; tests/unit/test_ask_question.py has the answers that never run")
 def test_a_job_larger_than_the_cluster_never_runs_and_the_answer_has_the_change(asked: Callable[..., Answer]) -> None:
     answer = asked(gang("job", "blue", pods=4, gpus=8), "blue")
     assert answer.verdict is Verdict.NEVER
@@ -132,6 +133,7 @@ def claim(paths: Paths) -> Iterator[str]:
     member.delete("v1", "PersistentVolumeClaim", "checkpoints", "red")
 
 
+@pytest.mark.soak("a minute; tests/unit/test_ask.py has the replica's volumes")
 def test_a_job_with_a_volume_finds_its_place(
     asked: Callable[..., Answer], cluster: Cluster, paths: Paths, claim: str
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_job_with_a_volume_finds_its_place(
         running(cluster, "red", "saving", pods=1)
 
 
+@pytest.mark.soak("a minute; tests/unit/test_ask_question.py has refused contents")
 def test_an_appwrapper_with_an_invalid_job_is_refused_by_ask_and_fails_in_the_cluster(
     asked: Callable[..., Answer], cluster: Cluster, paths: Paths
 ) -> None:

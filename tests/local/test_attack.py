@@ -20,12 +20,22 @@ from tests.local.standing import Standing
 PLAIN: Final = "plain"
 
 
-@pytest.mark.soak("two minutes; test_existing.py makes the same attacks")
+def test_no_attack_goes_through(standing: Standing, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    standing.up("dev", operators_settings)
+    code = main(["attack", "--kubeconfig", str(paths.kubeconfig)])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert "like blue" in said
+    assert "no such kind" not in said
+    assert "refused by policy mlbatch-team-own-volumes" in said
+
+
+@pytest.mark.soak("two minutes; the test above makes the same attacks")
 def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: Paths, cluster: Cluster) -> None:
     """Members may submit Ray kinds without an AppWrapper here. Otherwise their role would reject these attacks
     first.
     """
-    standing.up("dev", lambda project: operators_settings(project, unwrappedRay=True))
+    standing.up("dev", operators_settings)
     refused: dict[str, list[Attack]] = {}
     for attack, outcome in tried(paths.kubeconfig, None, None):
         assert outcome.through is None, attack.name
@@ -44,12 +54,12 @@ def test_without_a_mechanism_its_attacks_go_through(standing: Standing, paths: P
             print(f"{policy}: {len(through)} of {len(refused[policy])}")
 
 
-@pytest.mark.soak("two minutes; test_existing.py makes the same attacks")
+@pytest.mark.soak("two minutes; the first test makes the same attacks")
 def test_attacks_go_through_where_a_plain_kueue_queues_jobs(
     standing: Standing, paths: Paths, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same Kueue, operators and role, in a namespace without a team, where the platform's policies do not apply."""
-    standing.up("dev", lambda project: operators_settings(project, unwrappedRay=True))
+    standing.up("dev", operators_settings)
     with _plain_namespace(cluster):
         code = main(["attack", "--kubeconfig", str(paths.kubeconfig), "--like", PLAIN])
     said = capsys.readouterr().out

@@ -52,6 +52,7 @@ def rename(paths: Paths) -> None:
         )
 
 
+@pytest.mark.soak("two minutes; tests/unit/test_cpouta.py has the settings")
 def test_another_openstack_is_a_matter_of_settings(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> None:
     project = Project(tmp_path_factory.mktemp("elsewhere"), paths, "cpouta")
     environment = engine_environment(paths)

@@ -1,22 +1,19 @@
 """The platform on a cluster with existing nodes: facts that it reads from them, and their effects."""
 
-from typing import Any
-
 import pytest
 
-from cli.app import main
+from components.job_kinds import RAY_CLUSTER, RAY_JOB
 from emulator.paths import Paths
 from tests.local.environment import (
-    OPERATORS,
     Cluster,
     Project,
     eventually,
+    existing_settings,
     is_ready,
     machines,
-    mirrored,
-    stack_settings,
 )
 from tests.local.jobs import pods_of, running
+from tests.local.member import as_member
 from tests.local.standing import Standing
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -25,13 +22,7 @@ GPU = "nvidia.com/gpu"
 
 @pytest.fixture(scope="module")
 def project(standing: Standing, site_nodes: list[str]) -> Project:
-    """Return the example's project, with all operators of jobs."""
-
-    def settings(project: Project) -> dict[str, Any]:
-        base = stack_settings("existing")
-        return {**base, **mirrored(project.mirror), "queueing": {**base.get("queueing", {}), **OPERATORS}}
-
-    return standing.up("existing", settings)
+    return standing.up("existing", existing_settings)
 
 
 def quotas(cluster: Cluster) -> dict[str, str]:
@@ -42,11 +33,9 @@ def quotas(cluster: Cluster) -> dict[str, str]:
     return found
 
 
-def test_quotas_follow_the_existing_nodes_and_a_second_preview_plans_no_change(
-    project: Project, cluster: Cluster
-) -> None:
+def test_quotas_follow_the_existing_nodes(project: Project, cluster: Cluster) -> None:
+    """test_member_nodes.py has the second preview of this stack."""
     assert quotas(cluster) == {"slack-cluster-queue": "8", "blue-cluster-queue": "8", "red-cluster-queue": "8"}
-    project.unchanged()
 
 
 def test_the_gang_runs_on_the_sites_own_nodes(project: Project, cluster: Cluster) -> None:
@@ -69,13 +58,14 @@ def test_the_cluster_is_identified_by_its_uid(project: Project, cluster: Cluster
     assert provider["inputs"]["clusterIdentifier"] == namespace["metadata"]["uid"]
 
 
-def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["attack", "--kubeconfig", str(paths.kubeconfig)])
-    said = capsys.readouterr().out
-    assert code == 0, said
-    assert "like blue" in said
-    assert "no such kind" not in said
-    assert "refused by policy mlbatch-team-own-volumes" in said
+@pytest.mark.parametrize("plural", ["appwrappers", RAY_CLUSTER.plural, RAY_JOB.plural])
+def test_members_create_ray_kinds_only_in_an_appwrapper(plural: str, project: Project, paths: Paths) -> None:
+    alice, reviews = as_member(paths, "alice"), "authorization.k8s.io/v1"
+    group = "workload.codeflare.dev" if plural == "appwrappers" else "ray.io"
+    asked = {"group": group, "resource": plural, "verb": "create", "namespace": "blue"}
+    review = {"apiVersion": reviews, "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": asked}}
+    answer = alice.client.create(alice.kind(reviews, review["kind"]), body=review)
+    assert answer.status.allowed is (plural == "appwrappers")
 
 
 @pytest.mark.soak("three minutes; tests/unit/test_quotas.py has the law of shares")

@@ -11,7 +11,7 @@ import yaml
 
 from cli.app import main
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import Cluster, eventually, gang, member_settings
 from tests.local.jobs import running
 from tests.local.standing import Standing
 from tests.local.submission import remains
@@ -21,14 +21,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(scope="module", autouse=True)
 def platform(standing: Standing) -> None:
-    """The dev stack without its sample. Users of red have their own queues."""
-
-    def settings(project: Project) -> dict[str, Any]:
-        dev = dev_settings(project.mirror)
-        teams = [each | {"userFairSharing": each["name"] == "red"} for each in dev["teams"]]
-        return {**dev, "samples": {}, "teams": teams}
-
-    standing.up("dev", settings)
+    standing.up("dev", member_settings)
 
 
 @pytest.fixture
@@ -141,9 +134,9 @@ def test_rejected_pods_are_told_with_the_policy(mlbatch: Command, tmp_path: Path
 
 
 def test_a_job_goes_to_the_users_own_queue(mlbatch: Command, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--kubeconfig", str(paths.kubeconfig), "--team", "red", "--as", "bob"]
+    options = ["--kubeconfig", str(paths.kubeconfig), "--team", "green", "--as", "carol"]
     assert main(["run", *options, "--dry-run", "--image", "x", "--", "true"]) == 0
-    assert yaml.safe_load(capsys.readouterr().out)["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "user-bob"}
+    assert yaml.safe_load(capsys.readouterr().out)["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "user-carol"}
 
 
 def test_another_team_is_refused(mlbatch: Command, paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:

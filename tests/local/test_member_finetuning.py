@@ -26,14 +26,9 @@ WORKERS = 6
 """More than each of three nodes has if they are spread, and fewer than one node has."""
 
 
-def settings(project: Project) -> dict[str, Any]:
-    """Return the dev stack with all operators of jobs; members may submit Ray's kinds directly."""
-    return operators_settings(project, unwrappedRay=True)
-
-
 @pytest.fixture(scope="module")
 def project(standing: Standing) -> Project:
-    return standing.up("dev", settings)
+    return standing.up("dev", operators_settings)
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +86,9 @@ def gone(cluster: Cluster, name: str) -> None:
     eventually(f"{name} counts no more", lambda: workload(cluster, name), lambda found: found is None)
 
 
-@pytest.mark.soak("two minutes; test_platform.py previews twice, too")
-def test_a_second_preview_plans_no_change(project: Project) -> None:
-    project.unchanged()
-
-
 def test_it_is_admitted_by_its_gpus_and_packed(project: Project, cluster: Cluster, paths: Paths) -> None:
     """Spread over three nodes, its workers would leave no whole node for another job."""
-    with submitted(paths, settings(project), "finetuning", {"name": "tune", "workers": WORKERS}):
+    with submitted(paths, operators_settings(project), "finetuning", {"name": "tune", "workers": WORKERS}):
         admission = admitted(cluster, "tune")
         counted = {
             item["name"]: (item["count"], item["resourceUsage"].get(GPU, "0"))
@@ -138,7 +128,7 @@ def test_kuberay_asks_the_dashboard_through_the_proxy(project: Project, cluster:
         read = api.read_namespaced_pod_log
         return "".join(read(pod["metadata"]["name"], "mlbatch-system", container="dashboard-proxy") for pod in found)
 
-    with submitted(paths, settings(project), "finetuning", {"name": "asked", "workers": 1}):
+    with submitted(paths, operators_settings(project), "finetuning", {"name": "asked", "workers": 1}):
         eventually("KubeRay asks", said, lambda log: f"-head-svc.{TEAM}.svc" in log and "http://asked-" in log)
 
 
@@ -148,7 +138,7 @@ def test_it_never_half_starts(project: Project, cluster: Cluster, paths: Paths, 
 
     No pod is deleted when the cordon ends, so only the scheduler's own retry of pending pods can start them.
     """
-    with submitted(paths, settings(project), "finetuning", {"name": "wide", "workers": 10}):
+    with submitted(paths, operators_settings(project), "finetuning", {"name": "wide", "workers": 10}):
         eventually("its pods are made", lambda: pods(cluster, TEAM, "wide"), lambda found: len(found) == 11)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -198,7 +188,7 @@ DODGES = {
 def test_a_printed_job_that_would_take_more_than_is_counted_is_refused(
     project: Project, paths: Paths, dodge: str
 ) -> None:
-    *_, job = printed(paths, settings(project), "finetuning", {"name": "tune"})
+    *_, job = printed(paths, operators_settings(project), "finetuning", {"name": "tune"})
     bob = as_member(paths, USER)
     dry_run(bob, job)
     change, reason = DODGES[dodge]
@@ -209,7 +199,7 @@ def test_a_printed_job_that_would_take_more_than_is_counted_is_refused(
 
 def test_without_its_queue_it_never_starts(project: Project, cluster: Cluster, paths: Paths) -> None:
     """Kueue stops it as a job of a managed namespace, and does not put it into a queue."""
-    *_, job = printed(paths, settings(project), "finetuning", {"name": "stray"})
+    *_, job = printed(paths, operators_settings(project), "finetuning", {"name": "stray"})
     del job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
     bob = as_member(paths, USER)
     bob.create(job)
@@ -225,7 +215,7 @@ def test_without_its_queue_it_never_starts(project: Project, cluster: Cluster, p
 
 def test_its_pods_use_only_schedulers_of_the_platform(project: Project, cluster: Cluster, paths: Paths) -> None:
     """KubeRay gets an error when it creates the pods, and none exists."""
-    documents = printed(paths, settings(project), "finetuning", {"name": "other", "workers": 1})
+    documents = printed(paths, operators_settings(project), "finetuning", {"name": "other", "workers": 1})
     *beside_it, job = documents
     for part in (job["spec"]["rayClusterSpec"]["headGroupSpec"], *job["spec"]["rayClusterSpec"]["workerGroupSpecs"]):
         part["template"]["spec"]["schedulerName"] = "another"

@@ -540,6 +540,7 @@ def test_an_owner_gets_back_what_a_member_borrowed(alice: Cluster, bob: Cluster,
             )
 
 
+@pytest.mark.soak("a minute and a half; tests/unit/test_ending_jobs.py has the status that frees the quota")
 def test_a_job_whose_object_comes_back_does_not_keep_what_it_borrowed(
     alice: Cluster, bob: Cluster, cluster: Cluster, paths: Paths
 ) -> None:

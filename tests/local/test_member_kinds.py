@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from components.job_kinds import APPWRAPPER, RAY_CLUSTER, RAY_JOB, TRAIN_JOB, JobKind
+from components.job_kinds import APPWRAPPER, RAY_CLUSTER, TRAIN_JOB
 from components.tenancy.pod_templates import TEMPLATES
 from components.tenancy.quota_gate import JOBS, KNOWN
-from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, operators_settings
-from tests.local.member import as_member, dry_run, refused
+from tests.local.member import dry_run, refused
 from tests.local.standing import Standing
 from tests.local.test_member_jobs import WAITS, direct, pods, ray
 
@@ -120,9 +119,3 @@ def test_a_job_cannot_be_changed_by_a_version_without_rules(cluster: Cluster) ->
         cluster.patch(RAY_CLUSTER.api, RAY_CLUSTER.kind, "direct", change, "blue")
     finally:
         cluster.delete(RAY_CLUSTER.api, RAY_CLUSTER.kind, "direct", "blue")
-
-
-@pytest.mark.parametrize("kind", [RAY_CLUSTER, RAY_JOB], ids=lambda kind: kind.kind)
-def test_members_create_no_ray_kind_outside_of_an_appwrapper(kind: JobKind, paths: Paths) -> None:
-    said = refused(dry_run, as_member(paths, "alice"), direct(kind.api, kind.kind, suspend=True))
-    assert f'cannot create resource "{kind.plural}"' in said

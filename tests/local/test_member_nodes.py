@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, eventually, mirrored, stack_settings
+from tests.local.environment import Cluster, Project, eventually, existing_settings
 from tests.local.member import as_member, dry_run, refused
 from tests.local.standing import Standing
 from tests.local.submission import submitted
@@ -24,10 +24,7 @@ SPACE = {"name": "scratch", "hostPath": {"path": "/pv-disks/scratch", "type": "D
 @pytest.fixture(scope="module")
 def project(standing: Standing, site_nodes: list[str], cluster: Cluster) -> Iterator[Project]:
     """A site whose GPU nodes have local disks, one of them mounted."""
-    settings: dict[str, Any] = stack_settings("existing")
-    settings["gpu"]["nvmeScratch"] = {"enabled": True, "diskModel": "Lab NVMe"}
-    settings["samples"] = {}
-    project = standing.up("existing", lambda project: {**settings, **mirrored(project.mirror)})
+    project = standing.up("existing", existing_settings)
     cluster.patch("v1", "Node", NODE, {"metadata": {"labels": {READY: "ready"}}})
     yield project
     cluster.patch("v1", "Node", NODE, {"metadata": {"labels": {READY: None}}})

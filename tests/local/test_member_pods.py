@@ -28,7 +28,7 @@ from components.workloads.interface import Storage
 from components.workloads.pods import NodePods
 from components.workloads.submission import Submission, SubmissionMode
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import Cluster, eventually, gang, member_settings
 from tests.local.jobs import KUEUE, pods_of, running
 from tests.local.member import as_member, dry_run, refused
 from tests.local.member import message as reason_of
@@ -47,9 +47,9 @@ RDMA = Fabric(resource="nvidia.com/roce_gdr", devices=2)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def platform(standing: Standing, cluster: Cluster) -> Iterator[Project]:
-    """The dev stack without its sample, and two namespaces for dry runs of pods."""
-    project = standing.up("dev", settings)
+def platform(standing: Standing, cluster: Cluster) -> Iterator[None]:
+    """The members' stack, and two namespaces for dry runs of pods."""
+    standing.up("dev", member_settings)
     roomy = PodRules(
         tolerations=[GPU_TOLERATION],
         devices=["nvidia.com/gpu", "nvidia.com/roce_gdr"],
@@ -84,17 +84,10 @@ def platform(standing: Standing, cluster: Cluster) -> Iterator[Project]:
             lambda w=where: refusal(cluster, pod(w, hostNetwork=True)),
             lambda said: "spec.hostNetwork" in said,
         )
-    yield project
+    yield
     for document in reversed(made):
         metadata = document["metadata"]
         cluster.delete(document["apiVersion"], document["kind"], metadata["name"], metadata.get("namespace"))
-
-
-def settings(project: Project) -> dict[str, Any]:
-    declared = dev_settings(project.mirror)
-    declared["teams"][1]["services"] = {"loadBalancers": 1, "nodePorts": True}
-    opened = {**declared.get("queueing", {}), "openToAll": True}  # for the jobs that are tested in UNLABELLED
-    return {**declared, "samples": {}, "queueing": opened}
 
 
 @pytest.fixture(scope="module")
@@ -1004,7 +997,3 @@ def test_members_cannot_change_their_restrictions(alice: Cluster) -> None:
         (POLICY, "ValidatingAdmissionPolicyBinding", "mlbatch-team-pod-isolation", None),
     ):
         assert "forbidden" in refused(alice.patch, version, kind, name, {"metadata": {"labels": {"x": "y"}}}, where)
-
-
-def test_a_second_preview_plans_no_change(platform: Project) -> None:
-    platform.unchanged()

@@ -19,15 +19,9 @@ from tests.local.submission import submitted as wrapped
 KUBEFLOW = "kubeflow.org/v1"
 
 
-def settings(project: Project) -> dict[str, Any]:
-    """Return the dev stack with all operators of jobs, and a pre-training job on two of its three nodes."""
-    training = {"enabled": True, "nodes": 2, "submission": {"team": "blue", "user": "alice"}}
-    return {**operators_settings(project), "workloads": {"pretraining": training}}
-
-
 @pytest.fixture(scope="module")
 def project(standing: Standing) -> Project:
-    return standing.up("dev", settings)
+    return standing.up("dev", operators_settings)
 
 
 def bound(cluster: Cluster, namespace: str, name: str) -> dict[str, Any]:
@@ -44,19 +38,8 @@ def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
 
-def test_a_gang_of_whole_nodes_is_admitted_and_placed_with_its_volume(project: Project, cluster: Cluster) -> None:
-    running(cluster, "blue", "pretraining", pods=2)
-    found = pods(cluster, "blue", "pretraining")
-    assert [gpus(pod) for pod in found] == [8, 8]
-    assert len({pod["spec"]["nodeName"] for pod in found}) == 2
-    owners = {owner["kind"] for pod in found for owner in pod["metadata"]["ownerReferences"]}
-    assert owners == {"PyTorchJob"}
-    claim = bound(cluster, "blue", "pretraining-checkpoints")
-    assert (claim["storageClassName"], claim["accessModes"]) == ("simulated", ["ReadWriteMany"])
-
-
 def test_a_member_submits_a_training_as_it_is_printed(project: Project, cluster: Cluster, paths: Paths) -> None:
-    with submitted(paths, settings(project), "pretraining", {"name": "train", "nodes": 1}):
+    with submitted(paths, operators_settings(project), "pretraining", {"name": "train", "nodes": 1}):
         running(cluster, "red", "train", pods=1)
         assert cluster.existing(KUBEFLOW, "PyTorchJob", "train", "red")["spec"]["nprocPerNode"] == "8"
         bound(cluster, "red", "train-checkpoints")
@@ -146,3 +129,19 @@ def test_a_job_frees_its_quota_if_a_member_has_its_files(
             eventually("its quota is free", lambda: kept(cluster, name), lambda found: not found)
     eventually("it is gone", lambda: phase(cluster, "red", name), lambda found: found is None)
     assert cluster.get("v1", "ConfigMap", f"{name}-files", "red") is None
+
+
+@pytest.mark.soak("two minutes; a test above has a member's training, and test_aks.py trainings of the stack")
+def test_a_training_of_the_stack_is_admitted_and_placed_with_its_volume(standing: Standing, cluster: Cluster) -> None:
+    """On two of three nodes."""
+    training = {"enabled": True, "nodes": 2, "submission": {"team": "blue", "user": "alice"}}
+    project = standing.up("dev", lambda dev: {**operators_settings(dev), "workloads": {"pretraining": training}})
+    project.unchanged()
+    running(cluster, "blue", "pretraining", pods=2)
+    found = pods(cluster, "blue", "pretraining")
+    assert [gpus(pod) for pod in found] == [8, 8]
+    assert len({pod["spec"]["nodeName"] for pod in found}) == 2
+    owners = {owner["kind"] for pod in found for owner in pod["metadata"]["ownerReferences"]}
+    assert owners == {"PyTorchJob"}
+    claim = bound(cluster, "blue", "pretraining-checkpoints")
+    assert (claim["storageClassName"], claim["accessModes"]) == ("simulated", ["ReadWriteMany"])

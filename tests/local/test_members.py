@@ -20,7 +20,6 @@ from tests.reachability import End, Reachability
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 NETWORKING = "networking.k8s.io/v1"
-RBAC = "rbac.authorization.k8s.io/v1"
 
 DNS = End(namespace="kube-system", address="10.244.9.2", labels={"k8s-app": "kube-dns"})
 API_SERVER = End(address="10.0.0.1")
@@ -109,6 +108,7 @@ def red(cluster: Cluster) -> End:
     return replace(pod_of(cluster, "red"), address="10.244.1.2")
 
 
+@pytest.mark.soak("a minute; test_aks.py previews these workloads twice, too")
 def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 
@@ -222,17 +222,3 @@ class TestGroups:
         lines = [" ".join(line.split()) for line in platform_report(cluster.client).splitlines()]
         assert "blue blue-cluster-queue alice, group trainers" in lines
         assert "red red-cluster-queue group bob" in lines
-
-    def test_the_bindings_of_an_older_stack_stay(self, project: Project, cluster: Cluster) -> None:
-        """Resources of older stacks have the team's and the user's name joined by a hyphen."""
-        before = cluster.get(RBAC, "RoleBinding", "alice", "blue")
-        assert before is not None
-        state = project.state_file.read_text()
-        assert "::blue/user/alice" in state
-        project.state_file.write_text(state.replace("::blue/user/alice", "::blue-alice"))
-        assert project.changes() == {}
-        project.up()
-        after = cluster.get(RBAC, "RoleBinding", "alice", "blue")
-        assert after is not None
-        assert after["metadata"]["uid"] == before["metadata"]["uid"]
-        assert "::blue/user/alice" in project.state_file.read_text()

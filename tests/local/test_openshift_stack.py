@@ -60,6 +60,7 @@ def test_no_attack_goes_through(project: Project, paths: Paths, capsys: pytest.C
     assert main(["attack", "--kubeconfig", str(paths.kubeconfig)]) == 0, capsys.readouterr().out
 
 
+@pytest.mark.soak("two minutes; test_aks.py finds and reverts manual changes, too")
 def test_refresh_finds_manual_changes_and_up_reverts_them(project: Project, paths: Paths, cluster: Cluster) -> None:
     declared = cluster.existing(names.KUEUE_API, "ClusterQueue", QUEUE)["spec"]["resourceGroups"]
     groups = copy.deepcopy(declared)

@@ -12,7 +12,8 @@ import pytest
 from components.scheduling.packing import Packing
 from components.scheduling.pod_group import in_group, pod_group
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from lab.scenarios.size import Size, settings
+from tests.local.environment import Cluster, Project, eventually, gang
 from tests.local.jobs import APPWRAPPER, gpu_nodes, pods_of
 from tests.local.member import as_member
 from tests.local.standing import Standing
@@ -30,14 +31,8 @@ def packing(request: pytest.FixtureRequest) -> Packing:
 
 @pytest.fixture(scope="module", autouse=True)
 def project(standing: Standing, packing: Packing) -> Project:
-    """The platform with a way of packing, and two replicas of each operator."""
-
-    def declared(project: Project) -> dict[str, Any]:
-        settings = dev_settings(project.mirror)
-        queueing = {**settings["queueing"], "replicas": 2}
-        return {**settings, "samples": {}, "scheduling": {"packing": str(packing)}, "queueing": queueing}
-
-    return standing.up("dev", declared)
+    """Four nodes and a way of packing, like test_topology.py before it adds racks."""
+    return standing.up("dev", lambda project: {**settings(project, Size(4)), "scheduling": {"packing": str(packing)}})
 
 
 def bound(cluster: Cluster, namespace: str, name: str) -> list[str]:
@@ -74,14 +69,8 @@ def template(wrapper: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("packing", [Packing.TOPOLOGY], indirect=True, ids=str)
-def test_a_second_preview_plans_no_change(packing: Packing, project: Project) -> None:
-    """The other way is the dev stack's own, whose second preview is in test_platform.py."""
-    project.unchanged()
-
-
 def test_eight_small_jobs_leave_whole_nodes_free(packing: Packing, cluster: Cluster, paths: Paths) -> None:
-    """Spread over three nodes, they would leave no whole node for another job, although 16 GPUs are idle.
+    """Spread over all nodes, they would leave no whole node for another job, although 24 GPUs are idle.
 
     A Service selects all of them, which makes Kubernetes' own scheduler spread them even further.
     """
@@ -102,11 +91,11 @@ def test_eight_small_jobs_leave_whole_nodes_free(packing: Packing, cluster: Clus
 
 def test_a_gang_never_half_starts(packing: Packing, cluster: Cluster, paths: Paths) -> None:
     """The quota fits both pods of the gang, but the nodes only one."""
-    first, second, _ = gpu_nodes(cluster)
+    *used, _ = gpu_nodes(cluster)
     whole = grouped if packing is Packing.COSCHEDULING else gang
-    in_the_way = [on_node(gang(f"{node}-small", "red", pods=1, gpus=1), node) for node in (first, second)]
+    in_the_way = [on_node(gang(f"{node}-small", "red", pods=1, gpus=1), node) for node in used]
     with submitted(as_member(paths, "bob"), *in_the_way):
-        for node in (first, second):
+        for node in used:
             assert runs(cluster, "red", f"{node}-small") == [node]
         with submitted(as_member(paths, "alice"), whole("gang", "blue", pods=2, gpus=8)):
             if packing is Packing.COSCHEDULING:
@@ -115,5 +104,5 @@ def test_a_gang_never_half_starts(packing: Packing, cluster: Cluster, paths: Pat
             while time.monotonic() < deadline:
                 assert bound(cluster, "blue", "gang") == []
                 time.sleep(0.2)
-            cluster.delete(APPWRAPPER, "AppWrapper", f"{first}-small", "red")
+            cluster.delete(APPWRAPPER, "AppWrapper", f"{used[0]}-small", "red")
             assert len(set(runs(cluster, "blue", "gang", pods=2))) == 2

@@ -81,6 +81,7 @@ def lent(cluster: Cluster, queue: str = SLACK) -> list[str | None]:
     ]
 
 
+@pytest.mark.soak("half a minute; test_platform.py previews twice, too")
 def test_a_second_preview_plans_no_change(project: Project) -> None:
     project.unchanged()
 

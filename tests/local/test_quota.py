@@ -7,32 +7,19 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import Cluster, Project, eventually, gang
 from tests.local.member import as_member
 from tests.local.standing import Standing
 from tests.local.submission import submitted
+from tests.local.test_recovery import declared
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
-QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def project(standing: Standing) -> Project:
     return standing.up("dev", declared)
-
-
-def declared(project: Project) -> dict[str, Any]:
-    """Return four nodes with eight GPUs: one for the slack queue, and one for each of three teams."""
-    settings = dev_settings(project.mirror)
-    settings["nodes"]["count"] = 4
-    settings["queueing"] |= {"slack": QUOTA}
-    settings["teams"] = [
-        {"name": team, "users": [user], "quota": QUOTA}
-        for team, user in (("blue", "alice"), ("green", "carol"), ("red", "bob"))
-    ]
-    settings["samples"] = {}
-    return settings
 
 
 def cpus(name: str, namespace: str, amount: int) -> dict[str, Any]:
@@ -64,7 +51,7 @@ def everything_is_lent(paths: Paths, cluster: Cluster, gpus: int) -> Iterator[No
         yield
 
 
-@pytest.mark.parametrize("gpus", [8, 1])
+@pytest.mark.parametrize("gpus", [8, pytest.param(1, marks=pytest.mark.soak("a minute; eight GPUs are the same rule"))])
 def test_an_owner_gets_its_gpus_back_while_it_borrows_cpus(cluster: Cluster, paths: Paths, gpus: int) -> None:
     """The owner uses none of its GPUs, and all CPUs of other teams. Each borrower's job has this many GPUs."""
     bob = as_member(paths, "bob")

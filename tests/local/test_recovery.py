@@ -32,9 +32,12 @@ def project(standing: Standing) -> Project:
 
 
 def declared(project: Project) -> dict[str, Any]:
-    """Return the platform with three teams and two replicas of each operator."""
+    """Return four nodes with eight GPUs: one for the slack queue, and one for each of three teams. Operators have two
+    replicas.
+    """
     settings = dev_settings(project.mirror)
-    teams = [{"name": name, "users": [], "quota": QUOTA} for name in ("blue", "red", "green")]
+    users = {"blue": "alice", "red": "bob", "green": "carol"}
+    teams = [{"name": team, "users": [user], "quota": QUOTA} for team, user in users.items()]
     teams[2]["lendingLimit"] = {"cpu": CPU_LENT}
     return {
         **settings,
