@@ -16,11 +16,11 @@ def built(folder: Path) -> Path:
     return wheel
 
 
-def installed(folder: Path) -> Path:
+def installed(wheel: Path, folder: Path) -> Path:
     """Return a folder for PYTHONPATH that has the package and not the checkout. Its dependencies are those of this
     environment.
     """
     target = folder / "site-packages"
     options = ["--quiet", "--no-deps", "--no-index", "--target", target]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, built(folder)], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, wheel], check=True)
     return target

@@ -11,7 +11,7 @@ from emulator.paths import Paths
 from runner.engine import Engine
 from tests.local.environment import ROOT, Cluster, engine_environment, gang, local_environment
 from tests.local.jobs import running
-from tests.package import EXAMPLE, installed
+from tests.package import EXAMPLE, built, installed
 
 pytestmark = pytest.mark.emulated("its operators would run beside those of the platform")
 
@@ -36,7 +36,7 @@ def engine(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Engine:
         "queues:mirror": {"artifacts": str(environment.mirror), "verify": False},
     }
     (folder / "Pulumi.site.yaml").write_text(yaml.safe_dump({"config": config}))
-    variables = {**environment.variables, "PYTHONPATH": str(installed(folder))}
+    variables = {**environment.variables, "PYTHONPATH": str(installed(built(folder), folder))}
     engine = Engine(folder, folder / "state", "site", replace(environment, mirror=None, variables=variables))
     engine.prepare()
     return engine

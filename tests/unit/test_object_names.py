@@ -94,8 +94,10 @@ WORKLOADS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("ways", WORKLOADS)
-@pytest.mark.parametrize("packing", ["coscheduling", "none"])
+@pytest.mark.parametrize(
+    ("ways", "packing"),
+    [("queued", "coscheduling"), ("queued", "none"), ("free", "none"), ("volcano", "coscheduling")],
+)
 def test_the_plan_is_what_the_program_registers(mirror: Mirror, ways: str, packing: str) -> None:
     raw = everything()
     raw |= {"workloads": WORKLOADS[ways], "samples": {"gang": {"team": "blue"}}, "scheduling": {"packing": packing}}

@@ -58,10 +58,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
+def ran(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
     """Return a function that runs a script with the package, outside of the checkout."""
     folder = tmp_path_factory.mktemp("installed")
-    variables = {**os.environ, "PYTHONPATH": str(installed(folder))}
+    variables = {**os.environ, "PYTHONPATH": str(installed(wheel, folder))}
 
     def run(script: str, *arguments: str | Path) -> dict[str, Any]:
         command = [sys.executable, "-P", "-c", MOCKS + script, *arguments]
