@@ -23,8 +23,6 @@ pytestmark = pytest.mark.emulated("make starts the local cluster")
 TARGETS = (
     ("up",),
     ("status",),
-    ("preview",),
-    ("refresh",),
     ("env",),
     ("mirror",),
     ("azure",),
@@ -34,6 +32,8 @@ TARGETS = (
 SELDOM = (
     ("review", "BASE=HEAD", "STACKS=existing"),
     ("up", "STACK=existing"),
+    ("preview", "STACK=existing"),
+    ("refresh", "STACK=existing"),
     ("destroy", "STACK=existing"),
     ("up", "STACK=aks"),
     ("preview", "STACK=aks"),
