@@ -5,9 +5,7 @@ are simulated, so Ray's dashboard never responds to KubeRay, and the job never e
 """
 
 import copy
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import kubernetes
@@ -15,7 +13,7 @@ import pytest
 
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, eventually, operators_settings
-from tests.local.jobs import GPU, KUEUE, cordon, gpu_nodes
+from tests.local.jobs import GPU, KUEUE
 from tests.local.member import as_member, dry_run, refused
 from tests.local.printed import TEAM, USER, gpus, pods, printed, submitted
 from tests.local.standing import Standing
@@ -29,27 +27,6 @@ WORKERS = 6
 @pytest.fixture(scope="module")
 def project(standing: Standing) -> Project:
     return standing.up("dev", operators_settings)
-
-
-@pytest.fixture(scope="module")
-def nodes(project: Project, cluster: Cluster) -> list[str]:
-    assert project.stack == "dev"
-    return gpu_nodes(cluster)
-
-
-@pytest.fixture
-def one_node(nodes: list[str], cluster: Cluster) -> Iterator[Callable[[], None]]:
-    """Cordon all nodes but one until the yielded function is called."""
-    closed = nodes[1:]
-
-    def reopen() -> None:
-        for node in closed:
-            cordon(cluster, node, False)
-
-    for node in closed:
-        cordon(cluster, node, True)
-    yield reopen
-    reopen()
 
 
 def workload(cluster: Cluster, name: str) -> dict[str, Any] | None:
@@ -130,22 +107,6 @@ def test_kuberay_asks_the_dashboard_through_the_proxy(project: Project, cluster:
 
     with submitted(paths, operators_settings(project), "finetuning", {"name": "asked", "workers": 1}):
         eventually("KubeRay asks", said, lambda log: f"-head-svc.{TEAM}.svc" in log and "http://asked-" in log)
-
-
-@pytest.mark.soak("a minute; test_packing.py starts gangs on too few nodes, too")
-def test_it_never_half_starts(project: Project, cluster: Cluster, paths: Paths, one_node: Callable[[], None]) -> None:
-    """The quota fits all its workers. The nodes first have room for eight, then for all.
-
-    No pod is deleted when the cordon ends, so only the scheduler's own retry of pending pods can start them.
-    """
-    with submitted(paths, operators_settings(project), "finetuning", {"name": "wide", "workers": 10}):
-        eventually("its pods are made", lambda: pods(cluster, TEAM, "wide"), lambda found: len(found) == 11)
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            assert bound(cluster, "wide") == []
-            time.sleep(0.2)
-        one_node()
-        eventually("each of its pods has a node", lambda: bound(cluster, "wide"), lambda found: len(found) == 11)
 
 
 def autoscaled(job: dict[str, Any]) -> None:

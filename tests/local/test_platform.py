@@ -3,22 +3,17 @@
 The tests of this module run in order on one stack, which is installed once.
 """
 
-import contextlib
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
-from components.queueing import migration
-from components.tables import Table
-from components.tenancy.editor import EditorRoleArgs, rules
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from runner import webhooks
-from tests.local.environment import KUEUE_VERSION, Cluster, Project, dev_settings, eventually, gang, machines, parts
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, machines
 from tests.local.jobs import APPWRAPPER, KUEUE, lending_limit, mark, phase, pods_of, running
 from tests.local.submission import submitted
 
@@ -127,90 +122,7 @@ def test_a_sick_node_lowers_what_the_slack_queue_lends(cluster: Cluster, project
     eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
 
 
-@pytest.mark.soak("two minutes; tests/unit/test_stack.py adds a team, test_aks.py adds nodes")
-def test_a_new_team_and_a_new_node_are_additions(project: Project, settings: dict[str, Any], cluster: Cluster) -> None:
-    green = {"name": "green", "users": ["carol"], "quota": {"cpu": 64, "memory": "500Gi", "nvidia.com/gpu": 8}}
-    wider = {**settings, "nodes": {**settings["nodes"], "count": 4}, "teams": [*settings["teams"], green]}
-    project.configure(wider)
-    planned = project.changes()
-    # The slack controller may also change the new queue's limit. The policy of volumes names all teams' namespaces.
-    # Before Kueue v0.19, each queue's borrowing limit depends on the amounts of all.
-    queues = {"blue-cluster-queue", "red-cluster-queue"} if KUEUE_VERSION.startswith("v0.18") else set()
-    assert {name for name, step in planned.items() if step != "create"} == queues | {
-        "slack-controller/ClusterRole",
-        "mlbatch-team-own-volumes",
-    }
-    project.up()
-    assert cluster.get(KUEUE, "LocalQueue", "default-queue", "green") is not None
-    running_nodes = [n for n in cluster.list("v1", "Node") if "nvidia.com/gpu" in n["status"]["allocatable"]]
-    assert len(running_nodes) == 4
-    project.configure(settings)
-    project.up()
-    assert cluster.get("v1", "Namespace", "green") is None
-    assert len([n for n in cluster.list("v1", "Node") if "nvidia.com/gpu" in n["status"]["allocatable"]]) == 3
-    project.unchanged()
-
-
 SYSTEM = "mlbatch-system"
-STORED_VERSIONS = migration.job_name(KUEUE_VERSION)
-
-
-class _Platform(Table):
-    changes: Mapping[str, dict[str, Any]]
-
-
-CHANGES = {
-    **{parts(named): change for named, change in _Platform.load(__name__).changes.items()},
-    ("batch/v1", "Job", STORED_VERSIONS, SYSTEM): {"metadata": {"labels": {"app.kubernetes.io/name": "edited"}}},
-}
-
-DELETIONS = [
-    *(
-        entry
-        for entry in CHANGES
-        # Kueue protects flavors in use; other tests delete the gang; the certificate has its own test.
-        if entry[1] not in ("ResourceFlavor", "AppWrapper", "Secret")
-    ),
-    (KUEUE, "LocalQueue", "default-queue", "blue"),
-    ("storage.k8s.io/v1", "StorageClass", "simulated", None),
-]
-
-
-def kinds(project: Project) -> set[str]:
-    return {r["inputs"]["kind"] for r in project.resources() if r["type"].startswith("kubernetes:")}
-
-
-@pytest.mark.soak("a minute and a half; test_drift.py names and reverts manual changes, too")
-def test_manual_changes_are_named_and_reverted(project: Project, cluster: Cluster) -> None:
-    assert kinds(project) - {kind for _, kind, _, _ in CHANGES} == {"LocalQueue", "StorageClass"}
-    for (api_version, kind, name, namespace), change in CHANGES.items():
-        cluster.patch(api_version, kind, name, change, namespace)
-    drift = project.drift()
-    for _, kind, name, _ in CHANGES:
-        assert any(kind in line and "~" in line for line in drift.splitlines()), f"{kind} {name} is not in:\n{drift}"
-    project.up()
-    project.unchanged()
-    role = cluster.get(RBAC, "ClusterRole", "mlbatch-edit")
-    assert role is not None
-    assert role["rules"] == rules(EditorRoleArgs())
-
-
-@pytest.mark.soak("a minute and a half; the next test deletes an object, too")
-def test_manual_deletions_are_named_and_reverted(project: Project, cluster: Cluster) -> None:
-    for api_version, kind, name, namespace in DELETIONS:
-        cluster.delete(api_version, kind, name, namespace)
-    # A namespace is emptied first, and Kueue releases only unused queues.
-    eventually(
-        "what was deleted is gone",
-        lambda: [f"{kind} {name}" for api, kind, name, where in DELETIONS if cluster.get(api, kind, name, where)],
-        lambda left: not left,
-    )
-    drift = project.drift()
-    for _, kind, name, _ in DELETIONS:
-        assert any(kind in line and "-" in line for line in drift.splitlines()), f"{kind} {name} is not in:\n{drift}"
-    project.up()
-    project.unchanged()
-    running(cluster, "blue", "sample-gang", pods=2)
 
 
 def test_a_lost_certificate_is_created_again(project: Project, cluster: Cluster) -> None:
@@ -242,39 +154,6 @@ def accepted(cluster: Cluster, document: dict[str, Any]) -> bool:
     except (ApiException, DynamicApiError):
         return False
     return True
-
-
-@contextlib.contextmanager
-def declared_as_v1beta1(project: Project) -> Iterator[None]:
-    """Make the program declare Kueue's objects in the API's other version, like earlier releases."""
-    link = project.folder / "components"
-    target = link.readlink()
-    link.unlink()
-    shutil.copytree(target, link)
-    for name, old, new in (
-        ("names.py", 'KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta2"', 'KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta1"'),
-    ):
-        text = (link / name).read_text()
-        assert old in text
-        (link / name).write_text(text.replace(old, new))
-    yield
-    shutil.rmtree(link)
-    link.symlink_to(target)
-
-
-@pytest.mark.soak("a minute and a half; `make local-older-kueue` runs an older one")
-def test_another_version_of_kueues_api_is_an_update_in_place(project: Project, cluster: Cluster) -> None:
-    before = {queue["metadata"]["uid"] for queue in cluster.list(KUEUE, "ClusterQueue")}
-    moved = {f"{team}-cluster-queue" for team in ("blue", "red", "slack")} | {"blue-default-queue", "default-flavor"}
-    with declared_as_v1beta1(project):
-        changes = project.changes()
-        assert moved <= changes.keys()
-        assert set(changes.values()) == {"update"}
-        project.up()
-        project.unchanged()
-    project.up()
-    assert {queue["metadata"]["uid"] for queue in cluster.list(KUEUE, "ClusterQueue")} == before
-    running(cluster, "blue", "sample-gang", pods=2)
 
 
 def test_a_plain_up_restores_kueue_scaled_to_0(project: Project, cluster: Cluster) -> None:

@@ -23,7 +23,6 @@ SYSTEM = "mlbatch-system"
 QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}
 HURRIED = {"workload.codeflare.dev.appwrapper/failureGracePeriodDuration": f"{FAILURE_GRACE}s"}
 LOANS = ("blue-0", "blue-1", "blue-2")
-CPU_LENT = "200"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,7 +37,6 @@ def declared(project: Project) -> dict[str, Any]:
     settings = dev_settings(project.mirror)
     users = {"blue": "alice", "red": "bob", "green": "carol"}
     teams = [{"name": team, "users": [user], "quota": QUOTA} for team, user in users.items()]
-    teams[2]["lendingLimit"] = {"cpu": CPU_LENT}
     return {
         **settings,
         "nodes": {**settings["nodes"], "count": 4},
@@ -166,39 +164,6 @@ def test_deep_checks_have_their_nodes_for_themselves(cluster: Cluster, nodes: li
         for node in nodes[1:]:
             mark(cluster, node, "PASS")
         eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
-
-
-@pytest.mark.soak("two minutes; the test of a sick node recalls a loan, too")
-def test_a_loss_beyond_the_slack_recalls_what_idle_teams_lent(
-    cluster: Cluster, project: Project, nodes: list[str]
-) -> None:
-    """Red's node and one of blue's fail. Red and blue keep their quotas, and green's GPUs are not lent."""
-    with submitted(cluster, *full()):
-        all_run(cluster)
-        sick = {node_of(cluster, "red", "red-job"), node_of(cluster, "blue", "blue-0")}
-        for node in sick:
-            mark(cluster, str(node), "EVICT")
-        eventually("green lends no GPUs", lambda: lending_limit(cluster, "green-cluster-queue"), lambda now: now == "0")
-        eventually(
-            "red's job is on a healthy node",
-            lambda: node_of(cluster, "red", "red-job"),
-            lambda node: node is not None and node not in sick,
-            seconds=300,
-        )
-        eventually(
-            "blue runs on its own quota",
-            lambda: sorted(str(phase(cluster, "blue", name)) for name in LOANS),
-            lambda phases: phases == ["Running", "Suspended", "Suspended"],
-            seconds=300,
-        )
-        running(cluster, "red", "red-job", pods=1)
-        project_sees = project.changes()
-        assert set(project_sees) <= {"green-cluster-queue"}, "only a limit that is declared is seen to be lower"
-    for node in sick:
-        mark(cluster, str(node), None)
-    limit = "what green's settings let it lend"
-    eventually(limit, lambda: lending_limit(cluster, "green-cluster-queue", "cpu"), lambda now: now == CPU_LENT)
-    project.unchanged()
 
 
 def test_a_node_that_is_deleted_is_lost(cluster: Cluster, project: Project, nodes: list[str]) -> None:
