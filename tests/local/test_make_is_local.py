@@ -27,7 +27,6 @@ TARGETS = (
     ("mirror",),
     ("azure",),
     ("azure", "ARGS=clear --stack dev"),
-    ("destroy",),
 )
 SELDOM = (
     ("review", "BASE=HEAD", "STACKS=existing"),

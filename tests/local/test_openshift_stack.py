@@ -140,6 +140,7 @@ def why_not_reserved(cluster: Cluster, namespace: str) -> str:
     return ""
 
 
+@pytest.mark.soak("a minute and a half; test_platform.py and test_aks.py destroy a stack, too")
 def test_destroy_leaves_no_objects_of_the_stack(project: Project, cluster: Cluster) -> None:
     project.destroy()
     assert {each["type"] for each in project.resources()} <= {"pulumi:pulumi:Stack"}
