@@ -230,6 +230,17 @@ def replaced_with(project: Project, generation: int, **mlops: Any) -> None:
     project.configure({**wanted, "mlops": {**wanted["mlops"], **mlops}})
 
 
+@pytest.fixture(scope="module")
+def installed(project: Project, paths: Paths) -> None:
+    """Install the stack, unless the test of a killed update has done it."""
+    if project.resources() == []:
+        act(paths, "move", "--to", "198.51.100.9")
+        project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
+        project.up()
+
+
+@pytest.mark.soak("a minute; test_a_vm_in_error_is_replaced_by_the_command_that_the_preview_names replaces one, too")
+@pytest.mark.usefixtures("installed")
 def test_a_failed_replacement_continues_without_reading_the_deleted_cluster(
     project: Project, cloud: Connection, paths: Paths
 ) -> None:
@@ -253,16 +264,7 @@ def test_a_failed_replacement_continues_without_reading_the_deleted_cluster(
     project.unchanged()
 
 
-@pytest.fixture(scope="module")
-def installed(project: Project, paths: Paths) -> None:
-    """Install the stack, unless the test of a killed update has done it."""
-    if project.resources() == []:
-        act(paths, "move", "--to", "198.51.100.9")
-        project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
-        project.up()
-
-
-@pytest.mark.soak("a minute and a half; the next test has a VM that is in no state, too")
+@pytest.mark.soak("a minute and a half; the next test replaces a VM, too")
 @pytest.mark.usefixtures("installed")
 def test_a_vm_whose_creation_lost_its_answer_is_deleted_as_documented(
     project: Project, cloud: Connection, paths: Paths

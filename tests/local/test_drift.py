@@ -213,6 +213,7 @@ def test_deleted_and_immutable_objects_are_created_again(project: Project, clust
     assert found(project, paths) == {}
 
 
+@pytest.mark.soak("half a minute; test_platform.py previews twice, too")
 def test_the_engine_plans_no_change_after_it(project: Project) -> None:
     project.unchanged()
 

@@ -156,10 +156,11 @@ def accepted(cluster: Cluster, document: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.soak("a minute and a half; tests/unit/runner/test_webhooks.py finds what holds objects")
 def test_a_plain_up_restores_kueue_scaled_to_0(project: Project, cluster: Cluster) -> None:
     """Conversion of a queue to another version would fail, but reading the declared version needs no conversion."""
-    with submitted(cluster, gang("steady", "blue", pods=2, gpus=8)):
-        running(cluster, "blue", "steady", pods=2)
+    with submitted(cluster, gang("steady", "blue", pods=1, gpus=8)):
+        running(cluster, "blue", "steady", pods=1)
         name = "kueue-controller-manager"
         cluster.patch("apps/v1", "Deployment", name, {"spec": {"replicas": 0}}, SYSTEM)
         kueue = {"label_selector": "app.kubernetes.io/name=kueue"}
@@ -179,7 +180,7 @@ def test_a_plain_up_restores_kueue_scaled_to_0(project: Project, cluster: Cluste
         cluster.delete(KUEUE, "ResourceFlavor", "probe")
         assert cluster.get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "red-cluster-queue")
         assert webhooks.absent(cluster.client) == []
-        running(cluster, "blue", "steady", pods=2)
+        running(cluster, "blue", "steady", pods=1)
 
 
 @pytest.mark.emulated("it stops the API server")

@@ -45,6 +45,7 @@ def test_teams_are_refused_with_every_unenforced_promise(project: Project, setti
     assert [item["type"] for item in project.resources() if item["type"] != "pulumi:pulumi:Stack"] == []
 
 
+@pytest.mark.soak("a minute; tests/unit/test_isolation.py has what a stack accepts")
 def test_a_stack_that_accepts_them_by_name_gets_teams_and_a_warning(
     project: Project, settings: dict[str, Any], paths: Paths
 ) -> None:
