@@ -95,6 +95,20 @@ def test_the_pool_is_what_its_nodes_have_and_quotas_follow_the_smallest(mirror: 
     }
 
 
+@pytest.mark.parametrize("page", ["eks.md", "gke.md"])
+def test_settings_of_the_guides_are_accepted(page: str, mirror: Mirror, kubeconfig: Path) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    (settings,) = re.findall(r"cat >> Pulumi.mysite.yaml <<'EOF'\n(.*?)^EOF", text, re.DOTALL | re.MULTILINE)
+    (more,) = re.findall(r"^    - .*name: green.*$", text, re.MULTILINE)
+    raw = {key.removeprefix("mlbatch:"): value for key, value in yaml.safe_load(settings + more)["config"].items()}
+    stack = loaded(raw, mirror, kubeconfig)
+    assert {name: str(quota["nvidia.com/gpu"]) for name, quota in stack.resolved.divisions[0].quotas.items()} == {
+        "blue": "8",
+        "green": "8",
+    }
+    assert registered(stack).one("Namespace", "green")
+
+
 @pytest.mark.parametrize(
     ("shape", "norm"), [({}, None), ({"instanceType": "h100-sxm5-8x", "cpu": 180, "memory": "1700Gi"}, "< 8 and")]
 )

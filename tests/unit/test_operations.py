@@ -10,13 +10,14 @@ from pydantic import BaseModel
 
 from components import catalogue
 from stacks.targets.aks.settings import AksSettings
+from stacks.targets.existing.settings import ExistingSettings
 from stacks.targets.registry import SECRET_KEYS
 from tests.local.killed import documented_commands
 from tests.unit.test_aks_guide import model_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *(ROOT / "docs" / name for name in ("operations.md", "members.md", "my-job-does-not-start.md")),
+    *(ROOT / "docs" / name for name in ("eks.md", "gke.md", "operations.md", "members.md", "my-job-does-not-start.md")),
     *sorted((ROOT / "docs" / "workloads").glob("*.md")),
 ]
 GIVEN = {"URN", "ID", "TYPE", "NAME", "PARENT", "PROVIDER", "RANDOM", "HOME"}
@@ -32,8 +33,11 @@ def blocks(page: Path) -> list[str]:
 
 
 def exists(path: str) -> bool:
-    """Whether a key of the settings exists, such as queueing.kueueVersion."""
-    model: type[BaseModel] | None = AksSettings
+    """Whether a key of the settings exists on AKS or an existing cluster, such as queueing.kueueVersion."""
+    return any(exists_in(settings, path) for settings in (AksSettings, ExistingSettings))
+
+
+def exists_in(model: type[BaseModel] | None, path: str) -> bool:
     for name in path.split("."):
         if model is None:
             return False
