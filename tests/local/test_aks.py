@@ -70,7 +70,7 @@ def settings() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def installed(project: Project, settings: dict[str, Any]) -> None:
     """Install the stack, unless the test of a killed update has done it."""
-    if created(project) == []:
+    if not project.state_file.exists() or created(project) == []:
         project.configure(settings)
         project.up()
 
