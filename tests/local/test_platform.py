@@ -3,17 +3,20 @@
 The tests of this module run in order on one stack, which is installed once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
+from components.queueing import migration
+from components.tables import Table
+from components.tenancy.editor import EditorRoleArgs, rules
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from runner import webhooks
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, machines
+from tests.local.environment import KUEUE_VERSION, Cluster, Project, dev_settings, eventually, gang, machines, parts
 from tests.local.jobs import APPWRAPPER, KUEUE, lending_limit, mark, phase, pods_of, running
 from tests.local.submission import submitted
 
@@ -123,6 +126,65 @@ def test_a_sick_node_lowers_what_the_slack_queue_lends(cluster: Cluster, project
 
 
 SYSTEM = "mlbatch-system"
+STORED_VERSIONS = migration.job_name(KUEUE_VERSION)
+
+
+class _Platform(Table):
+    changes: Mapping[str, dict[str, Any]]
+
+
+CHANGES = {
+    **{parts(named): change for named, change in _Platform.load(__name__).changes.items()},
+    ("batch/v1", "Job", STORED_VERSIONS, SYSTEM): {"metadata": {"labels": {"app.kubernetes.io/name": "edited"}}},
+}
+
+DELETIONS = [
+    *(
+        entry
+        for entry in CHANGES
+        # Kueue protects flavors in use; other tests delete the gang; the certificate has its own test.
+        if entry[1] not in ("ResourceFlavor", "AppWrapper", "Secret")
+    ),
+    (KUEUE, "LocalQueue", "default-queue", "blue"),
+    ("storage.k8s.io/v1", "StorageClass", "simulated", None),
+]
+
+
+def kinds(project: Project) -> set[str]:
+    return {r["inputs"]["kind"] for r in project.resources() if r["type"].startswith("kubernetes:")}
+
+
+@pytest.mark.soak("a minute and a half; test_drift.py names and reverts manual changes, too")
+def test_manual_changes_are_named_and_reverted(project: Project, cluster: Cluster) -> None:
+    assert kinds(project) - {kind for _, kind, _, _ in CHANGES} == {"LocalQueue", "StorageClass"}
+    for (api_version, kind, name, namespace), change in CHANGES.items():
+        cluster.patch(api_version, kind, name, change, namespace)
+    drift = project.drift()
+    for _, kind, name, _ in CHANGES:
+        assert any(kind in line and "~" in line for line in drift.splitlines()), f"{kind} {name} is not in:\n{drift}"
+    project.up()
+    project.unchanged()
+    role = cluster.get(RBAC, "ClusterRole", "mlbatch-edit")
+    assert role is not None
+    assert role["rules"] == rules(EditorRoleArgs())
+
+
+@pytest.mark.soak("a minute and a half; the next test deletes an object, too")
+def test_manual_deletions_are_named_and_reverted(project: Project, cluster: Cluster) -> None:
+    for api_version, kind, name, namespace in DELETIONS:
+        cluster.delete(api_version, kind, name, namespace)
+    # A namespace is emptied first, and Kueue releases only unused queues.
+    eventually(
+        "what was deleted is gone",
+        lambda: [f"{kind} {name}" for api, kind, name, where in DELETIONS if cluster.get(api, kind, name, where)],
+        lambda left: not left,
+    )
+    drift = project.drift()
+    for _, kind, name, _ in DELETIONS:
+        assert any(kind in line and "-" in line for line in drift.splitlines()), f"{kind} {name} is not in:\n{drift}"
+    project.up()
+    project.unchanged()
+    running(cluster, "blue", "sample-gang", pods=2)
 
 
 def test_a_lost_certificate_is_created_again(project: Project, cluster: Cluster) -> None:
