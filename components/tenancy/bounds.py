@@ -19,14 +19,13 @@ MOST_JOBS: Final = 1000
 MOST_TRAIN_JOBS: Final = 250
 """The same for TrainJobs. A suspended one already has about six parts. Kubernetes' garbage collector deletes 20
 objects a second for all teams (kube-controller-manager v1.36, `--kube-api-qps`)."""
-TRAIN_JOB_SERVICES: Final = 20 * MOST_TRAIN_JOBS
-"""The most Services of a team's TrainJobs. Each has one, and those of deleted TrainJobs remain until the garbage
-collector finds them. While a team has no room for this Service, JobSet does not suspend the TrainJob's pods (v0.12.0,
-`pkg/controllers/jobset_controller.go`, createHeadlessSvcIfNecessary)."""
+TRAIN_JOB_ROOM: Final = 20 * MOST_TRAIN_JOBS
+"""The most Services of a team's TrainJobs, and the most PodGroups. Each job has one, and those of deleted jobs remain
+until the garbage collector finds them (`components.tenancy.train_job_room`)."""
 BOUNDS: Final = "bounds"
 """Name of the ResourceQuota with the bounds."""
-OWN_SERVICES: Final = "mlbatch/services"
-"""Annotation of this ResourceQuota: a team with this many Services gets only those of TrainJobs."""
+OWN: Final = "mlbatch/without-train-jobs"
+"""Annotation of a ResourceQuota: a team with this many Services or PodGroups gets only those of TrainJobs."""
 PODS: Final = MOST_PODS
 """The most pods of a team. Completed pods count: from 12,500 of these on, Kubernetes deletes the oldest in the whole
 cluster (kube-controller-manager, `--terminated-pod-gc-threshold`), also those of gangs that still run."""
@@ -47,8 +46,8 @@ class Bounds:
     """What a team's namespace may have.
 
     services: the number of Services, including load balancers.
-    counts_train_jobs: the ResourceQuota alone limits all Services. False if a policy limits those of all other jobs
-    (`components.tenancy.service_policy`): then those of TrainJobs always have room.
+    counts_train_jobs: the ResourceQuotas alone limit all Services and PodGroups. False if policies limit those of all
+    other jobs (`components.tenancy.train_job_room`): then those of TrainJobs always have room.
     node_ports: a Service may open ports of the nodes.
     claims: the number of PVCs.
     storage: bytes that all PVCs request together.
@@ -71,7 +70,7 @@ def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
     whose affinity names other namespaces have a quota of 0 too, because a running pod keeps away the pods that its
     anti-affinity names.
     """
-    own = None if bounds.counts_train_jobs else {OWN_SERVICES: str(bounds.services)}
+    own = None if bounds.counts_train_jobs else {OWN: str(bounds.services)}
     return [
         resource_quota(BOUNDS, namespace, _hard(bounds), annotations=own),
         resource_quota("no-system-pods", namespace, {"pods": "0"}, scope=EVICTING_PODS),
@@ -79,7 +78,7 @@ def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
     ]
 
 
-def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str]) -> list[Document]:
+def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str], bounds: Bounds) -> list[Document]:
     """Return the ResourceQuotas for the number of jobs in a namespace.
 
     defined: the kinds of SUBMITTED that the stack defines.
@@ -89,8 +88,16 @@ def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str]) -> list[Doc
     (kube-controller-manager v1.34, `pkg/controller/resourcequota`). Each kind that the stack defines therefore has its
     own quota, and the stack waits for it.
     """
+    room = 0 if bounds.counts_train_jobs else TRAIN_JOB_ROOM
+    own = {OWN: str(MOST_JOBS)} if room else {}
     waited = [
-        resource_quota(kind.partition(".")[0], namespace, _jobs([kind]), annotations=_COUNTED) for kind in defined
+        resource_quota(
+            kind.partition(".")[0],
+            namespace,
+            _jobs([kind], room),
+            annotations={**_COUNTED, **(own if kind == POD_GROUPS else {})},
+        )
+        for kind in defined
     ]
     others = [kind for kind in SUBMITTED if kind not in defined]
     return [*waited, resource_quota("other-jobs", namespace, _jobs(others))]
@@ -117,7 +124,7 @@ def limit_range(namespace: pulumi.Input[str], disk: Quantity = DISK) -> Document
 
 def _hard(bounds: Bounds) -> dict[str, str]:
     hard = {
-        "services": _count(bounds.services + (0 if bounds.counts_train_jobs else TRAIN_JOB_SERVICES)),
+        "services": _count(bounds.services + (0 if bounds.counts_train_jobs else TRAIN_JOB_ROOM)),
         "services.loadbalancers": _count(bounds.load_balancers),
         "persistentvolumeclaims": _count(bounds.claims),
         "requests.storage": str(bounds.storage),
@@ -130,9 +137,9 @@ def _hard(bounds: Bounds) -> dict[str, str]:
     return hard
 
 
-def _jobs(kinds: Sequence[str]) -> dict[str, str]:
-    train_jobs = job_kinds.TRAIN_JOB.resource
-    return {f"count/{kind}": _count(MOST_TRAIN_JOBS if kind == train_jobs else MOST_JOBS) for kind in kinds}
+def _jobs(kinds: Sequence[str], room: int = 0) -> dict[str, str]:
+    most = {job_kinds.TRAIN_JOB.resource: MOST_TRAIN_JOBS, POD_GROUPS: MOST_JOBS + room}
+    return {f"count/{kind}": _count(most.get(kind, MOST_JOBS)) for kind in kinds}
 
 
 def _count(number: int) -> str:

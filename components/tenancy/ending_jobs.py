@@ -92,7 +92,7 @@ class EndingJobs:
         with self._jobs.lock:
             jobs = list(self._jobs.objects.values())
         for job in jobs:
-            if time.monotonic() - job.seen >= PATIENCE and not self._has_pods(job):
+            if time.monotonic() - job.seen >= PATIENCE:
                 self._end(job)
         self._alive("quota", BEAT)
 
@@ -101,9 +101,12 @@ class EndingJobs:
         return bool(self._api.metadata(path, labelSelector=f"{LABEL}={job.name}", limit="1")["items"])
 
     def _end(self, job: EndingJob) -> None:
+        """Free the quota of a job without pods."""
         path = f"{PATH}/namespaces/{quote(job.namespace)}/appwrappers/{quote(job.name)}/status"
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:
+            if self._has_pods(job):
+                return
             self._api.patch(path, job.ended(now))
         except HTTPError as error:
             log.warning("%s/%s is not freed: %r", job.namespace, job.name, error)  # the others must be

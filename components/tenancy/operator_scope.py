@@ -19,9 +19,9 @@ from typing import Final
 
 from components import names
 from components.job_kinds import APPWRAPPER as APPWRAPPERS
-from components.job_kinds import JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB
+from components.job_kinds import JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
-from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE
+from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE, TRAINER
 from components.tenancy.promises import Promise
 from components.tenancy.prompt_deletion import APPWRAPPERS_LABEL, replaced
 from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
@@ -63,6 +63,11 @@ replace the Job that submits a RayJob.
 AppWrapper deletes by name, also objects that existed before (v1.2.2, `resource_management.go`, deleteComponents), and
 keeps a job's quota until they are gone. `wrapped_kinds` therefore refuses the names that such objects have. Every other
 object of a team, AppWrapper may delete: if it could not, the quota would be held without pods."""
+_IS_OWN_POD: Final = (
+    f"request.resource.resource == 'pods' && '{APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}})"
+)
+"""CEL that is true for pods of AppWrapper's jobs. Members cannot write this label on pods, but on other objects that a
+job takes over."""
 _KEPT: Final = (
     f"(request.namespace == '{names.SYSTEM_NAMESPACE}' && (request.resource.resource in ['leases', 'events'] || "
     "(request.resource.resource == 'secrets' && request.operation == 'UPDATE')))"
@@ -90,8 +95,7 @@ def _appwrapper() -> AdmissionPolicy:
         _account(APPWRAPPER),
         "AppWrapper acts in the namespaces of teams, and keeps its lease and its certificate",
         Validation(
-            expression=f"request.operation != 'DELETE' || !({_IN_TEAM}) || "
-            f"'{APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}}) || !{_REPLACED}",
+            expression=f"request.operation != 'DELETE' || !({_IN_TEAM}) || ({_IS_OWN_POD}) || !{_REPLACED}",
             message="AppWrapper does not delete what another controller would start again",
         ),
     )
@@ -106,6 +110,11 @@ def _job_operators() -> AdmissionPolicy:
         Promise.JOB_OPERATOR_SCOPE,
         {"account": f"request.userInfo.username in {words(JOB_OPERATORS)}"},
         "operators of jobs act in the namespaces of teams, and keep their leases and certificates",
+        Validation(
+            expression=f"request.operation != 'DELETE' || request.resource.resource != '{POD_GROUP.plural}' || "
+            f"!{replaced([TRAIN_JOB.kind])} || request.userInfo.username == '{TRAINER}'",
+            message="an operator does not delete the PodGroup of a TrainJob, which may have the name of another job",
+        ),
     )
 
 

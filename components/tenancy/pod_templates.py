@@ -131,6 +131,11 @@ def has_no_counted_labels(labels: str) -> str:
     return f"{labels}.all(key, !key.contains('{_KUEUE}') && !key.startsWith('{_APPWRAPPER}'))"
 
 
+def no_appwrapper_labels(labels: str) -> str:
+    """Return CEL that is true if an object's labels have none that AppWrapper uses to find what it created."""
+    return f"{labels}.all(key, !key.startsWith('{_APPWRAPPER}'))"
+
+
 def _has_no_ray_words(metadata: str) -> str:
     """Return CEL that is true if an object's optional metadata has no word of KubeRay."""
     maps = (f"{metadata}.?{field}.orValue({{}})" for field in ("labels", "annotations"))
@@ -204,7 +209,7 @@ def rules(gpu_resource: str) -> list[Rule]:
             message="a job's pods have no finalizers: they would hold back its end",
         ),
         Rule(
-            condition=f"{{0}}.?metadata.?labels.orValue({{}}).all(key, !key.startsWith('{_APPWRAPPER}'))",
+            condition=no_appwrapper_labels("{0}.?metadata.?labels.orValue({})"),
             message=f"labels of {_APPWRAPPER} on pods are written by AppWrapper alone, which counts its pods by them",
         ),
         NO_RAY_WORDS,

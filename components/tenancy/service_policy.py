@@ -10,14 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from components.job_kinds import JOB_SET
 from components.kubernetes import network
 from components.kubernetes.admission import API, AdmissionPolicy, Requests, Validation, words
 from components.tenancy import pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
-from components.tenancy.bounds import BOUNDS, OWN_SERVICES
 from components.tenancy.callers import IS_PERSON
-from components.tenancy.growing_jobs import JOB_SET_SUFFIX
 from components.tenancy.promises import Promise
 
 SHORTEST_PREFIX: Final = 8
@@ -87,47 +84,11 @@ def policy(rules: ServiceRules) -> AdmissionPolicy:
     )
 
 
-def number() -> AdmissionPolicy:
-    """Return the policy that limits a team's Services, except those of TrainJobs.
-
-    A ResourceQuota that counted both would let a member fill it, and keep the pods of a TrainJob. The message is that
-    of a ResourceQuota, because callers parse it.
-    """
-    train_job = (
-        "object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
-        f"owner.kind == '{JOB_SET.kind}' && !owner.name.endsWith('{JOB_SET_SUFFIX}'))"
-    )
-    used, most = "params.?status.?used.?services.orValue('0')", f"params.metadata.annotations['{OWN_SERVICES}']"
-    return AdmissionPolicy(
-        name=f"{Promise.SERVICE_EXPOSURE.policy}-number",
-        requests=[Requests(group="", versions=["v1"], resources=["services"], operations=["CREATE"])],
-        namespaces=TEAM_NAMESPACES,
-        bounded=False,
-        quota=BOUNDS,
-        validations=[
-            Validation(
-                expression=f"{train_job} || !('{OWN_SERVICES}' in params.metadata.?annotations.orValue({{}})) || "
-                f"quantity(string({used})).isLessThan(quantity({most}))",
-                message="the team has all Services that it may have: delete some",
-                message_expression=f"'exceeded quota: {BOUNDS}, requested: services=1, used: services=' + "
-                f"string({used}) + ', limited: services=' + {most}",
-                reason="Forbidden",
-            )
-        ],
-    )
-
-
 def _validations(rules: ServiceRules) -> Iterator[Validation]:
     yield Validation(
         expression="object.spec.?externalIPs.orValue([]).size() == 0",
         message="spec.externalIPs: a team takes no addresses for itself, for with them it could take the traffic of "
         "others (CVE-2020-8554); remove them",
-    )
-    yield Validation(
-        expression="oldObject != null || (dyn([object.spec.?clusterIP.orValue('')]) + "
-        "dyn(object.spec.?clusterIPs.orValue([]))).all(address, address in ['', 'None'])",
-        message="spec.clusterIP: a team chooses no address, for it could be that of a Service that others delete and "
-        "create again; remove it, or set None",
     )
     yield Validation(
         expression=f"object.spec.?ports.orValue([]).size() <= {PORTS}",

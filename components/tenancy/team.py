@@ -128,7 +128,7 @@ class Team(Layer):
         self.namespace, self.cluster_queue = namespace.object_name, queue.object_name
         bounds = [
             *quotas(self.namespace, args.bounds),
-            *job_quotas(self.namespace, args.defined),
+            *job_quotas(self.namespace, args.defined, args.bounds),
             limit_range(self.namespace, args.bounds.disk),
         ]
         bounded = [

@@ -56,6 +56,9 @@ large job's owner could not change that. AppWrapper also caches the kinds that i
 them in all namespaces (v1.2.2, `getComponentStatus`). Upstream's role also has no right to create these kinds.
 """
 
+_LONGEST_NAME: Final = 63
+"""Characters of a label's value. AppWrapper writes its name into a label of all that it creates."""
+
 
 def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
     """Return the policy for new AppWrappers. The quota gate's policy rejects changes of their contents.
@@ -95,6 +98,10 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
             condition=pod_templates.foreign_kueue_words(metadata),
             message="an AppWrapper is queued as a whole: what it contains has no labels of kueue.x-k8s.io",
         ),
+        Rule(
+            condition=pod_templates.no_appwrapper_labels(f"{metadata}.?labels.orValue({{}})"),
+            message=f"labels of {APPWRAPPER.group} on what an AppWrapper contains are written by AppWrapper alone",
+        ),
         pod_templates.NO_RAY_WORDS,
         *growing_jobs.wrapped(),
     ]
@@ -111,6 +118,11 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
         },
         validations=[
             nulls.VALIDATION,
+            Validation(
+                expression=f"object.metadata.name.size() <= {_LONGEST_NAME}",
+                message=f"an AppWrapper's name has at most {_LONGEST_NAME} characters, because it is a label of the "
+                "job's pods: write a shorter one",
+            ),
             Validation(
                 expression=_FEW,
                 message=f"an AppWrapper has at most {COMPONENTS} components, because AppWrapper creates those of all "

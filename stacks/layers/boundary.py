@@ -21,6 +21,7 @@ from components.tenancy import (
     quota_gate,
     requested_projects,
     service_policy,
+    train_job_room,
     train_jobs,
     user_queues,
     wrapped_kinds,
@@ -52,7 +53,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
     return [
         pod_policy.policy(rules),
         service_policy.policy(service_rules(inputs, cluster)),
-        service_policy.number(),
+        *train_job_room.policies(),
         wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
         train_jobs.policy(gatekeepers.trainer or callers.TRAINER),

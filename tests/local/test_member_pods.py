@@ -869,12 +869,12 @@ def test_no_members_priority_takes_nodes_from_another_team(alice: Cluster, bob: 
 
 
 def test_jobs_end_at_a_number(cluster: Cluster, alice: Cluster) -> None:
-    for name, kind in (("appwrappers", "appwrappers.workload.codeflare.dev"), ("podgroups", POD_GROUPS)):
+    for name, kind, most in (("appwrappers", APPWRAPPERS, "1k"), ("podgroups", POD_GROUPS, "6k")):
         quota = cluster.get("v1", "ResourceQuota", name, "blue")
         assert quota is not None
-        assert quota["spec"]["hard"] == {f"count/{kind}": "1k"}
+        assert quota["spec"]["hard"] == {f"count/{kind}": most}
         assert set(quota["status"]["used"]) == {f"count/{kind}"}
-    (one, _) = job_quotas(UNLABELLED, [APPWRAPPERS])
+    (one, _) = job_quotas(UNLABELLED, [APPWRAPPERS], Bounds())
     one["spec"]["hard"] = dict.fromkeys(one["spec"]["hard"], "1")
     cluster.create(one)
     try:

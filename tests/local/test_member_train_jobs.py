@@ -15,8 +15,10 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from attack.attacks import attacks, valid_jobs
+from components.queueing import training_operator
 from components.tenancy import bounds, train_jobs
-from components.tenancy.callers import APPWRAPPER
+from components.tenancy.callers import ACCOUNTS, APPWRAPPER
+from components.tenancy.prompt_deletion import APPWRAPPERS_LABEL
 from emulator.paths import Paths
 from tests.local import printed
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang, operators_settings
@@ -379,21 +381,25 @@ def service(name: str) -> Document:
     }
 
 
-def test_a_member_cannot_keep_the_pods_of_a_train_job_without_its_service(
+def test_a_member_cannot_keep_the_pods_of_a_train_job_without_its_objects(
     cluster: Cluster, bob: Cluster, paths: Paths
 ) -> None:
     """JobSet suspends a job only if it can create the job's Service, so other Services leave room for this one."""
-    alice, quota = as_member(paths, "alice"), ("v1", "ResourceQuota", "bounds")
-    annotations = cluster.existing(*quota, "red")["metadata"]["annotations"]
+    alice, quota, groups = as_member(paths, "alice"), *(("v1", "ResourceQuota", n) for n in ("bounds", "podgroups"))
+    annotations, most = (cluster.existing(*each, "red")["metadata"]["annotations"] for each in (quota, groups))
+    group = {"apiVersion": POD_GROUP, "kind": "PodGroup", "metadata": {"name": "other", "namespace": "red"}}
     bob.create(service("borrower"))
     try:
-        cluster.patch(*quota, {"metadata": {"annotations": {bounds.OWN_SERVICES: "1"}}}, "red")
+        cluster.patch(*groups, {"metadata": {"annotations": {bounds.OWN: "0"}}}, "red")
+        eventually("the team has all its PodGroups", lambda: not admitted(bob, group))
+        assert "exceeded quota: podgroups, requested: count/podgroups" in refused(dry_run, bob, group)
+        cluster.patch(*quota, {"metadata": {"annotations": {bounds.OWN: "1"}}}, "red")
         eventually("the team has all its Services", lambda: not admitted(bob, service("other")))
         said = refused(dry_run, bob, service("other"))
         assert "exceeded quota: bounds, requested: services=1, used: services=1, limited: services=1" in said
         with trained(bob, cluster, train_job("borrower", nodes=3)):
             runs(cluster, "borrower", nodes=3)
-            cluster.patch(*quota, {"metadata": {"annotations": {bounds.OWN_SERVICES: "0"}}}, "red")
+            cluster.patch(*quota, {"metadata": {"annotations": {bounds.OWN: "0"}}}, "red")
             eventually("its Services are all counted", lambda: "services=0" in refused(dry_run, bob, service("other")))
             bob.delete("v1", "Service", "borrower", "red")
             with submitted(alice, gang("owner", "blue", pods=1, gpus=8)):
@@ -406,6 +412,7 @@ def test_a_member_cannot_keep_the_pods_of_a_train_job_without_its_service(
                 assert cluster.existing("v1", "Service", "borrower", "red")["metadata"]["ownerReferences"]
     finally:
         cluster.patch(*quota, {"metadata": {"annotations": annotations}}, "red")
+        cluster.patch(*groups, {"metadata": {"annotations": most}}, "red")
 
 
 def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob: Cluster, paths: Paths) -> None:
@@ -434,9 +441,12 @@ def test_members_cannot_change_the_objects_of_a_train_job(cluster: Cluster, bob:
             assert reason in refused(bob.delete, *kind, name, "red"), name
         long = {"name": pod["metadata"]["name"], "namespace": "red", "body": {"gracePeriodSeconds": 31}}
         assert "outside an AppWrapper within 30" in refused(bob.client.delete, bob.kind("v1", "Pod"), **long)
-        wrapper = as_member(paths, APPWRAPPER)
         for kind in (("v1", "Service"), (POD_GROUP, "PodGroup")):
-            assert "another controller would start again" in refused(wrapper.delete, *kind, "train", "red")
+            cluster.patch(*kind, "train", {"metadata": {"labels": {APPWRAPPERS_LABEL: "other"}}}, "red")
+            said = refused(as_member(paths, APPWRAPPER).delete, *kind, "train", "red")
+            assert "another controller would start again" in said
+        operator = as_member(paths, f"{ACCOUNTS}:{training_operator.NAME}")
+        assert "the PodGroup of a TrainJob" in refused(operator.delete, POD_GROUP, "PodGroup", "train", "red")
         made = bob.existing(JOB_SET, "JobSet", "train", "red")
         owner = {"apiVersion": JOB_SET, "kind": "JobSet", "name": "train", "uid": made["metadata"]["uid"]}
         owned = labelled(name="other", ownerReferences=[{**owner, "controller": True}])

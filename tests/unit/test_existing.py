@@ -12,7 +12,7 @@ import yaml
 
 from components.artifacts import Mirror
 from components.scheduling.priorities import PRIORITIES
-from components.tenancy import service_policy
+from components.tenancy import train_job_room
 from components.tenancy.promises import Promise
 from stacks.config import inputs
 from stacks.config.cluster_facts import ClusterFacts, NodeFacts, comes_with_admission_policies
@@ -372,7 +372,7 @@ class TestPromisesToTeams:
     def test_each_promise_has_its_policy_and_each_policy_its_promise(self, whole: Callable[[str], Record]) -> None:
         record = whole("existing")
         bound = record.of("ValidatingAdmissionPolicyBinding")
-        expected = {*(promise.policy for promise in Promise), service_policy.number().name}
+        expected = {promise.policy for promise in Promise} | {policy.name for policy in train_job_room.policies()}
         assert {item.object_name for item in record.of("ValidatingAdmissionPolicy")} == expected
         assert {item.object_name for item in bound} == expected
         members = [item for item in record.of("RoleBinding") if item.inputs["metadata"]["namespace"] in ("blue", "red")]

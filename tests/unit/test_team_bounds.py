@@ -14,11 +14,11 @@ from components.kubernetes.fabric import Fabric
 from components.kubernetes.placement import Placement
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
-from components.tenancy import editor, service_policy
+from components.tenancy import editor, train_job_room
 from components.tenancy.bounds import (
     APPWRAPPERS,
     BOUNDS,
-    OWN_SERVICES,
+    OWN,
     POD_GROUPS,
     Bounds,
     job_quotas,
@@ -57,7 +57,7 @@ class TestQuotas:
             for resource in resources
         }
         for defined in ([], [APPWRAPPERS], [APPWRAPPERS, POD_GROUPS]):
-            hard = [each["spec"]["hard"] for each in job_quotas("blue", defined)]
+            hard = [each["spec"]["hard"] for each in job_quotas("blue", defined, Bounds())]
             assert {kind for each in hard for kind in each} == custom
             few = {kind for each in hard for kind, amount in each.items() if amount == "250"}
             assert few == {f"count/{TRAIN_JOB.resource}"}
@@ -84,14 +84,16 @@ class TestTeams:
         teams = shipped()["teams"]
         teams[0]["services"] = {"total": 20}
         record = registered(loaded({**shipped(), "teams": teams}, mirror, kubeconfig))
-        quota = record.one("ResourceQuota", BOUNDS, teams[0]["name"]).inputs
-        assert quota["spec"]["hard"]["services"] == "5020"
-        assert quota["metadata"]["annotations"] == {OWN_SERVICES: "20"}
-        policy, binding = service_policy.number().documents()
-        rules = record.one("ValidatingAdmissionPolicy", policy["metadata"]["name"]).inputs["spec"]
-        assert rules["paramKind"] == {"apiVersion": "v1", "kind": "ResourceQuota"}
-        assert binding["spec"]["paramRef"] == {"name": BOUNDS, "parameterNotFoundAction": "Allow"}
-        assert OWN_SERVICES in rules["validations"][0]["expression"]
+        limits = ((BOUNDS, "services", "20"), ("podgroups", f"count/{POD_GROUPS}", "1000"))
+        for (quota, kind, most), policy in zip(limits, train_job_room.policies(), strict=True):
+            counted = record.one("ResourceQuota", quota, teams[0]["name"]).inputs
+            assert Quantity.parse(counted["spec"]["hard"][kind]) == Quantity.parse(5000 + int(most))
+            assert counted["metadata"]["annotations"][OWN] == most
+            _, binding = policy.documents()
+            rules = record.one("ValidatingAdmissionPolicy", policy.name).inputs["spec"]
+            assert rules["paramKind"] == {"apiVersion": "v1", "kind": "ResourceQuota"}
+            assert binding["spec"]["paramRef"] == {"name": quota, "parameterNotFoundAction": "Allow"}
+            assert OWN in rules["validations"][0]["expression"]
 
     def test_without_policies_what_is_left_out_is_filled_in(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = {**shipped(), "tenancy": {"acceptUnenforced": [str(promise) for promise in Promise]}}
