@@ -92,7 +92,7 @@ def test_a_job_that_waits_is_told_what_is_missing_and_who_comes_first(mlbatch: C
 def test_a_job_larger_than_its_queue_is_told_the_largest_size(mlbatch: Command) -> None:
     run(mlbatch, "huge", 32)
     said = says(mlbatch, "huge", "too large: 32 nvidia.com/gpu, the queue can get 24")
-    assert "to do: Delete the job and request less." in said
+    assert "Otherwise delete the job and request less." in said
 
 
 def write(folder: Path, *documents: dict[str, Any]) -> Path:
