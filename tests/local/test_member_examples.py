@@ -131,7 +131,10 @@ def test_the_lines_that_it_offers_are_accepted(path: Path, paths: Paths) -> None
 def test_only_the_team_forwards_a_notebooks_port(cluster: Cluster, paths: Paths, folder: Path) -> None:
     kubectl = ["kubectl", "-n", "blue"]
     done(
-        paths, folder, [*kubectl, "create", "secret", "generic", "notebook-alice-token", "--from-file", "token"], user="alice"
+        paths,
+        folder,
+        [*kubectl, "create", "secret", "generic", "notebook-alice-token", "--from-file", "token"],
+        user="alice",
     )
     done(paths, folder, [*kubectl, "apply", "-f", RENAMED.name], user="alice")
     try:
