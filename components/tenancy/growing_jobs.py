@@ -274,6 +274,13 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
             condition=f"!{{0}}.metadata.name.endsWith('{JOB_SET_SUFFIX}')",
             message=f"only JobSets in AppWrappers have names that end in {JOB_SET_SUFFIX}: write another name",
         ),
+        # Kueue counts a TrainJob's pods by creating a Workload of its name in a dry run, and does not suspend the job
+        # if there is one (v0.19.2, `trainjob_controller.go`, PodSets).
+        Rule(
+            condition="!{0}.metadata.name.matches('-[0-9a-f]{5}$')",
+            message="a name that ends in a hyphen and five hexadecimal digits could be that of a Workload: write "
+            "another name",
+        ),
         Rule(
             condition="{0}.metadata.name.size() + string(int({0}.spec.?trainer.?numNodes.orValue(1)) - 1).size() <= "
             f"{_LONGEST_TRAIN_JOB}",

@@ -19,9 +19,9 @@ from typing import Final
 
 from components import names
 from components.job_kinds import APPWRAPPER as APPWRAPPERS
-from components.job_kinds import JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB, TRAIN_JOB
+from components.job_kinds import JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
-from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE, TRAINER
+from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE
 from components.tenancy.promises import Promise
 from components.tenancy.prompt_deletion import APPWRAPPERS_LABEL, replaced
 from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
@@ -110,11 +110,6 @@ def _job_operators() -> AdmissionPolicy:
         Promise.JOB_OPERATOR_SCOPE,
         {"account": f"request.userInfo.username in {words(JOB_OPERATORS)}"},
         "operators of jobs act in the namespaces of teams, and keep their leases and certificates",
-        Validation(
-            expression=f"request.operation != 'DELETE' || request.resource.resource != '{POD_GROUP.plural}' || "
-            f"!{replaced([TRAIN_JOB.kind])} || request.userInfo.username == '{TRAINER}'",
-            message="an operator does not delete the PodGroup of a TrainJob, which may have the name of another job",
-        ),
     )
 
 
