@@ -97,8 +97,10 @@ def _ray(cluster: str) -> list[Rule]:
             message="a team's Ray cluster is reached from the cluster alone: leave enableIngress out",
         ),
         Rule(
-            condition=f"{cluster}.headGroupSpec.?headService.?metadata.?finalizers.orValue([]).size() == 0",
-            message="finalizers of a Ray cluster's Service would hold back its end: leave them out of headService",
+            condition=f"{cluster}.headGroupSpec.?headService.?metadata.?finalizers.orValue([]).size() == 0 && "
+            f"!{cluster}.headGroupSpec.?headService.?metadata.?name.hasValue()",
+            message="finalizers or a chosen name of a Ray cluster's Service would hold back its end: leave them out of "
+            "headService",
         ),
         Rule(
             condition=f"!has({cluster}.upgradeStrategy)",
