@@ -18,6 +18,7 @@ from components import catalogue
 from components.artifacts import Mirror
 from components.kubernetes.in_cluster import Api, Json
 from components.olm import installer
+from components.tenancy import train_job_room
 from components.tenancy.promises import Promise
 from stacks.deploy import deploy
 from tests.unit.harness import Record, build
@@ -464,6 +465,7 @@ class TestMistakes:
         assert made == {
             "mlbatch-requested-projects",
             *(promise.policy for promise in Promise if str(promise) not in of_operators),
+            *(policy.name for policy in train_job_room.policies()),
         }
         blue = record.one("Namespace", "blue").inputs["metadata"]
         assert blue["annotations"] == {"mlbatch/unenforced": ", ".join(of_operators)}
