@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from components.job_kinds import PYTORCH_JOB
 from components.kubernetes import network
 from components.kubernetes.admission import API, AdmissionPolicy, Requests, Validation, words
 from components.tenancy import pod_templates
@@ -26,6 +27,9 @@ _CLOUDS_WORDS: Final = "service.beta.kubernetes.io/"
 """Prefix of the annotations that change a load balancer of a cloud, including the clients that it admits
 (kubernetes.io, reference/labels-annotations-taints)."""
 _NETWORKS: Final = "networkpolicies"
+_TRAINING: Final = "training.kubeflow.org"
+"""Prefix of the labels by which the training operator finds the Services of a job, whoever owns them (v1.9.4,
+`pkg/controller.v1/common/service.go`, GetServicesForJob)."""
 _ADMINISTERS: Final = (
     f"authorizer.group('{API.partition('/')[0]}').resource('validatingadmissionpolicies').check('update').allowed()"
 )
@@ -96,6 +100,13 @@ def _validations(rules: ServiceRules) -> Iterator[Validation]:
         "remove some",
     )
     yield pod_templates.NO_RAY_WORDS.validation("object", f"!{IS_PERSON} || ({{rule}})")
+    yield Validation(
+        expression=f"object.metadata.?labels.orValue({{}}).all(key, !key.startsWith('{_TRAINING}/')) || "
+        "object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
+        f"owner.apiVersion == '{PYTORCH_JOB.api}')",
+        message=f"labels of {_TRAINING} are the training operator's, which would run out of memory for a large "
+        "replica-index: remove them",
+    )
     owned = "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))"
     yield Validation(
         expression=f"oldObject == null || !{IS_PERSON} || !{owned}",
