@@ -28,7 +28,7 @@ _CLOUDS_WORDS: Final = "service.beta.kubernetes.io/"
 (kubernetes.io, reference/labels-annotations-taints)."""
 _NETWORKS: Final = "networkpolicies"
 _TRAINING: Final = "training.kubeflow.org"
-"""Prefix of the labels by which the training operator finds the Services of a job, whoever owns them (v1.9.4,
+"""Prefix of the labels of a job's Services. The training operator does not look at the owner of these Services (v1.9.4,
 `pkg/controller.v1/common/service.go`, GetServicesForJob)."""
 _ADMINISTERS: Final = (
     f"authorizer.group('{API.partition('/')[0]}').resource('validatingadmissionpolicies').check('update').allowed()"
