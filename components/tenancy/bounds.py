@@ -62,6 +62,11 @@ class Bounds:
     storage: Quantity = STORAGE
     disk: Quantity = DISK
 
+    @property
+    def room(self) -> int:
+        """Number of Services, and of PodGroups, that only TrainJobs may use."""
+        return 0 if self.counts_train_jobs else TRAIN_JOB_ROOM
+
 
 def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
     """Return a namespace's ResourceQuotas. They do not count what a ClusterQueue counts.
@@ -70,7 +75,7 @@ def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
     whose affinity names other namespaces have a quota of 0 too, because a running pod keeps away the pods that its
     anti-affinity names.
     """
-    own = None if bounds.counts_train_jobs else {OWN: str(bounds.services)}
+    own = {OWN: str(bounds.services)} if bounds.room else None
     return [
         resource_quota(BOUNDS, namespace, _hard(bounds), annotations=own),
         resource_quota("no-system-pods", namespace, {"pods": "0"}, scope=EVICTING_PODS),
@@ -88,13 +93,12 @@ def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str], bounds: Bou
     (kube-controller-manager v1.34, `pkg/controller/resourcequota`). Each kind that the stack defines therefore has its
     own quota, and the stack waits for it.
     """
-    room = 0 if bounds.counts_train_jobs else TRAIN_JOB_ROOM
-    own = {OWN: str(MOST_JOBS)} if room else {}
+    own = {OWN: str(MOST_JOBS)} if bounds.room else {}
     waited = [
         resource_quota(
             kind.partition(".")[0],
             namespace,
-            _jobs([kind], room),
+            _jobs([kind], bounds.room),
             annotations={**_COUNTED, **(own if kind == POD_GROUPS else {})},
         )
         for kind in defined
@@ -124,7 +128,7 @@ def limit_range(namespace: pulumi.Input[str], disk: Quantity = DISK) -> Document
 
 def _hard(bounds: Bounds) -> dict[str, str]:
     hard = {
-        "services": _count(bounds.services + (0 if bounds.counts_train_jobs else TRAIN_JOB_ROOM)),
+        "services": _count(bounds.services + bounds.room),
         "services.loadbalancers": _count(bounds.load_balancers),
         "persistentvolumeclaims": _count(bounds.claims),
         "requests.storage": str(bounds.storage),

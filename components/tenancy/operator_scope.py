@@ -23,7 +23,7 @@ from components.job_kinds import JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE
 from components.tenancy.promises import Promise
-from components.tenancy.prompt_deletion import APPWRAPPERS_LABEL, replaced
+from components.tenancy.prompt_deletion import OF_APPWRAPPER, replaced
 from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
 
 _QUEUE_FIELDS: Final = (
@@ -63,9 +63,7 @@ replace the Job that submits a RayJob.
 AppWrapper deletes by name, also objects that existed before (v1.2.2, `resource_management.go`, deleteComponents), and
 keeps a job's quota until they are gone. `wrapped_kinds` therefore refuses the names that such objects have. Every other
 object of a team, AppWrapper may delete: if it could not, the quota would be held without pods."""
-_IS_OWN_POD: Final = (
-    f"request.resource.resource == 'pods' && '{APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}})"
-)
+_IS_OWN_POD: Final = f"request.resource.resource == '{POD.plural}' && {OF_APPWRAPPER}"
 """CEL that is true for pods of AppWrapper's jobs. Members cannot write this label on pods, but on other objects that a
 job takes over."""
 _KEPT: Final = (

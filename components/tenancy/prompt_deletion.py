@@ -49,6 +49,8 @@ REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY_
 wait, because the replacement has the same name. AppWrapper waits too."""
 APPWRAPPERS_LABEL: Final = f"{names.APPWRAPPER_GROUP}/appwrapper"
 """Label of all objects that AppWrapper creates, and of the pods of its jobs."""
+OF_APPWRAPPER: Final = f"'{APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}})"
+"""CEL that is true for an object with this label before the request."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"
 """CEL that is true for administrators, who delete pods from lost nodes, and for the program, which deletes in the
 foreground. It is false for members."""
@@ -139,10 +141,10 @@ def _of_deletion(grace_seconds: int) -> Iterator[Validation]:
         "Background, as kubectl does by itself",
     )
     outside = min(grace_seconds, LONGEST_END)
-    is_long = f"oldObject == null || '{APPWRAPPERS_LABEL}' in oldObject.metadata.?labels.orValue({{}})"
+    has_longer = f"oldObject == null || {OF_APPWRAPPER}"
     yield Validation(
         expression="request.resource.resource != 'pods' || "
-        f"{_GRACE}.orValue(1) <= ({is_long} ? {grace_seconds} : {outside})",
+        f"{_GRACE}.orValue(1) <= ({has_longer} ? {grace_seconds} : {outside})",
         message=f"a pod ends within {grace_seconds} seconds, outside an AppWrapper within {outside}: leave "
         "gracePeriodSeconds out, or ask for less",
     )
